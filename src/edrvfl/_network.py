@@ -1,0 +1,268 @@
+"""Algorithm 1: fit a network, or a stack of networks, layer by layer; score rows with it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from ._activations import ACTIVATIONS
+from ._arrays import (
+    Array,
+    array_namespace,
+    device,
+    empty_rows,
+    from_numpy,
+    ignore_overflow,
+    index_dtype,
+    row_blocks,
+    take_columns,
+)
+from ._layers import (
+    Scaling,
+    activate,
+    draw,
+    input_scaling,
+    moments,
+    project,
+    renormalisation,
+    scale_inputs,
+)
+from ._pruning import importance, n_pruned, survivor_mask, survivors
+from ._readout import ridge
+from ._weighting import next_weights
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a network is made of, in the paper's symbols.
+
+    The last five may be NumPy arrays of shape (k,): a stack of k networks that share their width,
+    their depth, their activation and their random draws.
+    """
+
+    n_layers: int
+    n_hidden: int
+    activation: str
+    renormalize: bool
+    lam: Any
+    gamma: Any
+    alpha: Any
+    omega_r: Any
+    p: Any
+
+    @property
+    def stack(self) -> tuple[int, ...]:
+        """() for one network, (k,) for a stack of k."""
+        return numpy.broadcast(self.lam, self.gamma, self.alpha, self.omega_r, self.p).shape
+
+
+class _MovesBetweenLibraries:
+    """Records whose arrays scikit-learn's mover can bring to another array library or device."""
+
+    __slots__ = ()
+
+    def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> Any:
+        return _converted(self, converter)
+
+
+def _converted(value: Any, converter: Callable[[Array], Array]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_converted(v, converter) for v in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = [f.name for f in dataclasses.fields(value)]
+        return type(value)(**{f: _converted(getattr(value, f), converter) for f in fields})
+    return converter(value) if hasattr(value, "__dlpack__") else value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedLayer(_MovesBetweenLibraries):
+    """One hidden layer with its read-out: H = g(scale * (A W) + shift), scores = [H, X, 1] beta."""
+
+    inputs: Array | slice  # which columns of the previous [H, X, 1] are A
+    W: Array  # (inputs, n)
+    scale: Array | None  # (n,); None without re-normalisation
+    shift: Array  # (n,)
+    beta: Array  # (n + d + 1, k)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Network(_MovesBetweenLibraries):
+    """A fitted network: all that is needed to score rows."""
+
+    activation: str
+    n_hidden: int
+    scaling: Scaling | None
+    layers: tuple[FittedLayer, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """What fitting gives: the network, and one figure a layer."""
+
+    network: Network
+    accuracies: tuple[Any, ...]  # training accuracy, weighted by s; a float, or an array of the stack
+    fell_back: tuple[Any, ...]  # whether the Gram was numerically singular
+    kept: tuple[Any, ...]  # how many neurons feed the next layer
+
+
+def fit(
+    X: Array,
+    y: Array,
+    n_classes: int,
+    settings: Settings,
+    seed: int,
+    s: Array | None = None,
+    cost: Array | None = None,
+    standardize: bool = True,
+    on_layer: Callable[[int, Any], None] | None = None,
+) -> Fit:
+    """Algorithm 1.
+
+    Parameters
+    ----------
+    X : array of shape (m, d), finite
+    y : integer array of shape (m,), classes as 0 .. n_classes - 1
+    settings : Settings of one network or of a stack
+    seed : int, of the random layers
+    s : array of shape (m,), positive sample weights, which count rows; None for ones
+    cost : array of shape (m,), positive factors of the squared errors alone; None for ones
+    on_layer : called with the layer's index and its training accuracy
+    """
+    xp = array_namespace(X)
+    m, d = X.shape
+    n, stack = settings.n_hidden, settings.stack
+    g = ACTIVATIONS[settings.activation]
+    ones = xp.ones((m,), dtype=X.dtype, device=device(X))
+    counts = ones if s is None else s
+    classes = from_numpy(numpy.arange(n_classes), X, y.dtype)
+    Y = xp.astype(y[:, None] == classes, X.dtype)
+
+    with ignore_overflow():
+        scaling = input_scaling(X, counts) if standardize else None
+        D = empty_rows((*stack, m, n + d + 1), like=X)  # [H, X, 1], the only matrix of this size
+        _fill_inputs(D, X, scaling)
+
+        inputs: Array | slice = slice(n, n + d)  # the first layer sees X alone
+        mask = omega = None
+        layers, accuracies, fell_back, kept = [], [], [], []
+        for l in range(settings.n_layers):
+            W, b = (from_numpy(v, X) for v in draw(seed, l, d if l == 0 else n + d, n))
+            if mask is not None:  # a stack: members keep different counts, so rows become zero
+                W = W * mask[..., None]
+            elif not isinstance(inputs, slice):
+                W = xp.take(W, inputs, axis=0)
+            scale, shift = _generate(D, inputs, W, b, settings, g, counts)
+            readout = ridge(D, Y, settings.lam, _product(s, cost, omega))
+            if not bool(xp.all(xp.isfinite(readout.beta))):
+                raise ValueError(
+                    f"The hidden features overflow {X.dtype} in layer {l + 1}. Set renormalize=True and "
+                    "standardize=True, use fewer layers, or rescale the input columns."
+                )
+            layers.append(FittedLayer(inputs, W, scale, shift, readout.beta))
+
+            right = xp.argmax(D @ readout.beta, axis=-1) == y
+            accuracy = xp.sum(xp.where(right, counts, 0 * counts), axis=-1) / xp.sum(counts)
+            accuracies.append(_figure(accuracy, float))
+            fell_back.append(_figure(readout.fell_back, bool))
+            if on_layer is not None:
+                on_layer(l, accuracies[-1])
+
+            if numpy.any(numpy.asarray(settings.omega_r) != 1):
+                omega = next_weights(right, counts, settings.omega_r)
+            inputs = slice(0, n + d)
+            drop = n_pruned(n, settings.p)
+            kept.append(_figure(n - drop, int))
+            if numpy.any(drop > 0):
+                theta = importance(readout.beta[..., :n, :])
+                if stack:
+                    ones_for_X = xp.ones((*stack, d), dtype=X.dtype, device=device(X))
+                    mask = xp.concat([survivor_mask(theta, settings.p), ones_for_X], axis=-1)
+                else:
+                    direct = from_numpy(numpy.arange(n, n + d), X, index_dtype(X))
+                    inputs = xp.concat([survivors(theta, settings.p), direct])
+
+    network = Network(settings.activation, n, scaling, tuple(layers))
+    return Fit(network, tuple(accuracies), tuple(fell_back), tuple(kept))
+
+
+def layer_scores(network: Network, X: Array) -> Array:
+    """Scores of every layer for the rows of X (r, d), as (layers, ..., r, k)."""
+    xp = array_namespace(X)
+    r, d = X.shape
+    n, g = network.n_hidden, ACTIVATIONS[network.activation]
+    stack = network.layers[0].beta.shape[:-2]
+    with ignore_overflow():
+        D = empty_rows((*stack, r, n + d + 1), like=X)
+        _fill_inputs(D, X, network.scaling)
+        scores = []
+        for layer in network.layers:
+            H = D[..., :n]
+            project(take_columns(D, layer.inputs), layer.W, out=H)
+            activate(H, layer.scale, layer.shift, g)
+            scores.append(D @ layer.beta)
+    scores = xp.stack(scores)
+    if not bool(xp.all(xp.isfinite(scores))):
+        raise ValueError(
+            f"The hidden features of some rows overflow {X.dtype}: their values are far larger than "
+            "those seen in fit. Fit with standardize=True, or rescale the input columns."
+        )
+    return scores
+
+
+def row_numbers(network: Network) -> int:
+    """How many numbers `layer_scores` holds for one row."""
+    return int(numpy.prod(network.layers[0].beta.shape[:-1]))
+
+
+def _fill_inputs(D: Array, X: Array, scaling: Scaling | None) -> None:
+    """Write the direct links and the constant column of D = [H, X, 1]."""
+    d = X.shape[1]
+    for rows in row_blocks(X, *X.shape):
+        D[..., rows, -d - 1 : -1] = scale_inputs(X[rows, :], scaling)
+    D[..., -1] = 1.0
+
+
+def _generate(
+    D: Array,
+    inputs: Array | slice,
+    W: Array,
+    b: Array,
+    settings: Settings,
+    g: Callable[[Array], Array],
+    s: Array,
+) -> tuple[Array | None, Array]:
+    """Replace H in D = [H, X, 1] by the next layer's; return the neurons' scale and shift."""
+    *stack, m, c = D.shape
+    H = D[..., : settings.n_hidden]
+    blocks = list(row_blocks(D, m, c * int(numpy.prod(stack))))
+
+    def projected(rows: slice) -> tuple[Array, Array]:
+        Z = H[..., rows, :]
+        project(take_columns(D[..., rows, :], inputs), W, out=Z)
+        return Z, s[rows]
+
+    if settings.renormalize:
+        mean, variance = moments(projected(rows) for rows in blocks)
+        scale, shift = renormalisation(mean, variance, b, settings.gamma, settings.alpha)
+    else:
+        for rows in blocks:
+            projected(rows)
+        scale, shift = None, b
+    for rows in blocks:
+        activate(H[..., rows, :], scale, shift, g)
+    return scale, shift
+
+
+def _product(*factors: Array | None) -> Array | None:
+    given = [f for f in factors if f is not None]
+    return math.prod(given[1:], start=given[0]) if given else None
+
+
+def _figure(value: Array, kind: type) -> Any:
+    """A layer's figure as a plain number; an array for a stack."""
+    return kind(value) if value.ndim == 0 else value
