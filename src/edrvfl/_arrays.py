@@ -34,10 +34,14 @@ __all__ = [
     "ignore_overflow",
     "index_dtype",
     "matmul_into",
+    "moments_of_block",
+    "packed_width",
     "positive_part",
     "row_blocks",
+    "scale_and_shift",
     "symmetric",
     "take_columns",
+    "weighted_copy",
 ]
 
 
@@ -57,40 +61,108 @@ def ignore_overflow() -> Any:
     return numpy.errstate(over="ignore", invalid="ignore")
 
 
+def on_accelerator(array: Array) -> bool:
+    """Whether the array lives on a GPU or the like."""
+    return is_cupy_array(array) or (is_torch_array(array) and array.device.type != "cpu")
+
+
+def aligned(width: int) -> int:
+    """The next multiple of 16: products of odd widths and odd strides run at a fraction of the speed."""
+    return -(-width // 16) * 16
+
+
+def packed_width(like: Array, width: int) -> int:
+    """Columns of a packed copy of `width` columns: on a GPU zero columns are added for alignment."""
+    return aligned(width) if on_accelerator(like) else width
+
+
 def empty_rows(shape: tuple[int, ...], like: Array) -> Array:
     """An uninitialised (..., m, c) array whose rows start at multiples of 16 numbers."""
     xp = array_namespace(like)
-    padded = (*shape[:-1], -(-shape[-1] // 16) * 16)  # odd strides slow matrix products down
+    padded = (*shape[:-1], aligned(shape[-1]))
     return xp.empty(padded, dtype=like.dtype, device=device(like))[..., : shape[-1]]
 
 
 def row_blocks(like: Array, m: int, row_numbers: int) -> Iterator[slice]:
     """Slices that cut m rows of `row_numbers` numbers each into blocks of a good size."""
     row_bytes = row_numbers * array_namespace(like).finfo(like.dtype).bits // 8
-    on_cpu = not is_cupy_array(like) and not (is_torch_array(like) and like.device.type != "cpu")
-    budget = CPU_BLOCK_BYTES if on_cpu else GPU_BLOCK_BYTES
+    budget = GPU_BLOCK_BYTES if on_accelerator(like) else CPU_BLOCK_BYTES
     step = max(MIN_BLOCK_ROWS, budget // row_bytes)
     for start in range(0, m, step):
         yield slice(start, min(start + step, m))
 
 
 def take_columns(D: Array, columns: Array | slice) -> Array:
-    """A packed copy of the named columns of D (..., m, c)."""
-    if isinstance(columns, slice):
-        return array_namespace(D).asarray(D[..., columns], copy=True)
+    """A packed copy, see `packed_width`, of the named columns of D (..., m, c)."""
     if is_numpy_array(D):
-        return D.take(columns, axis=-1, mode="clip")  # "clip" skips a slow bounds check
-    return array_namespace(D).take(D, columns, axis=-1)
+        # "clip" skips a slow bounds check
+        return D[..., columns].copy() if isinstance(columns, slice) else D.take(columns, -1, mode="clip")
+    xp = array_namespace(D)
+    A = D[..., columns] if isinstance(columns, slice) else xp.take(D, columns, axis=-1)
+    if on_accelerator(D):
+        return _with_zero_columns(A)
+    return xp.asarray(A, copy=True) if isinstance(columns, slice) else A
+
+
+def weighted_copy(D: Array, root: Array | None) -> Array:
+    """A packed copy, see `packed_width`, of D (..., m, c) with its rows times root (..., m)."""
+    if on_accelerator(D):
+        return _with_zero_columns(D, root)
+    if root is None:
+        return array_namespace(D).asarray(D, copy=True)
+    return D * root[..., None]
+
+
+def _with_zero_columns(A: Array, root: Array | None = None) -> Array:
+    xp = array_namespace(A)
+    width = A.shape[-1]
+    out = xp.empty((*A.shape[:-1], packed_width(A, width)), dtype=A.dtype, device=device(A))
+    out[..., width:] = 0
+    if root is None:
+        out[..., :width] = A
+    else:
+        xp.multiply(A, root[..., None], out=out[..., :width])
+    return out
 
 
 def matmul_into(A: Array, B: Array, out: Array) -> None:
-    """out = A B, without a temporary where the library can."""
+    """out = A B, without a temporary where the library can; A may have zero columns behind its own."""
     if is_numpy_array(A):
         numpy.matmul(A, B, out=out)
-    elif is_torch_array(A):
-        array_namespace(A).matmul(A, B, out=out)
+        return
+    xp = array_namespace(A)
+    if A.shape[-1] > B.shape[-2]:
+        shape = (*B.shape[:-2], A.shape[-1] - B.shape[-2], B.shape[-1])
+        B = xp.concat([B, xp.zeros(shape, dtype=B.dtype, device=device(B))], axis=-2)
+    if is_torch_array(A) and A.ndim == B.ndim == 2:  # torch refuses strided stacks
+        xp.matmul(A, B, out=out)
     else:
         out[...] = A @ B
+
+
+def moments_of_block(Z: Array, s: Array | None) -> tuple[Any, Array, Array]:
+    """Total weight, mean and weighted sum of squared deviations of the columns of Z (..., r, n)."""
+    xp = array_namespace(Z)
+    if s is None and is_torch_array(Z):  # one pass over memory instead of four
+        variance, mean = xp.var_mean(Z, dim=-2, correction=0)
+        return Z.shape[-2], mean, variance * Z.shape[-2]
+    if s is None:
+        s = xp.ones((Z.shape[-2],), dtype=Z.dtype, device=device(Z))
+    weight = xp.sum(s)
+    mean = (s @ Z) / weight
+    deviation = Z - mean[..., None, :]
+    deviation *= deviation
+    return weight, mean, s @ deviation
+
+
+def scale_and_shift(Z: Array, scale: Array, shift: Array) -> None:
+    """Z = scale Z + shift by column, in place, in one pass over memory where the library can."""
+    scale, shift = scale[..., None, :], shift[..., None, :]
+    if is_torch_array(Z):
+        array_namespace(Z).addcmul(shift, Z, scale, out=Z)
+    else:
+        Z *= scale
+        Z += shift
 
 
 def positive_part(Z: Array) -> Array:
@@ -107,16 +179,16 @@ def add_gram(G: Array, S: Array) -> None:
     """Add S'S to the lower triangle of G (..., c, c), in place; the upper one may hold anything."""
     if is_numpy_array(S):
         syrk = blas.ssyrk if S.dtype == numpy.float32 else blas.dsyrk
-        S = numpy.ascontiguousarray(S)
+        S = numpy.ascontiguousarray(S)  # no copy after `weighted_copy`
         for i in numpy.ndindex(S.shape[:-2]):
             # Fortran sees the transposes, so its upper triangle is our lower one: no copy is made.
             syrk(1.0, S[i].T, beta=1.0, c=G[i].T, overwrite_c=True)
         return
     c = S.shape[-1]
-    step = c if c <= 512 else -(-c // 4)  # four panels: 5/8 of the full product
+    step = c if c <= 512 else aligned(-(-c // 3))  # three panels: 2/3 of the full product
     for j in range(0, c, step):
-        panel = S[..., j : j + step]
-        G[..., j:, j : j + step] += array_namespace(S).matrix_transpose(S[..., j:]) @ panel
+        end = min(j + step, c)
+        G[..., j:, j:end] += array_namespace(S).matrix_transpose(S[..., j:]) @ S[..., j:end]
 
 
 def symmetric(G: Array) -> Array:

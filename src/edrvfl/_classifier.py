@@ -55,7 +55,7 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
     n_hidden : int, default=512
         Neurons in each hidden layer, n.
 
-    regularization : float, default=1.0
+    regularization : float, default=64.0
         Ridge penalty of every read-out, lambda, on the squared output weights. 0 gives the
         Moore-Penrose solution.
 
@@ -169,7 +169,7 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
         *,
         n_layers: int = 10,
         n_hidden: int = 512,
-        regularization: float = 1.0,
+        regularization: float = 64.0,
         activation: str = "relu",
         renormalize: bool = True,
         norm_scale: float = 1.0,
@@ -250,9 +250,7 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
         )
         seed = check_random_state(self.random_state).randint(numpy.iinfo(numpy.int32).max)
         n_classes = classes.shape[0]
-        fit = _network.fit(
-            X, codes, n_classes, settings, seed, s, cost, self.standardize, self._print_layer
-        )
+        fit = _network.fit(X, codes, n_classes, settings, seed, s, cost, self.standardize, self._print_layer)
         self.classes_ = classes
         self.network_ = fit.network
         self.train_accuracies_ = fit.accuracies
@@ -293,8 +291,7 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
         costs = compute_class_weight(self.class_weight, classes=classes, y=y, sample_weight=s)
         if not (numpy.isfinite(costs).all() and (costs >= 0).all()):
             raise ValueError(
-                "class_weight must hold finite weights that are not negative, got "
-                f"{self.class_weight!r}."
+                f"class_weight must hold finite weights that are not negative, got {self.class_weight!r}."
             )
         row_costs: numpy.ndarray = costs[codes]
         return row_costs

@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy
 
-from ._arrays import Array, array_namespace, from_numpy, matmul_into, row_blocks
+from ._arrays import (
+    Array,
+    array_namespace,
+    from_numpy,
+    matmul_into,
+    moments_of_block,
+    row_blocks,
+    scale_and_shift,
+)
 
 EPSILON = 1e-5  # of Eq. 10: a constant neuron stays constant instead of dividing by zero
 
@@ -20,8 +28,7 @@ def draw(seed: int, layer: int, n_inputs: int, n_hidden: int) -> tuple[numpy.nda
     shallower network, and W and b are independent.
     """
     of_W, of_b = (
-        numpy.random.default_rng(numpy.random.SeedSequence(seed, spawn_key=(layer, role)))
-        for role in (0, 1)
+        numpy.random.default_rng(numpy.random.SeedSequence(seed, spawn_key=(layer, role))) for role in (0, 1)
     )
     return of_W.uniform(-1.0, 1.0, (n_inputs, n_hidden)), of_b.uniform(0.0, 1.0, n_hidden)
 
@@ -31,22 +38,17 @@ def project(A: Array, W: Array, out: Array) -> None:
     matmul_into(A, W, out)
 
 
-def moments(blocks: Iterable[tuple[Array, Array]]) -> tuple[Array, Array]:
+def moments(blocks: Iterable[tuple[Array, Array | None]]) -> tuple[Array, Array]:
     """Weighted mean and variance of the columns (Eq. 8, 9) of rows that come in (Z, s) blocks.
 
     Each block is centred on its own mean before it is squared, and blocks are merged by the exact
-    update of Chan, Golub and LeVeque (1979), so large means do not cancel.
+    update of Chan, Golub and LeVeque (1979), so large means do not cancel. s is None for ones.
     """
     total: Array = 0.0
     mean: Array = 0.0
     scatter: Array = 0.0
     for Z, s in blocks:
-        xp = array_namespace(Z)
-        weight = xp.sum(s)
-        block_mean = (s @ Z) / weight
-        deviation = Z - block_mean[..., None, :]
-        deviation *= deviation
-        block_scatter = s @ deviation
+        weight, block_mean, block_scatter = moments_of_block(Z, s)
         share = weight / (total + weight)  # 1 for the first block, which so replaces the zeros
         gap = block_mean - mean
         scatter = scatter + block_scatter + gap * gap * (total * share)
@@ -55,9 +57,7 @@ def moments(blocks: Iterable[tuple[Array, Array]]) -> tuple[Array, Array]:
     return mean, scatter / total
 
 
-def renormalisation(
-    mean: Array, variance: Array, b: Array, gamma: Any, alpha: Any
-) -> tuple[Array, Array]:
+def renormalisation(mean: Array, variance: Array, b: Array, gamma: Any, alpha: Any) -> tuple[Array, Array]:
     """Scale and shift of each neuron, gamma xhat + alpha + b = scale z + shift (Eq. 10, 11)."""
     gamma, alpha = (from_numpy(v, mean)[..., None] for v in (gamma, alpha))
     scale = gamma / array_namespace(mean).sqrt(variance + EPSILON)
@@ -66,9 +66,10 @@ def renormalisation(
 
 def activate(Z: Array, scale: Array | None, shift: Array, g: Callable[[Array], Array]) -> None:
     """H = g(scale z + shift), written over Z (Eq. 5, 6 after Eq. 11)."""
-    if scale is not None:
-        Z *= scale[..., None, :]
-    Z += shift[..., None, :]
+    if scale is None:
+        Z += shift[..., None, :]
+    else:
+        scale_and_shift(Z, scale, shift)
     H = g(Z)
     if H is not Z:
         Z[...] = H
@@ -83,7 +84,7 @@ class Scaling:
     sd: Array
 
 
-def input_scaling(X: Array, s: Array) -> Scaling:
+def input_scaling(X: Array, s: Array | None = None) -> Scaling:
     """Scaling of the columns of X (m, d) by their weighted moments; constant columns become 0."""
     xp = array_namespace(X)
     low, high = xp.min(X, axis=0), xp.max(X, axis=0)
@@ -92,7 +93,7 @@ def input_scaling(X: Array, s: Array) -> Scaling:
     infinity = xp.full_like(largest, float("inf"))
     divisor = xp.where(constant, infinity, largest)
     blocks = row_blocks(X, *X.shape)
-    mean, variance = moments((X[rows, :] / divisor, s[rows]) for rows in blocks)
+    mean, variance = moments((X[rows, :] / divisor, None if s is None else s[rows]) for rows in blocks)
     sd = xp.where(variance > 0, xp.sqrt(variance), xp.ones_like(variance))
     return Scaling(divisor, mean, sd)
 

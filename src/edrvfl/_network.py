@@ -143,20 +143,23 @@ def fit(
     Y = xp.astype(y[:, None] == classes, X.dtype)
 
     with ignore_overflow():
-        scaling = input_scaling(X, counts) if standardize else None
+        scaling = input_scaling(X, s) if standardize else None
         D = empty_rows((*stack, m, n + d + 1), like=X)  # [H, X, 1], the only matrix of this size
         _fill_inputs(D, X, scaling)
 
         inputs: Array | slice = slice(n, n + d)  # the first layer sees X alone
         mask = omega = None
         layers, accuracies, fell_back, kept = [], [], [], []
+        draws = (draw(seed, l, d if l == 0 else n + d, n) for l in range(settings.n_layers))
+        drawn = next(draws)
         for l in range(settings.n_layers):
-            W, b = (from_numpy(v, X) for v in draw(seed, l, d if l == 0 else n + d, n))
+            W, b = (from_numpy(v, X) for v in drawn)
             if mask is not None:  # a stack: members keep different counts, so rows become zero
                 W = W * mask[..., None]
             elif not isinstance(inputs, slice):
                 W = xp.take(W, inputs, axis=0)
-            scale, shift = _generate(D, inputs, W, b, settings, g, counts)
+            scale, shift = _generate(D, inputs, W, b, settings, g, s)
+            drawn = next(draws, drawn)  # for the next layer, while a GPU still works on this one
             readout = ridge(D, Y, settings.lam, _product(s, cost, omega))
             if not bool(xp.all(xp.isfinite(readout.beta))):
                 raise ValueError(
@@ -234,17 +237,17 @@ def _generate(
     b: Array,
     settings: Settings,
     g: Callable[[Array], Array],
-    s: Array,
+    s: Array | None,
 ) -> tuple[Array | None, Array]:
     """Replace H in D = [H, X, 1] by the next layer's; return the neurons' scale and shift."""
     *stack, m, c = D.shape
     H = D[..., : settings.n_hidden]
     blocks = list(row_blocks(D, m, c * int(numpy.prod(stack))))
 
-    def projected(rows: slice) -> tuple[Array, Array]:
+    def projected(rows: slice) -> tuple[Array, Array | None]:
         Z = H[..., rows, :]
         project(take_columns(D[..., rows, :], inputs), W, out=Z)
-        return Z, s[rows]
+        return Z, None if s is None else s[rows]
 
     if settings.renormalize:
         mean, variance = moments(projected(rows) for rows in blocks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +15,10 @@ from ._arrays import (
     array_namespace,
     cholesky_solve,
     device,
+    packed_width,
     row_blocks,
     symmetric,
+    weighted_copy,
 )
 
 
@@ -50,14 +53,18 @@ def _primal(D: Array, Y: Array, lam: Any, omega: Array | None) -> Readout:
     """beta = (D'WD + lam I)^-1 D'WY (Eq. 3, 15), the sums taken over blocks of rows."""
     xp = array_namespace(D)
     *stack, m, c = D.shape
-    G = xp.zeros((*stack, c, c), dtype=D.dtype, device=device(D))
-    R = xp.zeros((*stack, c, Y.shape[-1]), dtype=D.dtype, device=device(D))
-    for rows in row_blocks(D, m, c * int(numpy.prod(stack))):
-        S, T = _weighted(D[..., rows, :], Y[rows, :], None if omega is None else omega[..., rows])
+    root = None if omega is None else xp.sqrt(omega)
+    width = packed_width(D, c)
+    G = xp.zeros((*stack, width, width), dtype=D.dtype, device=device(D))
+    R = xp.zeros((*stack, width, Y.shape[-1]), dtype=D.dtype, device=device(D))
+    for rows in row_blocks(D, m, c * math.prod(stack)):
+        part = None if root is None else root[..., rows]
+        S = weighted_copy(D[..., rows, :], part)
+        T = Y[rows, :] if part is None else Y[rows, :] * part[..., None]
         add_gram(G, S)
         R += xp.matrix_transpose(S) @ T
-    beta, fell_back = _solve(add_to_diagonal(symmetric(G), lam), R)
-    return Readout(beta, fell_back)
+    G = add_to_diagonal(symmetric(G[..., :c, :c]), lam)
+    return Readout(*_solve(G, R[..., :c, :]))
 
 
 def _dual(D: Array, Y: Array, lam: Any, omega: Array | None) -> Readout:

@@ -1,0 +1,66 @@
+"""Algorithm 1 once more, in plain loops and the paper's own formulas; nothing comes from edrvfl."""
+
+import math
+
+import numpy as np
+
+G = {
+    "relu": lambda z: max(z, 0.0),
+    "selu": lambda z: 1.0507009873554805 * (z if z > 0 else 1.6732632423543772 * (math.exp(z) - 1)),
+    "sigmoid": lambda z: 1 / (1 + math.exp(-z)),
+    "tanh": math.tanh,
+    "sin": math.sin,
+    "radbas": lambda z: math.exp(-z * z),
+    "swish": lambda z: z / (1 + math.exp(-z)),
+}
+
+
+def layer_scores(X, y, X_new, seed, n_layers, n, lam, g, renormalize, gamma, alpha, omega_r, p):
+    """Scores of each layer for the rows of X_new, as an array (layers, rows, classes)."""
+    m, d = X.shape
+    Y = np.array([[float(label == k) for k in range(max(y) + 1)] for label in y])
+    mean, sd = X.mean(axis=0), X.std(axis=0)
+    X, X_new = (X - mean) / sd, (X_new - mean) / sd
+    A, A_new, omega, scores = X, X_new, np.ones(m), []
+    keep = None
+    for l in range(n_layers):
+        of_W = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(l, 0)))
+        of_b = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(l, 1)))
+        W = of_W.uniform(-1, 1, (d if l == 0 else n + d, n))
+        b = of_b.uniform(0, 1, n)
+        if keep is not None:  # Eq. 6 without the rows of the pruned neurons
+            W = np.array([W[j] for j in range(n + d) if j >= n or j in keep])
+        Z, Z_new = A @ W, A_new @ W
+        H, H_new = np.empty((m, n)), np.empty((len(X_new), n))
+        for j in range(n):
+            mu, var = 0.0, 1 - 1e-5
+            if renormalize:
+                mu = sum(Z[:, j]) / m  # Eq. 8
+                var = sum((z - mu) ** 2 for z in Z[:, j]) / m  # Eq. 9
+            factor, shift = (gamma, alpha) if renormalize else (1.0, 0.0)
+            for rows, out in ((Z, H), (Z_new, H_new)):
+                for i in range(len(rows)):
+                    hat = (rows[i, j] - mu) / math.sqrt(var + 1e-5)  # Eq. 10
+                    out[i, j] = G[g](factor * hat + shift + b[j])  # Eq. 11, 5, 6
+        D = np.hstack([H, X, np.ones((m, 1))])
+        D_new = np.hstack([H_new, X_new, np.ones((len(X_new), 1))])
+        W_l = np.diag(omega)
+        if D.shape[1] <= m:  # Eq. 15
+            beta = np.linalg.solve(D.T @ W_l @ D + lam * np.eye(D.shape[1]), D.T @ W_l @ Y)
+        else:  # Eq. 16, as printed
+            beta = D.T @ np.linalg.solve(W_l @ D @ D.T + lam * np.eye(m), W_l @ Y)
+        scores.append(D_new @ beta)
+
+        right = [int(np.argmax(row)) == label for row, label in zip(D @ beta, y, strict=True)]
+        n_r, n_w = sum(right), m - sum(right)  # Eq. 12
+        if n_r == 0 or n_w == 0 or omega_r == 1:
+            omega = np.ones(m)
+        else:
+            omega_w = (m - n_r * omega_r) / n_w  # Eq. 14
+            omega = np.array([omega_r if r else omega_w for r in right])
+        theta = [sum(abs(a) for a in beta[j]) for j in range(n)]  # Eq. 17
+        ranked = sorted(range(n), key=lambda j: (theta[j], j))
+        keep = sorted(ranked[min(n - 1, int(p * n + 1e-9)) :])
+        A = np.hstack([H[:, keep], X])
+        A_new = np.hstack([H_new[:, keep], X_new])
+    return np.array(scores)

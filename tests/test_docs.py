@@ -1,0 +1,37 @@
+"""What the documents say is true: their code runs, the map's names exist, the links lead somewhere."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def test_the_readme_runs(capsys):
+    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
+    exec(compile(block, "README.md", "exec"), {})
+    assert re.match(r"(1\.0|0\.9\d+) \(45, 3\)", capsys.readouterr().out)
+
+
+def test_every_function_of_the_map_exists():
+    rows = re.findall(r"^\|.*\| (.*) \|$", (ROOT / "docs" / "paper_map.md").read_text(), re.MULTILINE)
+    named = 0
+    for row in rows:
+        module = None
+        for name in re.findall(r"`([\w.]+)`", row):
+            if name.endswith(".py"):
+                module = importlib.import_module(f"edrvfl.{name.removesuffix('.py')}")
+            elif module:
+                assert hasattr(module, name), (module, name)
+                named += 1
+    assert named >= 20
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_to_files_lead_somewhere(document):
+    for target in re.findall(r"\]\(([^)#]+)", document.read_text()):
+        if not target.startswith("http"):
+            assert (document.parent / target).exists(), target
