@@ -66,7 +66,8 @@ def same_as_numpy(m: int = 20_000) -> None:
         home = to_numpy(model).decision_function(X)
         print(
             f"{library}, {m} rows: largest difference of scores from NumPy "
-            f"{np.abs(scores - expected).max():.1e} (limit 1e-6), same labels {np.mean(scores.argmax(1) == expected.argmax(1)):.4%}, "
+            f"{np.abs(scores - expected).max():.1e} (limit 1e-6), same labels "
+            f"{np.mean(scores.argmax(1) == expected.argmax(1)):.4%}, "
             f"after to_numpy {np.abs(home - expected).max():.1e}"
         )
 
