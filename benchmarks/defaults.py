@@ -74,9 +74,7 @@ def run(stage):
         for i, point in enumerate(points):
             table[(*values, *point)] = (mean[-1, i], mean[:, i].max())
         print(f"stage {stage} {values}: {time.perf_counter() - start:.0f} s", flush=True)
-    print(
-        f"stage {stage}: {', '.join([*shared, *axes])} -> validation accuracy at ten layers; at the best depth"
-    )
+    print(f"stage {stage}: {', '.join([*shared, *axes])} -> accuracy at ten layers; at the best depth")
     for key, (last, best) in sorted(table.items(), key=lambda item: -item[1][0]):
         print("  ", *key, f"{last:.2f} {best:.2f}")
 
