@@ -35,6 +35,7 @@ __all__ = [
     "index_dtype",
     "matmul_into",
     "moments_of_block",
+    "on_accelerator",
     "packed_width",
     "positive_part",
     "row_blocks",
@@ -116,7 +117,8 @@ def weighted_copy(D: Array, root: Array | None) -> Array:
 def _with_zero_columns(A: Array, root: Array | None = None) -> Array:
     xp = array_namespace(A)
     width = A.shape[-1]
-    out = xp.empty((*A.shape[:-1], packed_width(A, width)), dtype=A.dtype, device=device(A))
+    shape = A.shape[:-1] if root is None else numpy.broadcast_shapes(A.shape[:-1], root.shape)
+    out = xp.empty((*shape, packed_width(A, width)), dtype=A.dtype, device=device(A))
     out[..., width:] = 0
     if root is None:
         out[..., :width] = A
@@ -201,9 +203,11 @@ def _diagonal(G: Array) -> Array:
     return array_namespace(G).linalg.diagonal(G)
 
 
-def add_to_diagonal(G: Array, value: Any) -> Array:
-    """G + value I, for a value a stack member or one for all; G may be overwritten."""
+def add_to_diagonal(G: Array, value: Any, copy: bool = False) -> Array:
+    """G + value I, for a value a stack member or one for all; G may be overwritten unless `copy`."""
     if is_numpy_array(G):
+        if copy:
+            G = G.copy()
         numpy.einsum("...ii->...i", G)[...] += numpy.asarray(value)[..., None]
         return G
     xp = array_namespace(G)

@@ -228,10 +228,10 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> EDRVFLClassifier:
         xp, _, where = get_namespace_and_device(X)
         dtypes = [t for t in supported_float_dtypes(xp, where) if t in (xp.float64, xp.float32)]
-        with _naming_columns(self, X):
+        with naming_columns(self, X):
             X, y = validate_data(self, X, y, dtype=dtypes)
         check_classification_targets(y)
-        X, classes, codes, s, cost = self._counted(X, y, sample_weight)
+        X, classes, codes, s, cost = counted(X, y, sample_weight, self.class_weight)
         if classes.shape[0] < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes, but y holds only one class "
@@ -267,35 +267,6 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
             )
         return self
 
-    def _counted(
-        self, X: Array, y: Array, sample_weight: Any
-    ) -> tuple[Array, Array, Array, Array | None, Array | None]:
-        """Rows that count, the labels and their codes beside X, the rows' weights and their costs."""
-        xp, _, where = get_namespace_and_device(X)
-        s = cost = None
-        if sample_weight is not None:
-            s = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
-            X, y, s = _select(s > 0, X, y, s)
-        if self.class_weight is not None:
-            cost = from_numpy(self._costs(_to_numpy(y), None if s is None else _to_numpy(s)), X)
-            X, y, s, cost = _select(cost > 0, X, y, s, cost)
-        found = get_namespace(y)[0].unique_inverse(y)
-        classes, codes = found.values, move_to(found.inverse_indices, xp=xp, device=where)
-        if not (isinstance(classes, numpy.ndarray) and classes.dtype.kind in "OUS"):
-            classes = move_to(classes, xp=xp, device=where)  # strings stay in NumPy
-        return X, classes, codes, s, cost
-
-    def _costs(self, y: numpy.ndarray, s: numpy.ndarray | None) -> numpy.ndarray:
-        """Each row's class weight."""
-        classes, codes = numpy.unique(y, return_inverse=True)
-        costs = compute_class_weight(self.class_weight, classes=classes, y=y, sample_weight=s)
-        if not (numpy.isfinite(costs).all() and (costs >= 0).all()):
-            raise ValueError(
-                f"class_weight must hold finite weights that are not negative, got {self.class_weight!r}."
-            )
-        row_costs: numpy.ndarray = costs[codes]
-        return row_costs
-
     def _print_layer(self, layer: int, accuracy: float) -> None:
         if self.verbose:
             width = len(str(self.n_layers))
@@ -312,12 +283,11 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
         """X as an array with the columns, the namespace and the precision of the fit."""
         check_is_fitted(self)
         check_same_namespace(X, self, attribute="_fitted_array", method=method)
-        with _naming_columns(self, X):
+        with naming_columns(self, X):
             return validate_data(self, X, reset=False, dtype=[self._fitted_array.dtype])
 
     def _probabilities(self, X: Any, method: str) -> Array:
-        X = self._checked(X, method)
-        return self._by_blocks(X, (), combine)
+        return self._by_blocks(self._checked(X, method), (), combine)
 
     def _staged_probabilities(self, X: Any, method: str) -> Array:
         X = self._checked(X, method)
@@ -338,7 +308,7 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
         binary = decision.ndim == 1
         codes = xp.astype(decision > 0, xp.int64) if binary else xp.argmax(decision, axis=-1)
         if isinstance(self.classes_, numpy.ndarray):
-            return self.classes_[_to_numpy(codes)]
+            return self.classes_[to_host(codes)]
         return xp.take(self.classes_, codes, axis=0)
 
     def predict(self, X: Any) -> Array:
@@ -354,7 +324,7 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
         y : array of shape (n_samples,)
             Labels as they came in `fit`.
         """
-        return self._labels(_log_odds(self._probabilities(X, "predict")))
+        return self._labels(log_odds(self._probabilities(X, "predict")))
 
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities of each row: what the layers' ensemble says.
@@ -401,7 +371,7 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
         scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
             Always finite. `predict` takes the largest, or for two classes the sign.
         """
-        return _log_odds(self._probabilities(X, "decision_function"))
+        return log_odds(self._probabilities(X, "decision_function"))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """`predict` of the networks of 1, 2, ... `n_layers` layers.
@@ -417,7 +387,7 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
             Labels as they came in `fit`.
         """
         for P in _slices(self._staged_probabilities(X, "staged_predict")):
-            yield self._labels(_log_odds(P))
+            yield self._labels(log_odds(P))
 
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
         """`predict_proba` of the networks of 1, 2, ... `n_layers` layers.
@@ -448,7 +418,7 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
             As in `decision_function`.
         """
         for P in _slices(self._staged_probabilities(X, "staged_decision_function")):
-            yield _log_odds(P)
+            yield log_odds(P)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -509,15 +479,47 @@ def to_numpy(model: Estimator) -> Estimator:
     copy : estimator
         The same model, for NumPy arrays and frames.
     """
-    copy: Estimator = _estimator_with_converted_arrays(model, _to_numpy)
+    copy: Estimator = _estimator_with_converted_arrays(model, to_host)
     return copy
 
 
-def _to_numpy(array: Array) -> numpy.ndarray:
+def to_host(array: Array) -> numpy.ndarray:
     if isinstance(array, numpy.ndarray):
         return array
     host: numpy.ndarray = _convert_to_numpy(array, array_namespace(array))
     return host
+
+
+def counted(
+    X: Array, y: Array, sample_weight: Any, class_weight: Any
+) -> tuple[Array, Array, Array, Array | None, Array | None]:
+    """Rows that count, the labels and their codes beside X, the rows' weights and their costs."""
+    xp, _, where = get_namespace_and_device(X)
+    s = cost = None
+    if sample_weight is not None:
+        s = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+        X, y, s = _select(s > 0, X, y, s)
+    if class_weight is not None:
+        host_s = None if s is None else to_host(s)
+        cost = from_numpy(row_costs(class_weight, to_host(y), host_s), X)
+        X, y, s, cost = _select(cost > 0, X, y, s, cost)
+    found = get_namespace(y)[0].unique_inverse(y)
+    classes, codes = found.values, move_to(found.inverse_indices, xp=xp, device=where)
+    if not (isinstance(classes, numpy.ndarray) and classes.dtype.kind in "OUS"):
+        classes = move_to(classes, xp=xp, device=where)  # strings stay in NumPy
+    return X, classes, codes, s, cost
+
+
+def row_costs(class_weight: Any, y: numpy.ndarray, s: numpy.ndarray | None) -> numpy.ndarray:
+    """Each row's class weight."""
+    classes, codes = numpy.unique(y, return_inverse=True)
+    costs = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=s)
+    if not (numpy.isfinite(costs).all() and (costs >= 0).all()):
+        raise ValueError(
+            f"class_weight must hold finite weights that are not negative, got {class_weight!r}."
+        )
+    of_rows: numpy.ndarray = costs[codes]
+    return of_rows
 
 
 def _select(keep: Array, *arrays: Array | None) -> list[Array | None]:
@@ -533,7 +535,7 @@ def _select(keep: Array, *arrays: Array | None) -> list[Array | None]:
     return chosen
 
 
-def _log_odds(P: Array) -> Array:
+def log_odds(P: Array) -> Array:
     """Finite log-probabilities (n, k); for two classes the log-odds (n,) of the second."""
     xp = array_namespace(P)
     log_P = xp.log(xp.clip(P, float(xp.finfo(P.dtype).smallest_normal), 1.0))
@@ -546,7 +548,7 @@ def _slices(staged: Array) -> Iterator[Array]:
 
 
 @contextmanager
-def _naming_columns(estimator: BaseEstimator, X: Any) -> Iterator[None]:
+def naming_columns(estimator: BaseEstimator, X: Any) -> Iterator[None]:
     """Make an error about a frame name the columns that are not numbers."""
     try:
         yield

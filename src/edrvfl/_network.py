@@ -18,7 +18,6 @@ from ._arrays import (
     empty_rows,
     from_numpy,
     ignore_overflow,
-    index_dtype,
     row_blocks,
     take_columns,
 )
@@ -139,13 +138,12 @@ def fit(
     g = ACTIVATIONS[settings.activation]
     ones = xp.ones((m,), dtype=X.dtype, device=device(X))
     counts = ones if s is None else s
-    classes = from_numpy(numpy.arange(n_classes), X, y.dtype)
-    Y = xp.astype(y[:, None] == classes, X.dtype)
+    Y = one_hot(y, n_classes, X)
 
     with ignore_overflow():
         scaling = input_scaling(X, s) if standardize else None
         D = empty_rows((*stack, m, n + d + 1), like=X)  # [H, X, 1], the only matrix of this size
-        _fill_inputs(D, X, scaling)
+        fill_inputs(D, X, scaling)
 
         inputs: Array | slice = slice(n, n + d)  # the first layer sees X alone
         mask = omega = None
@@ -158,7 +156,7 @@ def fit(
                 W = W * mask[..., None]
             elif not isinstance(inputs, slice):
                 W = xp.take(W, inputs, axis=0)
-            scale, shift = _generate(D, inputs, W, b, settings, g, s)
+            scale, shift = generate(D, inputs, W, b, settings, g, s)
             drawn = next(draws, drawn)  # for the next layer, while a GPU still works on this one
             readout = ridge(D, Y, settings.lam, _product(s, cost, omega))
             if not bool(xp.all(xp.isfinite(readout.beta))):
@@ -186,8 +184,7 @@ def fit(
                     ones_for_X = xp.ones((*stack, d), dtype=X.dtype, device=device(X))
                     mask = xp.concat([survivor_mask(theta, settings.p), ones_for_X], axis=-1)
                 else:
-                    direct = from_numpy(numpy.arange(n, n + d), X, index_dtype(X))
-                    inputs = xp.concat([survivors(theta, settings.p), direct])
+                    inputs = direct_links(survivors(theta, settings.p), n, d)
 
     network = Network(settings.activation, n, scaling, tuple(layers))
     return Fit(network, tuple(accuracies), tuple(fell_back), tuple(kept))
@@ -201,7 +198,7 @@ def layer_scores(network: Network, X: Array) -> Array:
     stack = network.layers[0].beta.shape[:-2]
     with ignore_overflow():
         D = empty_rows((*stack, r, n + d + 1), like=X)
-        _fill_inputs(D, X, network.scaling)
+        fill_inputs(D, X, network.scaling)
         scores = []
         for layer in network.layers:
             H = D[..., :n]
@@ -222,7 +219,7 @@ def row_numbers(network: Network) -> int:
     return int(numpy.prod(network.layers[0].beta.shape[:-1]))
 
 
-def _fill_inputs(D: Array, X: Array, scaling: Scaling | None) -> None:
+def fill_inputs(D: Array, X: Array, scaling: Scaling | None) -> None:
     """Write the direct links and the constant column of D = [H, X, 1]."""
     d = X.shape[1]
     for rows in row_blocks(X, *X.shape):
@@ -230,7 +227,7 @@ def _fill_inputs(D: Array, X: Array, scaling: Scaling | None) -> None:
     D[..., -1] = 1.0
 
 
-def _generate(
+def generate(
     D: Array,
     inputs: Array | slice,
     W: Array,
@@ -238,27 +235,46 @@ def _generate(
     settings: Settings,
     g: Callable[[Array], Array],
     s: Array | None,
+    m: int | None = None,
+    source: Array | None = None,
 ) -> tuple[Array | None, Array]:
-    """Replace H in D = [H, X, 1] by the next layer's; return the neurons' scale and shift."""
-    *stack, m, c = D.shape
+    """Replace H in D = [H, X, 1] by the next layer's; return the neurons' scale and shift.
+
+    The statistics are those of the first m rows (all by default), weighted by s. The layer's input is
+    read from `source`, by default D itself.
+    """
+    *stack, n_rows, c = D.shape
+    m = n_rows if m is None else m
+    source = D if source is None else source
     H = D[..., : settings.n_hidden]
-    blocks = list(row_blocks(D, m, c * int(numpy.prod(stack))))
+    blocks = list(row_blocks(D, m, c * math.prod(stack)))
+    others = [slice(m + r.start, m + r.stop) for r in row_blocks(D, n_rows - m, c * math.prod(stack))]
 
-    def projected(rows: slice) -> tuple[Array, Array | None]:
+    def projected(rows: slice) -> Array:
         Z = H[..., rows, :]
-        project(take_columns(D[..., rows, :], inputs), W, out=Z)
-        return Z, None if s is None else s[rows]
+        project(take_columns(source[..., rows, :], inputs), W, out=Z)
+        return Z
 
+    scale, shift = None, b
     if settings.renormalize:
-        mean, variance = moments(projected(rows) for rows in blocks)
-        scale, shift = renormalisation(mean, variance, b, settings.gamma, settings.alpha)
-    else:
-        for rows in blocks:
-            projected(rows)
-        scale, shift = None, b
-    for rows in blocks:
+        parts = ((projected(rows), None if s is None else s[rows]) for rows in blocks)
+        scale, shift = renormalisation(*moments(parts), b, settings.gamma, settings.alpha)
+    for rows in others if settings.renormalize else blocks + others:
+        projected(rows)
+    for rows in blocks + others:
         activate(H[..., rows, :], scale, shift, g)
     return scale, shift
+
+
+def direct_links(kept: Array, n: int, d: int) -> Array:
+    """Columns of [H, X, 1] that feed the next layer: the kept neurons and all of X."""
+    xp = array_namespace(kept)
+    return xp.concat([kept, xp.arange(n, n + d, dtype=kept.dtype, device=device(kept))])
+
+
+def one_hot(y: Array, n_classes: int, like: Array) -> Array:
+    """Targets Y (m, k) of 0 and 1."""
+    return array_namespace(like).astype(y[:, None] == from_numpy(range(n_classes), like, y.dtype), like.dtype)
 
 
 def _product(*factors: Array | None) -> Array | None:

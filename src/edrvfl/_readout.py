@@ -15,6 +15,7 @@ from ._arrays import (
     array_namespace,
     cholesky_solve,
     device,
+    on_accelerator,
     packed_width,
     row_blocks,
     symmetric,
@@ -49,11 +50,91 @@ def ridge(D: Array, Y: Array, lam: Any, omega: Array | None = None) -> Readout:
     return (_primal if primal else _dual)(D, Y, lam, omega)
 
 
+def ridge_path(
+    D: Array, Y: Array, lam: Any, omega: Array | None = None, base: Array | None = None
+) -> Readout:
+    """`ridge` for many read-outs of the same features at once: they share what does not depend on them.
+
+    Parameters
+    ----------
+    D : array of shape (..., m, c)
+    Y : array of shape (m, k)
+    lam : NumPy array of shape (..., r), positive: one value for each read-out
+    omega : array of shape (..., r, m) in which a read-out's weights take two values at the most, as
+        Eq. 14 makes them; None for ones
+    base : array of shape (m,), weights common to all; None for ones
+
+    Returns
+    -------
+    Readout
+        beta of shape (..., r, c, k)
+    """
+    *_, m, c = D.shape
+    if c > m:
+        return _dual_path(D, Y, lam, omega, base)
+    if omega is None or on_accelerator(D):
+        xp = array_namespace(D)
+        G, R = _normal_equations(D[..., None, :, :], Y, _times(base, omega))
+        R = xp.broadcast_to(R, (*lam.shape, *R.shape[-2:]))
+        return Readout(*_solve(add_to_diagonal(xp.broadcast_to(G, (*lam.shape, c, c)), lam, copy=True), R))
+    return _two_level_path(D, Y, lam, omega, base)
+
+
+def _times(a: Array | None, b: Array | None) -> Array | None:
+    return a if b is None else b if a is None else a * b
+
+
+def _two_level_path(D: Array, Y: Array, lam: Any, omega: Array, base: Array | None) -> Readout:
+    """D'WD = low D'D + (high - low) D_w'D_w: the first Gram is shared, the second has few rows."""
+    xp = array_namespace(D)
+    G, R = _normal_equations(D, Y, base)
+    betas, fell_back = [], []
+    for i in range(lam.shape[-1]):
+        low, high = xp.min(omega[i, :]), xp.max(omega[i, :])
+        G_i, R_i = low * G, low * R
+        if high > low:
+            wrong = xp.nonzero(omega[i, :] == high)[0]
+            rows = xp.take(D, wrong, axis=0), xp.take(Y, wrong, axis=0)
+            G_w, R_w = _normal_equations(*rows, None if base is None else xp.take(base, wrong))
+            G_i += (high - low) * G_w
+            R_i += (high - low) * R_w
+        beta, fell = _solve(add_to_diagonal(G_i, lam[i]), R_i)
+        betas.append(beta)
+        fell_back.append(fell)
+    return Readout(xp.stack(betas), xp.stack(fell_back))
+
+
+def _dual_path(D: Array, Y: Array, lam: Any, omega: Array | None, base: Array | None) -> Readout:
+    """beta = S'(W^(1/2) SS' W^(1/2) + lam I)^-1 W^(1/2) Y: one Gram of the rows S for all weights."""
+    xp = array_namespace(D)
+    S, T = _weighted(D, Y, base)
+    K = (S @ xp.matrix_transpose(S))[..., None, :, :]
+    T = xp.broadcast_to(T, (*lam.shape, *T.shape))
+    if omega is None:
+        dual, fell_back = _solve(
+            add_to_diagonal(xp.broadcast_to(K, (*lam.shape, *K.shape[-2:])), lam, copy=True), T
+        )
+    else:
+        root = xp.sqrt(omega)
+        scaled = root[..., :, None] * K * root[..., None, :]
+        dual, fell_back = _solve(add_to_diagonal(scaled, lam), root[..., None] * T)
+        dual = root[..., None] * dual
+    return Readout(xp.matrix_transpose(S)[..., None, :, :] @ dual, fell_back)
+
+
 def _primal(D: Array, Y: Array, lam: Any, omega: Array | None) -> Readout:
-    """beta = (D'WD + lam I)^-1 D'WY (Eq. 3, 15), the sums taken over blocks of rows."""
+    """beta = (D'WD + lam I)^-1 D'WY (Eq. 3, 15)."""
+    G, R = _normal_equations(D, Y, omega)
+    return Readout(*_solve(add_to_diagonal(G, lam), R))
+
+
+def _normal_equations(D: Array, Y: Array, omega: Array | None) -> tuple[Array, Array]:
+    """D'WD and D'WY, summed over blocks of rows."""
     xp = array_namespace(D)
     *stack, m, c = D.shape
     root = None if omega is None else xp.sqrt(omega)
+    if root is not None:
+        stack = numpy.broadcast_shapes(tuple(stack), root.shape[:-1])
     width = packed_width(D, c)
     G = xp.zeros((*stack, width, width), dtype=D.dtype, device=device(D))
     R = xp.zeros((*stack, width, Y.shape[-1]), dtype=D.dtype, device=device(D))
@@ -63,8 +144,7 @@ def _primal(D: Array, Y: Array, lam: Any, omega: Array | None) -> Readout:
         T = Y[rows, :] if part is None else Y[rows, :] * part[..., None]
         add_gram(G, S)
         R += xp.matrix_transpose(S) @ T
-    G = add_to_diagonal(symmetric(G[..., :c, :c]), lam)
-    return Readout(*_solve(G, R[..., :c, :]))
+    return symmetric(G[..., :c, :c]), R[..., :c, :]
 
 
 def _dual(D: Array, Y: Array, lam: Any, omega: Array | None) -> Readout:
@@ -116,12 +196,9 @@ def _solve(G: Array, B: Array) -> tuple[Array, Array]:
         return _not_a_number(B), xp.zeros(G.shape[:-2], dtype=xp.bool, device=device(G))
     X, solved = cholesky_solve(G, B)
     if not bool(xp.all(solved)):
-        if G.ndim == 2:
-            X = _eigen_solve(G, B)
-        else:
-            for i in range(G.shape[0]):
-                if not bool(solved[i]):
-                    X[i, ...] = _eigen_solve(G[i, ...], B[i, ...])
+        for i in numpy.ndindex(G.shape[:-2]):
+            if not bool(solved[i]):
+                X[(*i, ...)] = _eigen_solve(G[(*i, ...)], B[(*i, ...)])
     return X, ~solved
 
 

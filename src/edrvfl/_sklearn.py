@@ -12,6 +12,7 @@ from sklearn.utils._array_api import (
     move_to,
     supported_float_dtypes,
 )
+from sklearn.utils._metadata_requests import _routing_enabled
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
@@ -22,6 +23,7 @@ __all__ = [
     "_convert_to_numpy",
     "_estimator_with_converted_arrays",
     "_fit_context",
+    "_routing_enabled",
     "check_same_namespace",
     "get_namespace",
     "get_namespace_and_device",

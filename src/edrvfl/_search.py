@@ -1,0 +1,816 @@
+"""The search over many networks at once: an estimator that tunes itself; a thin shell around `_paths`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Integral
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy
+from joblib import Parallel, delayed
+from scipy import stats
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from . import _network
+from ._arrays import Array, array_namespace, from_numpy, on_accelerator
+from ._classifier import VARIANTS, EDRVFLClassifier, counted, log_odds, naming_columns, row_costs, to_host
+from ._ensemble import combine, combine_staged
+from ._paths import Draws, bytes_needed, path_scores
+from ._sklearn import (
+    Interval,
+    StrOptions,
+    _check_sample_weight,
+    _fit_context,
+    _routing_enabled,
+    check_same_namespace,
+    get_namespace_and_device,
+    supported_float_dtypes,
+)
+
+Configuration = Mapping[str, Any]
+
+READOUT = ("regularization", "correct_weight")  # networks that differ only in these share their features
+HIDDEN = ("n_hidden", "activation", "renormalize", "norm_scale", "norm_shift", "prune_rate")
+MOST_READOUTS = 10
+NEUTRAL_EVERY = 5  # of the box's draws of p one in five is 0, of omega_r one in five is 1
+TIE_DIGITS = 12  # scores that agree to so many digits are equal
+
+# The box of the paper's Table 2: lambda 2^-12 to 2^12, n 20 to 1000, gamma 0.5 to 2, alpha -2 to 2.
+PAPER_BOX: Mapping[str, Any] = MappingProxyType(
+    {
+        "n_hidden": (20, 32, 50, 100, 200, 316, 500, 1000),
+        "norm_scale": stats.uniform(0.5, 1.5),
+        "norm_shift": stats.uniform(-2, 4),
+        "prune_rate": stats.uniform(0, 0.999),
+        "regularization": stats.loguniform(2.0**-12, 2.0**12),
+        "correct_weight": stats.uniform(0.001, 0.999),
+    }
+)
+
+
+def draw_configurations(
+    n_iter: int, random_state: Any = None, variant: str = "WPedRVFL", space: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """Configurations to try: hidden settings times read-outs, the form in which work can be shared.
+
+    200 are 20 hidden settings with 10 read-outs each; in general there are twice as many hidden settings
+    as read-outs, until a setting has 10. Every variant draws everything and keeps what it tunes, so
+    variants with the same seed share their settings.
+
+    Parameters
+    ----------
+    n_iter : int
+        How many.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    variant : str, default="WPedRVFL"
+        Method whose parameters are drawn from the paper's box.
+
+    space : dict, default=None
+        Parameter name to a list of values or a scipy distribution. None is the box of the paper's
+        Table 2, in which one pruning rate in five is 0 and one weight omega_r in five is 1.
+
+    Returns
+    -------
+    configurations : list of dict
+        Parameters of :class:`EDRVFLClassifier`.
+
+    Examples
+    --------
+    >>> from edrvfl import draw_configurations
+    >>> draw_configurations(2, random_state=0, variant="edRVFL_O")
+    [{'n_hidden': 200, 'regularization': 1.67381}, {'n_hidden': 32, 'regularization': 7.70094}]
+    """
+    if variant not in VARIANTS:
+        raise ValueError(f"Unknown variant {variant!r}; choose one of {', '.join(VARIANTS)}.")
+    tuned = set(PAPER_BOX) - set(VARIANTS[variant]) if space is None else set(space)
+    if space is None and not VARIANTS[variant].get("renormalize", True):
+        tuned -= {"norm_scale", "norm_shift"}
+    box = PAPER_BOX if space is None else space
+    unknown = set(box) - set(READOUT) - set(HIDDEN)
+    if unknown:
+        raise ValueError(
+            f"space names parameters that cannot be searched: {', '.join(sorted(unknown))}. "
+            f"Choose among {', '.join(HIDDEN + READOUT)}."
+        )
+    state = check_random_state(random_state)
+    of_hidden, of_readout = (numpy.random.RandomState(state.randint(2**31 - 1)) for _ in range(2))
+    readouts = min(MOST_READOUTS, max(1, round(math.sqrt(n_iter / 2))))
+    drawn: list[dict[str, Any]] = []
+    for h in range(math.ceil(n_iter / readouts)):
+        setting = {name: _draw(box[name], of_hidden) for name in HIDDEN if name in box}
+        if space is None and h % NEUTRAL_EVERY == 0:
+            setting["prune_rate"] = 0.0
+        for r in range(readouts):
+            readout = {name: _draw(box[name], of_readout) for name in READOUT if name in box}
+            if space is None and (h * readouts + r) % NEUTRAL_EVERY == 0:
+                readout["correct_weight"] = 1.0
+            drawn.append({name: value for name, value in (setting | readout).items() if name in tuned})
+    return drawn[:n_iter]
+
+
+def _draw(values: Any, state: numpy.random.RandomState) -> Any:
+    """One value of a list or of a distribution, as a plain number with six digits."""
+    if hasattr(values, "rvs"):
+        return float(f"{values.rvs(random_state=state):.6g}")
+    values = list(values)
+    value = values[state.randint(len(values))]
+    return value.item() if isinstance(value, numpy.generic) else value
+
+
+def score_configurations(
+    configurations: Sequence[Configuration],
+    X: Array,
+    y: Array,
+    X_new: Array,
+    metric: Callable[[Array], Array],
+    *,
+    n_classes: int,
+    random_state: Any = None,
+    s: Array | None = None,
+    cost: Array | None = None,
+    memory: int = 2**30,
+    draws: dict[Any, Draws] | None = None,
+    **params: Any,
+) -> numpy.ndarray:
+    """Score networks on new rows, many at a time, each as if it had been fitted alone.
+
+    Parameters
+    ----------
+    configurations : sequence of dict
+        Parameters of :class:`EDRVFLClassifier` that differ among the networks.
+
+    X, y, s, cost : arrays
+        Validated training rows, codes 0 to n_classes - 1, sample weights and costs.
+
+    X_new : array of shape (v, d)
+        Rows to score.
+
+    metric : callable
+        Takes probabilities (networks, layers, v, n_classes), gives scores (networks, layers).
+
+    memory : int
+        Bytes that may be held at a time.
+
+    draws : dict, optional
+        Keeps the random layers between calls with the same seed and columns.
+
+    **params
+        Parameters of :class:`EDRVFLClassifier` common to all.
+
+    Returns
+    -------
+    scores : ndarray of shape (configurations, layers)
+    """
+    models = [EDRVFLClassifier(**{**params, **configuration}) for configuration in configurations]
+    for model in models:
+        model._validate_params()
+    seed = int(check_random_state(random_state).randint(numpy.iinfo(numpy.int32).max))
+    draws = {} if draws is None else draws
+    answer = None
+    for group in _groups(models):
+        for chunk in _chunks(group, models, X, X_new, n_classes, memory):
+            settings = _stacked([[models[i] for i in readouts] for readouts in chunk], on_accelerator(X))
+            key = (seed, X.shape[1], settings.n_hidden, str(X.dtype))
+            if key not in draws:
+                draws.clear()  # one width at a time
+                draws[key] = Draws(seed, X.shape[1], settings.n_hidden, X)
+            standardize, rule = models[chunk[0][0]].standardize, models[chunk[0][0]].ensemble
+            scores = path_scores(X, y, n_classes, X_new, settings, draws[key], s, cost, standardize)
+            xp = array_namespace(scores)
+            flat = xp.reshape(scores, (-1, *scores.shape[-3:]))
+            P = xp.moveaxis(combine_staged(xp.moveaxis(flat, 1, 0), rule), 0, 1)
+            values = metric(P)
+            if answer is None:
+                answer = numpy.full((len(models), max(m.n_layers for m in models)), numpy.nan)
+            order = list(itertools.chain.from_iterable(chunk))
+            answer[order, : values.shape[1]] = values
+    return answer if answer is not None else numpy.empty((0, 0))
+
+
+def _groups(models: Sequence[EDRVFLClassifier]) -> Iterator[list[list[int]]]:
+    """Indices grouped twice: by what one stack must share, then by hidden setting."""
+    stacks: dict[Any, dict[Any, list[int]]] = {}
+    for i, m in enumerate(models):
+        common = (m.n_hidden, m.n_layers, m.activation, m.renormalize, m.ensemble, m.standardize)
+        hidden = (m.norm_scale, m.norm_shift, m.prune_rate) if m.renormalize else (m.prune_rate,)
+        key = (*common, m.prune_rate > 0)
+        stacks.setdefault(key, {}).setdefault(hidden, []).append(i)
+    for key in sorted(stacks, key=lambda k: k[0]):
+        yield list(stacks[key].values())
+
+
+def _chunks(
+    group: list[list[int]],
+    models: Sequence[EDRVFLClassifier],
+    X: Array,
+    X_new: Array,
+    n_classes: int,
+    memory: int,
+) -> Iterator[list[list[int]]]:
+    """Cut a group so that each piece fits the memory: several hidden settings on a GPU, else one."""
+    gpu = on_accelerator(X)
+    itemsize = array_namespace(X).finfo(X.dtype).bits // 8
+
+    def need(readouts: list[int]) -> int:
+        settings = _stacked([[models[i] for i in readouts]], False)
+        return bytes_needed(X.shape[0], X_new.shape[0], X.shape[1], n_classes, settings, itemsize, gpu)
+
+    pieces: list[list[int]] = []
+    for readouts in group:
+        size = len(readouts)
+        while need(readouts[:size]) > memory:
+            if size == 1:
+                raise MemoryError(
+                    f"One network of {models[readouts[0]].n_hidden} neurons on {X.shape[0]} + "
+                    f"{X_new.shape[0]} rows needs about {need(readouts[:1]) / 2**20:.0f} MiB; the memory "
+                    f"budget is {memory / 2**20:.0f} MiB. Give more memory or try fewer neurons."
+                )
+            size = (size + 1) // 2
+        pieces += [readouts[j : j + size] for j in range(0, len(readouts), size)]
+    if not gpu:
+        yield from ([piece] for piece in pieces)
+        return
+    for _, alike in itertools.groupby(sorted(pieces, key=len), key=len):
+        stack: list[list[int]] = []
+        for piece in alike:
+            if stack and (len(stack) + 1) * need(piece) > memory:
+                yield stack
+                stack = []
+            stack.append(piece)
+        yield stack
+
+
+def _stacked(models: list[list[EDRVFLClassifier]], keep_axis: bool) -> _network.Settings:
+    """Settings of hidden settings times read-outs; one hidden setting has no axis unless asked for."""
+    first = models[0][0]
+
+    def of_readouts(name: str) -> numpy.ndarray:
+        values = numpy.array([[getattr(m, name) for m in readouts] for readouts in models], dtype=float)
+        return values if keep_axis else values[0]
+
+    def of_hidden(name: str) -> Any:
+        values = numpy.array([getattr(readouts[0], name) for readouts in models], dtype=float)
+        return values if keep_axis else float(values[0])
+
+    return _network.Settings(
+        n_layers=first.n_layers,
+        n_hidden=first.n_hidden,
+        activation=first.activation,
+        renormalize=first.renormalize,
+        lam=of_readouts("regularization"),
+        gamma=of_hidden("norm_scale"),
+        alpha=of_hidden("norm_shift"),
+        omega_r=of_readouts("correct_weight"),
+        p=of_hidden("prune_rate"),
+    )
+
+
+def _can_predict(search: EDRVFLClassifierCV) -> bool:
+    if not search.refit:
+        raise AttributeError("predictions need refit=True; this search only filled cv_results_.")
+    return True
+
+
+class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
+    """An edRVFL network that tunes itself by cross-validation, many networks at a time.
+
+    Draws `n_iter` configurations, scores each of them at every depth on every split, and refits the
+    best. Networks share their random layers, those with the same hidden setting share their features
+    and Gram matrices as far as pruning lets them, and on a GPU they are trained in stacks. Every score
+    is that of the network fitted alone.
+
+    Parameters
+    ----------
+    variant : {"RVFL", "edRVFL_O", "edRVFL_N", "WedRVFL", "PedRVFL", "WPedRVFL"}, default="WPedRVFL"
+        The method, which decides what is tuned.
+
+    n_iter : int, default=200
+        Configurations tried. Each is scored at every depth up to `n_layers`.
+
+    space : dict or list of dict, default=None
+        Parameter name to a list of values or a scipy distribution; a list is taken as the very
+        configurations to try. None is the box of the paper's Table 2.
+
+    cv : int, cross-validation splitter or iterable, default=5
+        Splits, as in scikit-learn's searches.
+
+    scoring : str or callable, default=None
+        None is accuracy. "accuracy" and "neg_log_loss" are computed for whole stacks; any other scorer
+        is called once for each network and depth.
+
+    refit : bool, default=True
+        Whether the best configurations are fitted on all rows, for `predict`.
+
+    ensemble_size : int, default=1
+        How many of the best different configurations, each at its own best depth, are refitted; their
+        probabilities are averaged.
+
+    n_layers : int, default=10
+        Largest depth.
+
+    activation : str, default="relu"
+        Activation function, unless `space` draws it.
+
+    ensemble : {"softmax", "mean", "vote"}, default="softmax"
+        How layers become one answer.
+
+    standardize : bool, default=True
+        Whether inputs are brought to mean 0 and variance 1.
+
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes' errors.
+
+    memory : int, default=1024
+        MiB that the search may hold at a time, above the data.
+
+    n_jobs : int, default=None
+        Processes over splits and hidden settings, as in joblib; on a GPU it does nothing.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of the configurations, of the networks, and of shuffled splits given as an int.
+
+    verbose : int, default=0
+        1 prints a line for each split.
+
+    Attributes
+    ----------
+    cv_results_ : dict of arrays
+        A row for each configuration and depth, which is ``param_n_layers``: ``params``,
+        ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
+
+    best_index_ : int
+        Row of the winner: the best mean score, of equals the shallowest, of those the first drawn.
+
+    best_params_ : dict
+        Its parameters with ``n_layers``: ``EDRVFLClassifier(**best_params_)`` is the winner.
+
+    best_score_ : float
+        Its mean score over the splits.
+
+    best_estimator_ : EDRVFLClassifier
+        The winner fitted on all rows.
+
+    estimators_ : list of EDRVFLClassifier
+        The `ensemble_size` best.
+
+    classes_, n_features_in_, feature_names_in_
+        As in :class:`EDRVFLClassifier`.
+
+    n_splits_ : int
+        Number of splits.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from edrvfl import EDRVFLClassifierCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = EDRVFLClassifierCV(n_iter=20, cv=3, random_state=0).fit(X, y)
+    >>> search.best_score_ > 0.95
+    True
+    >>> len(search.cv_results_["params"])
+    200
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "variant": [StrOptions(set(VARIANTS))],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "space": [dict, list, None],
+        "cv": ["cv_object"],
+        "scoring": [str, callable, None],
+        "refit": ["boolean"],
+        "ensemble_size": [Interval(Integral, 1, None, closed="left")],
+        **{
+            name: EDRVFLClassifier._parameter_constraints[name]
+            for name in ("n_layers", "activation", "ensemble", "standardize", "class_weight", "random_state")
+        },
+        "memory": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        variant: str = "WPedRVFL",
+        n_iter: int = 200,
+        space: Mapping[str, Any] | list[dict[str, Any]] | None = None,
+        cv: Any = 5,
+        scoring: Any = None,
+        refit: bool = True,
+        ensemble_size: int = 1,
+        n_layers: int = 10,
+        activation: str = "relu",
+        ensemble: str = "softmax",
+        standardize: bool = True,
+        class_weight: Mapping[Any, float] | str | None = None,
+        memory: int = 1024,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.variant = variant
+        self.n_iter = n_iter
+        self.space = space
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.ensemble_size = ensemble_size
+        self.n_layers = n_layers
+        self.activation = activation
+        self.ensemble = ensemble
+        self.standardize = standardize
+        self.class_weight = class_weight
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> EDRVFLClassifierCV:
+        """Search, and refit the best.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Numeric, finite rows.
+
+        y : array-like of shape (n_samples,)
+            Labels of at least two classes.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, in the fits and in the validation scores.
+
+        **params
+            ``groups`` for the splitter; with metadata routing on, what splitter and scorer ask for.
+
+        Returns
+        -------
+        self : EDRVFLClassifierCV
+            The fitted estimator. A fit that fails leaves it as it was.
+        """
+        before = dict(vars(self))
+        try:
+            return self._fit(X, y, sample_weight, params)
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> EDRVFLClassifierCV:
+        xp, _, where = get_namespace_and_device(X)
+        dtypes = [t for t in supported_float_dtypes(xp, where) if t in (xp.float64, xp.float32)]
+        given_X, given_y = X, y
+        with naming_columns(self, X):
+            X, y = validate_data(self, X, y, dtype=dtypes)
+        check_classification_targets(y)
+        counted_classes = counted(X, y, sample_weight, self.class_weight)[1]
+        if counted_classes.shape[0] < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes, but y holds only one class in the rows "
+                "with positive weight."
+            )
+        s = None
+        if sample_weight is not None:
+            s = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+        _, classes, codes, _, _ = counted(X, y, None, None)  # of all rows, as the splits count them
+        state = check_random_state(self.random_state)
+        if isinstance(self.space, list):
+            configurations = [dict(configuration) for configuration in self.space]
+        else:
+            configurations = draw_configurations(self.n_iter, state, self.variant, self.space)
+        seed = self.random_state
+        if not isinstance(seed, Integral):  # one seed for the networks of the search and of the refit
+            seed = int(state.randint(numpy.iinfo(numpy.int32).max))
+        fixed = {**VARIANTS[self.variant], "activation": self.activation, "ensemble": self.ensemble}
+        fixed |= {"standardize": self.standardize, "class_weight": self.class_weight, "random_state": seed}
+        if self.variant != "RVFL":
+            fixed["n_layers"] = self.n_layers
+        host_y = to_host(codes)
+        splits = list(self._splits(host_y, params))
+        scores = self._scores(X, codes, classes, s, splits, configurations, fixed, params)
+        self.n_splits_ = len(splits)
+        self.classes_ = counted_classes
+        self.cv_results_ = _results(configurations, scores)
+        order = _best_first(self.cv_results_)
+        self.best_index_ = order[0]
+        self.best_params_ = self.cv_results_["params"][order[0]]
+        self.best_score_ = float(self.cv_results_["mean_test_score"][order[0]])
+        if self.refit:
+            chosen: dict[int, int] = {}
+            for row in order:  # each configuration once, at its best depth
+                chosen.setdefault(row // scores.shape[-1], row)
+                if len(chosen) == self.ensemble_size:
+                    break
+            rows = [self.cv_results_["params"][row] for row in chosen.values()]
+            self.estimators_ = [
+                EDRVFLClassifier(**{**fixed, **row}).fit(given_X, given_y, sample_weight) for row in rows
+            ]
+            self.best_estimator_ = self.estimators_[0]
+        return self
+
+    def _splits(self, y: numpy.ndarray, params: dict[str, Any]) -> Iterator[Any]:
+        splitter = check_cv(self.cv, y, classifier=True)
+        if _routing_enabled():
+            routed = process_routing(self, "fit", **params).splitter.split
+        else:
+            routed = {"groups": params["groups"]} if params.get("groups") is not None else {}
+            if unknown := set(params) - {"groups"}:
+                raise TypeError(
+                    f"fit got {', '.join(sorted(unknown))}; only groups can be passed while scikit-learn's "
+                    "metadata routing is off."
+                )
+        for train, test in splitter.split(numpy.zeros((len(y), 1)), y, **routed):
+            yield numpy.asarray(train), numpy.asarray(test)
+
+    def _scores(
+        self,
+        X: Array,
+        codes: Array,
+        classes: Array,
+        s: Array | None,
+        splits: list[Any],
+        configurations: list[dict[str, Any]],
+        fixed: dict[str, Any],
+        params: dict[str, Any],
+    ) -> numpy.ndarray:
+        """Validation scores (configuration, split, depth)."""
+        scorer = self.scoring if self.scoring in (None, "accuracy", "neg_log_loss") else self._scorer()
+        routed = process_routing(self, "fit", **params).scorer.score if _routing_enabled() and params else {}
+        common = (X, codes, classes, s, fixed, scorer, routed, self.memory * 2**20)
+        pieces = _pieces(configurations, whole=on_accelerator(X))
+        tasks = [(i, piece) for i in range(len(splits)) for piece in pieces]
+        jobs = 1 if on_accelerator(X) else self.n_jobs
+        results = Parallel(n_jobs=jobs)(
+            delayed(_score_piece)([configurations[j] for j in piece], *splits[i], *common)
+            for i, piece in tasks
+        )
+        depth = results[0].shape[1]
+        scores = numpy.empty((len(configurations), len(splits), depth))
+        for (i, piece), values in zip(tasks, results, strict=True):
+            scores[piece, i] = values
+        if self.verbose:
+            for i in range(len(splits)):
+                print(f"[{type(self).__name__}] split {i + 1}/{len(splits)}: best {scores[:, i].max():.4f}")
+        return scores
+
+    def _scorer(self) -> Any:
+        return check_scoring(EDRVFLClassifier(), scoring=self.scoring)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What the splitter and the scorer ask for, for scikit-learn's metadata routing."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router.add(
+            splitter=check_cv(self.cv, classifier=True),
+            method_mapping=MethodMapping().add(caller="fit", callee="split"),
+        )
+        return router.add(
+            scorer=self._scorer(), method_mapping=MethodMapping().add(caller="fit", callee="score")
+        )
+
+    @property
+    def _fitted_array(self) -> Array:
+        return self.best_estimator_._fitted_array
+
+    def _probabilities(self, X: Any, method: str) -> Array:
+        check_is_fitted(self)
+        check_same_namespace(X, self, attribute="_fitted_array", method=method)
+        with naming_columns(self, X):
+            X = validate_data(self, X, reset=False, dtype=[self._fitted_array.dtype])
+        total = sum(model._by_blocks(X, (), combine) for model in self.estimators_)
+        return total / len(self.estimators_)
+
+    @available_if(_can_predict)
+    def predict(self, X: Any) -> Array:
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        y : array of shape (n_samples,)
+            Labels as they came in `fit`.
+        """
+        decision = log_odds(self._probabilities(X, "predict"))
+        return self.best_estimator_._labels(decision)
+
+    @available_if(_can_predict)
+    def predict_proba(self, X: Any) -> Array:
+        """Class probabilities of each row, the mean over `estimators_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        P : array of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        return self._probabilities(X, "predict_proba")
+
+    @available_if(_can_predict)
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        P : array of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        P = self._probabilities(X, "predict_log_proba")
+        with numpy.errstate(divide="ignore"):
+            return array_namespace(P).log(P)
+
+    @available_if(_can_predict)
+    def decision_function(self, X: Any) -> Array:
+        """Logarithm of the probabilities; for two classes the log-odds of the second.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
+            Always finite.
+        """
+        return log_odds(self._probabilities(X, "decision_function"))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags
+
+
+def _pieces(configurations: list[dict[str, Any]], whole: bool) -> list[list[int]]:
+    """Indices of the configurations that one task scores: all on a GPU, else those of a hidden setting."""
+    if whole:
+        return [list(range(len(configurations)))]
+    pieces: dict[Any, list[int]] = {}
+    for i, c in enumerate(configurations):
+        pieces.setdefault(tuple(c.get(name) for name in HIDDEN), []).append(i)
+    # the widest first, so that no process is left with a long task at the end
+    return sorted(pieces.values(), key=lambda piece: -configurations[piece[0]].get("n_hidden", 0))
+
+
+def _score_piece(
+    configurations: list[dict[str, Any]],
+    train: numpy.ndarray,
+    test: numpy.ndarray,
+    X: Array,
+    codes: Array,
+    classes: Array,
+    s: Array | None,
+    fixed: dict[str, Any],
+    scorer: Any,
+    routed: dict[str, Any],
+    memory: int,
+) -> numpy.ndarray:
+    """Scores (configuration, depth) of one split."""
+    xp = array_namespace(X)
+    everything = numpy.arange(X.shape[0])  # splits may be masks, and indices may be negative
+    train, test = everything[train], everything[test]
+    if s is not None:
+        train = train[to_host(s)[train] > 0]
+    train, test = (from_numpy(rows, X, xp.int64) for rows in (train, test))
+    X_train, X_test = xp.take(X, train, axis=0), xp.take(X, test, axis=0)
+    present = xp.unique_inverse(xp.take(codes, train))
+    if present.values.shape[0] < 2:
+        raise ValueError("A training split holds only one class. Use stratified splits or fewer of them.")
+    weights = None if s is None else xp.take(s, train)
+    cost = None
+    if fixed["class_weight"] is not None:
+        host = None if weights is None else to_host(weights)
+        labels = to_host(classes)[to_host(xp.take(codes, train))]
+        cost = from_numpy(row_costs(fixed["class_weight"], labels, host), X)
+    y_test = xp.take(codes, test)
+    test_weights = None if s is None else xp.take(s, test)
+
+    def metric(P: Array) -> numpy.ndarray:
+        # a class absent from the training rows has probability 0
+        places = present.values[:, None] == from_numpy(range(classes.shape[0]), codes)
+        full = P @ xp.astype(places, P.dtype)
+        if callable(scorer):
+            return _called(scorer, full, X_test, y_test, classes, test_weights, routed, test)
+        kernel = _log_loss if scorer == "neg_log_loss" else _accuracy
+        return to_host(kernel(full, y_test, test_weights))
+
+    given = {name: value for name, value in fixed.items() if name not in ("class_weight", "random_state")}
+    return score_configurations(
+        configurations,
+        X_train,
+        present.inverse_indices,
+        X_test,
+        metric,
+        n_classes=present.values.shape[0],
+        random_state=fixed["random_state"],
+        s=weights,
+        cost=cost,
+        memory=memory,
+        **given,
+    )
+
+
+def _accuracy(P: Array, y: Array, weights: Array | None) -> Array:
+    """Share of rows, by weight, whose most probable class is theirs: (..., v, k) -> (...)."""
+    xp = array_namespace(P)
+    right = xp.astype(xp.argmax(P, axis=-1) == y, P.dtype)
+    return xp.mean(right, axis=-1) if weights is None else xp.sum(right * weights, axis=-1) / xp.sum(weights)
+
+
+def _log_loss(P: Array, y: Array, weights: Array | None) -> Array:
+    """Mean, by weight, of the log-probability of the true class."""
+    xp = array_namespace(P)
+    of_truth = xp.take_along_axis(P, xp.broadcast_to(y[:, None], (*P.shape[:-1], 1)), axis=-1)[..., 0]
+    log = xp.log(xp.clip(of_truth, float(xp.finfo(P.dtype).eps), 1.0))
+    return xp.mean(log, axis=-1) if weights is None else xp.sum(log * weights, axis=-1) / xp.sum(weights)
+
+
+class _Answers(ClassifierMixin, BaseEstimator):
+    """What a network says of some rows, in the form that scorers ask."""
+
+    def __init__(self, classes: Array, P: Array) -> None:
+        self.classes_ = classes
+        self.P = P
+
+    def predict_proba(self, _: Any) -> Array:
+        return self.P
+
+    def decision_function(self, _: Any) -> Array:
+        return log_odds(self.P)
+
+    def predict(self, _: Any) -> Array:
+        return self.classes_[self.P.argmax(axis=-1)]
+
+
+def _called(
+    scorer: Any,
+    P: Array,
+    X: Array,
+    y: Array,
+    classes: Array,
+    weights: Array | None,
+    routed: dict[str, Any],
+    test: Array,
+) -> numpy.ndarray:
+    """Any scikit-learn scorer, one call for each network and depth."""
+    host, names = to_host(P), to_host(classes)
+    labels, rows = names[to_host(y)], to_host(X)
+    index = to_host(test)
+    given = {name: numpy.asarray(value)[index] for name, value in routed.items()}
+    if weights is not None and not given:
+        given["sample_weight"] = to_host(weights)
+    return numpy.array(
+        [[scorer(_Answers(names, depth), rows, labels, **given) for depth in network] for network in host]
+    )
+
+
+def _results(configurations: list[dict[str, Any]], scores: numpy.ndarray) -> dict[str, Any]:
+    """cv_results_ with a row for each configuration and depth."""
+    depths = scores.shape[-1]
+    params = [{**c, "n_layers": l + 1} for c in configurations for l in range(depths)]
+    results: dict[str, Any] = {}
+    for name in dict.fromkeys(itertools.chain.from_iterable(params)):
+        values = [row.get(name) for row in params]
+        results[f"param_{name}"] = numpy.ma.MaskedArray(values, mask=[v is None for v in values])
+    results["params"] = params
+    for i in range(scores.shape[1]):
+        results[f"split{i}_test_score"] = scores[:, i].reshape(-1)
+    results["mean_test_score"] = scores.mean(axis=1).reshape(-1)
+    results["std_test_score"] = scores.std(axis=1).reshape(-1)
+    rounded = numpy.round(results["mean_test_score"], TIE_DIGITS)
+    results["rank_test_score"] = stats.rankdata(-rounded, method="min").astype(numpy.int32)
+    return results
+
+
+def _best_first(results: dict[str, Any]) -> list[int]:
+    """Rows by rank; of equals the shallower, of those the first drawn."""
+    depth = numpy.asarray(results["param_n_layers"])
+    order = numpy.lexsort((numpy.arange(len(depth)), depth, results["rank_test_score"]))
+    return [int(i) for i in order]
