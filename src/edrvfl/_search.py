@@ -95,8 +95,10 @@ def draw_configurations(
     --------
     >>> from edrvfl import draw_configurations
     >>> draw_configurations(2, random_state=0, variant="edRVFL_O")
-    [{'n_hidden': 200, 'regularization': 1.67381}, {'n_hidden': 32, 'regularization': 7.70094}]
+    [{'n_hidden': 200, 'regularization': 1.67381}, {'n_hidden': 100, 'regularization': 7.70094}]
     """
+    if n_iter < 1:
+        raise ValueError(f"n_iter must be at least 1, got {n_iter}.")
     if variant not in VARIANTS:
         raise ValueError(f"Unknown variant {variant!r}; choose one of {', '.join(VARIANTS)}.")
     tuned = set(PAPER_BOX) - set(VARIANTS[variant]) if space is None else set(space)
@@ -112,26 +114,28 @@ def draw_configurations(
     state = check_random_state(random_state)
     of_hidden, of_readout = (numpy.random.RandomState(state.randint(2**31 - 1)) for _ in range(2))
     readouts = min(MOST_READOUTS, max(1, round(math.sqrt(n_iter / 2))))
+    bags: dict[str, list[Any]] = {}
+
+    def draw(name: str, state: numpy.random.RandomState) -> Any:
+        if hasattr(box[name], "rvs"):
+            return float(f"{box[name].rvs(random_state=state):.6g}")
+        if not bags.get(name):  # each value of a list comes equally often
+            values = list(box[name])
+            bags[name] = [values[i] for i in state.permutation(len(values))]
+        value = bags[name].pop()
+        return value.item() if isinstance(value, numpy.generic) else value
+
     drawn: list[dict[str, Any]] = []
     for h in range(math.ceil(n_iter / readouts)):
-        setting = {name: _draw(box[name], of_hidden) for name in HIDDEN if name in box}
+        setting = {name: draw(name, of_hidden) for name in HIDDEN if name in box}
         if space is None and h % NEUTRAL_EVERY == 0:
             setting["prune_rate"] = 0.0
         for r in range(readouts):
-            readout = {name: _draw(box[name], of_readout) for name in READOUT if name in box}
+            readout = {name: draw(name, of_readout) for name in READOUT if name in box}
             if space is None and (h * readouts + r) % NEUTRAL_EVERY == 0:
                 readout["correct_weight"] = 1.0
             drawn.append({name: value for name, value in (setting | readout).items() if name in tuned})
     return drawn[:n_iter]
-
-
-def _draw(values: Any, state: numpy.random.RandomState) -> Any:
-    """One value of a list or of a distribution, as a plain number with six digits."""
-    if hasattr(values, "rvs"):
-        return float(f"{values.rvs(random_state=state):.6g}")
-    values = list(values)
-    value = values[state.randint(len(values))]
-    return value.item() if isinstance(value, numpy.generic) else value
 
 
 def score_configurations(

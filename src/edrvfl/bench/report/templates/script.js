@@ -1,0 +1,90 @@
+
+"use strict";
+(() => {
+  const said = document.getElementById("said");
+  const numeric = (text) => text !== "" && Number.isFinite(Number(text));
+
+  // Sorting: a button in every column's heading. What has no value stays at the end.
+  function sort(table, column, direction) {
+    const body = table.tBodies[0];
+    const key = (row) => {
+      const cell = row.cells[column];
+      return cell.tagName === "TH" ? cell.textContent : cell.dataset.value ?? "";
+    };
+    const compare = (a, b) => {
+      if (a === "" || b === "") return (a === "") - (b === "");
+      const order = numeric(a) && numeric(b) ? Number(a) - Number(b) : a.localeCompare(b, "en", { numeric: true });
+      return direction * order;
+    };
+    const rows = [...body.rows].map((row) => [key(row), row]);
+    rows.sort(([a], [b]) => compare(a, b)).forEach(([, row]) => body.append(row));
+  }
+  for (const table of document.querySelectorAll("table")) {
+    const heads = [...table.tHead.rows[0].cells];
+    if (table.tBodies[0].rows.length < 2) continue;
+    heads.forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const up = head.getAttribute("aria-sort") === "descending" || (!head.hasAttribute("aria-sort") && column === 0);
+        heads.forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", up ? "ascending" : "descending");
+        sort(table, column, up ? 1 : -1);
+        said.textContent = `Sorted by ${button.textContent}, ${up ? "ascending" : "descending"}.`;
+      });
+    });
+  }
+
+  // Choosing methods: their rows and columns hide; means and ranks follow from what is shown.
+  const choose = document.getElementById("choose");
+  if (!choose) return;
+  choose.hidden = false;
+  const boxes = [...choose.querySelectorAll("input")];
+  const original = new Map();
+  for (const node of document.querySelectorAll("[data-common], table[data-scores] tfoot td")) {
+    original.set(node, node.textContent);
+  }
+  const halfUp = (total, n) => (Math.floor(total / n + 0.5 + 1e-9) / 100).toFixed(2); // total in hundredths
+  function twiceRank(values, mine) {
+    const better = values.filter((v) => v > mine).length;
+    const equal = values.filter((v) => v === mine).length;
+    return 2 * better + equal + 1;
+  }
+  function foot(table, all) {
+    const note = document.querySelector(`[data-common="${table.id}"]`);
+    const [means, ranks] = table.tFoot.rows;
+    const heads = [...table.tHead.rows[0].cells];
+    const shown = heads.map((_, j) => j).filter((j) => j > 0 && !heads[j].hidden);
+    const rows = [...table.tBodies[0].rows].map((row) => ({
+      name: row.cells[0].textContent,
+      values: shown.map((j) => row.cells[j].dataset.value),
+    }));
+    const common = rows.filter((row) => row.values.every((v) => v !== undefined));
+    const left = rows.filter((row) => !common.includes(row)).map((row) => row.name);
+    shown.forEach((j, k) => {
+      const total = common.reduce((sum, row) => sum + Math.round(100 * row.values[k]), 0);
+      const twice = common.reduce((sum, row) => sum + twiceRank(row.values.map(Number), Number(row.values[k])), 0);
+      means.cells[j].textContent = common.length ? halfUp(total, common.length) : "";
+      ranks.cells[j].textContent = common.length ? halfUp(50 * twice, common.length) : "";
+    });
+    if (all) return [note, ...means.cells, ...ranks.cells].forEach((node) => {
+      if (original.has(node)) node.textContent = original.get(node);
+    });
+    const over = `Means and ranks are over the ${common.length} datasets that all ${shown.length} methods shown have`;
+    note.textContent = over + (left.length ? `; left out: ${left.join(", ")}.` : ".");
+  }
+  function follow() {
+    const hidden = new Set(boxes.filter((box) => !box.checked).map((box) => box.value));
+    for (const node of document.querySelectorAll("[data-method]")) {
+      node.hidden = hidden.has(node.dataset.method) || hidden.has(node.dataset.other);
+    }
+    for (const table of document.querySelectorAll("table[data-scores]")) foot(table, hidden.size === 0);
+    said.textContent = `${boxes.length - hidden.size} of ${boxes.length} methods shown.`;
+  }
+  boxes.forEach((box) => {
+    box.checked = true; // browsers remember; the page starts with all
+    box.addEventListener("change", follow);
+  });
+})();

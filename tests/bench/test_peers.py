@@ -1,0 +1,148 @@
+"""The rows of what users would pick instead: defaults first, one thread, any labels, probabilities."""
+
+import json
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from edrvfl.bench.baselines.peers import PEERS, SPACES, Coded, OneOf, SoftmaxSVC, configurations
+
+EXTRAS = ("LightGBM", "XGBoost", "CatBoost")
+
+
+@pytest.fixture(params=list(PEERS))
+def peer(request):
+    row = PEERS[request.param]
+    if not row.installed:
+        pytest.skip(f"{row.package} is not installed")
+    return row
+
+
+def split(load):
+    X, y = load(return_X_y=True)
+    return train_test_split(X, y, stratify=y, random_state=0)
+
+
+SHORT = {"max_iter": 20, "n_estimators": 20, "iterations": 20}  # where the model has such a parameter
+
+
+def short(name):
+    return {k: v for k, v in SHORT.items() if k in SPACES[name]}
+
+
+@pytest.mark.parametrize("name", list(PEERS))
+def test_first_configuration_is_the_defaults_and_the_others_lie_inside_the_space(name):
+    draw = PEERS[name].configurations
+    drawn = draw(40, 3)
+    assert drawn[0] == {}
+    assert len({json.dumps(c) for c in drawn}) == 40
+    assert json.loads(json.dumps(drawn)) == drawn == draw(40, 3) != draw(40, 4)
+    assert draw(5, 3) == drawn[:5], "more trials go on where fewer end"
+    for c in drawn[1:]:
+        assert c.keys() == SPACES[name].keys()
+        for key, axis in SPACES[name].items():
+            inside = c[key] in axis.values if isinstance(axis, OneOf) else axis.low <= c[key] <= axis.high
+            assert inside, (key, c[key])
+    assert all(isinstance(c["n_estimators"], int) for c in drawn[1:] if "n_estimators" in c)
+
+
+def test_learns_and_its_probabilities_make_a_log_loss(peer):
+    name = next(n for n in PEERS if PEERS[n] is peer)
+    for load in (load_wine, load_breast_cancer):
+        X_train, X_test, y_train, y_test = split(load)
+        model = peer.estimator(random_state=0, **short(name)).fit(X_train, y_train)
+        P = model.predict_proba(X_test)
+        np.testing.assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
+        assert model.predict(X_test).shape == y_test.shape
+        assert np.mean(model.predict(X_test) == y_test) > 0.9
+        assert log_loss(y_test, P) < 0.6
+
+
+def test_takes_labels_with_a_gap_and_every_drawn_configuration(peer):
+    """A rare class may be absent from the rows of a fit: codes 0, 2, 5."""
+    name = next(n for n in PEERS if PEERS[n] is peer)
+    X, y = load_wine(return_X_y=True)
+    codes = np.array([0, 2, 5])[y]
+    configuration = pickle.loads(pickle.dumps(peer)).configurations(2, 1)[1] | short(name)
+    model = pickle.loads(pickle.dumps(peer.estimator(random_state=1, **configuration)))
+    P = model.fit(X, codes).predict_proba(X)
+    assert np.asarray(model.classes_).tolist() == [0, 2, 5]
+    assert set(model.predict(X)) <= {0, 2, 5}
+    assert np.mean(np.array([0, 2, 5])[P.argmax(1)] == codes) > 0.9
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), P)
+
+
+def test_same_seed_same_model(peer):
+    name = next(n for n in PEERS if PEERS[n] is peer)
+    X, y = load_wine(return_X_y=True)
+    one, two = (peer.estimator(random_state=4, **short(name)).fit(X, y).predict_proba(X) for _ in range(2))
+    assert np.array_equal(one, two)
+
+
+def test_every_model_is_told_to_use_one_thread(peer):
+    params = peer.estimator(random_state=0).get_params()
+    threads = [v for k, v in params.items() if k.rpartition("__")[2] in ("n_jobs", "thread_count")]
+    assert [t for t in threads if t is not None] in ([], [1])
+    if peer.package != "sklearn":
+        assert 1 in threads
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("LogisticRegression", make_pipeline(StandardScaler(), LogisticRegression())),
+        ("RBF-SVM", make_pipeline(StandardScaler(), SVC())),
+        ("RandomForest", RandomForestClassifier(random_state=0)),
+        ("HistGradientBoosting", HistGradientBoostingClassifier(random_state=0)),
+    ],
+)
+def test_defaults_are_those_of_the_package(name, plain):
+    X_train, X_test, y_train, _ = split(load_wine)
+    ours = PEERS[name].estimator(random_state=0, **PEERS[name].configurations(1, 0)[0])
+    expected = clone(plain).fit(X_train, y_train).predict(X_test)
+    assert np.array_equal(ours.fit(X_train, y_train).predict(X_test), expected)
+
+
+def test_svm_probabilities_are_the_softmax_of_its_decision():
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    model = SoftmaxSVC().fit(X, y)
+    exp = np.exp(model.decision_function(X))
+    np.testing.assert_allclose(model.predict_proba(X), exp / exp.sum(axis=1, keepdims=True))
+    binary = SoftmaxSVC().fit(X, y == 1)
+    odds = np.exp(binary.decision_function(X))
+    np.testing.assert_allclose(binary.predict_proba(X)[:, 1], odds / (1 + odds))
+    assert np.array_equal(binary.predict_proba(X)[:, 1] > 0.5, binary.predict(X))
+
+
+def test_coded_gives_the_labels_back():
+    X, y = load_wine(return_X_y=True)
+    names = np.array(["red", "rose", "white"])[y]
+    model = Coded(RandomForestClassifier(n_estimators=5, random_state=0)).fit(X, names)
+    assert model.estimator_.classes_.tolist() == [0, 1, 2]
+    expected = RandomForestClassifier(n_estimators=5, random_state=0).fit(X, names)
+    assert np.array_equal(model.predict(X), expected.predict(X))
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", EXTRAS)
+def test_without_the_package_the_error_names_the_extra(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, PEERS[name].package, None)
+    with pytest.raises(ImportError, match=rf"needs {PEERS[name].package}.*edrvfl\[peers\]"):
+        PEERS[name].estimator(random_state=0)
+
+
+def test_no_trials_is_refused():
+    with pytest.raises(ValueError, match="trials must be at least 1"):
+        configurations(0, 0, space="RBF-SVM")
