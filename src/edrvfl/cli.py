@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import gzip
 import math
 import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -72,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
     seeds = options.seeds or (PAPER_SEEDS if options.paper else SEEDS)
     methods = [METHODS[name] for name in method_names(options.methods)]
     check_device(options.device)
-    jobs = options.jobs or (_cores() if options.device == "cpu" else 1)
+    jobs = options.jobs or (_cores() if options.device == "cpu" else min(8, _cores()))
     datasets = _datasets(options)
     cells = list(grid(methods, datasets, trials, seeds, options.device))
     parts = f"methods: {len(methods)}, datasets: {len(datasets)}"
@@ -115,8 +116,9 @@ def _export(options: argparse.Namespace) -> int:
             return 0
         target = Path(options.file)
         part = target.with_name(target.name + ".part")  # a broken export never takes the place of a good one
+        opened = gzip.open if target.suffix == ".gz" else open
         try:
-            with part.open("w", encoding="utf-8") as lines:
+            with opened(part, "wt", encoding="utf-8") as lines:
                 lines.writelines(line + "\n" for line in store.export_lines())
             part.replace(target)
         except OSError as error:
@@ -133,7 +135,8 @@ def _import(options: argparse.Namespace) -> int:
     with Store(options.store) as store:
         for file in options.files:
             try:
-                with Path(file).open(encoding="utf-8") as lines:
+                opened = gzip.open if file.endswith(".gz") else open
+                with opened(file, "rt", encoding="utf-8") as lines:
                     report = store.import_lines(lines, file)
             except OSError as error:
                 raise ValueError(f"{file}: cannot be read ({error.strerror}).") from error
@@ -160,6 +163,61 @@ def _data(options: argparse.Namespace) -> int:
     shown = [(r.name, r.group, str(r.rows), str(r.features), str(r.classes), r.state, r.source) for r in rows]
     print(table(("dataset", "group", "rows", "features", "classes", "state", "source"), shown))
     return 1 if any(row.state.startswith("damaged") for row in rows) else 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    with _needs_bench():
+        from edrvfl.bench.report import report_command
+    paths = report_command(
+        options.store,
+        options.out,
+        options.format,
+        sensitivity=options.sensitivity,
+        timing=options.timing,
+        figures_folder=options.figures,
+    )
+    for path in paths:
+        print(path)
+    return 0
+
+
+def _sensitivity(options: argparse.Namespace) -> int:
+    with _needs_bench():
+        from edrvfl.bench.experiments import sensitivity_command
+    given = ("datasets", "weights", "rates", "activations", "seeds", "folder")
+    paths = sensitivity_command(options.out, progress=_steps(options), **_given(options, given))
+    for path in paths:
+        print(path)
+    return 0
+
+
+def _timing(options: argparse.Namespace) -> int:
+    with _needs_bench():
+        from edrvfl.bench.experiments import timing_command
+    given = ("methods", "datasets", "warmups", "repeats", "threads", "folder")
+    for path in timing_command(options.out, progress=_steps(options), **_given(options, given)):
+        print(path)
+    return 0
+
+
+def _given(options: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
+    """The options that were given; the others keep the function's own defaults."""
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+
+
+@contextmanager
+def _needs_bench() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise StudyError(f"this needs the extra `bench`: pip install 'edrvfl[bench]' ({error})") from error
+
+
+def _steps(options: argparse.Namespace) -> Callable[[int, int, str], None] | None:
+    def step(done: int, of: int, what: str) -> None:
+        print(f"[{done}/{of}] {what}", file=sys.stderr)
+
+    return None if options.quiet else step
 
 
 # --- data for the eye --------------------------------------------------------------------------------
@@ -359,7 +417,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--jobs",
         type=_count,
-        help=f"processes to work in (default: one a core, here {_cores()}; with cuda, 1)",
+        help=f"processes to work in (default: one a core, here {_cores()}; with cuda at most 8)",
     )
     add(
         "--device",
@@ -376,7 +434,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add = command("export", _export, "write records and validation scores as JSON lines").add_argument
     _add_store(add)
-    add("file", nargs="?", default="-", help="default: standard output")
+    add("file", nargs="?", default="-", help="packed if it ends in .gz (default: standard output)")
 
     add = command(
         "import", _import, "add exported JSON lines; what is known already is left alone"
@@ -387,6 +445,36 @@ def _parser() -> argparse.ArgumentParser:
     _add_store(
         command("retry", _retry, "forget failures, so that the next run tries them again").add_argument
     )
+
+    add = command("report", _report, "write what the store holds as a page to read").add_argument
+    _add_store(add)
+    add("--out", type=Path, default=Path("report.html"), help="file to write (default: %(default)s)")
+    add("--format", choices=("html", "md", "latex", "csv"), help="default: by the ending of --out")
+    add("--sensitivity", type=Path, metavar="JSON", help="what `edrvfl bench sensitivity` wrote")
+    add("--timing", type=Path, metavar="JSON", help="what `edrvfl bench timing` wrote")
+    add("--figures", type=Path, metavar="FOLDER", help="also write every figure as SVG and CSV there")
+
+    add = command(
+        "sensitivity", _sensitivity, "accuracy against omega_r and p, as in section 5.5"
+    ).add_argument
+    add("--out", type=Path, default=Path("sensitivity"), help="folder to write (default: %(default)s)")
+    add("--datasets", nargs="+", metavar="NAME", help="default: the paper's four")
+    add("--weights", nargs="+", type=float, metavar="OMEGA", help="default: 1 0.8 0.6 0.4 0.2")
+    add("--rates", nargs="+", type=float, metavar="P", help="default: 0 0.2 0.4 0.6 0.8")
+    add("--activations", nargs="+", metavar="G", help="default: relu sigmoid")
+    add("--seeds", type=_count, help="default: 10")
+    add("--folder", type=Path, help="where the paper's datasets are")
+    add("--quiet", action="store_true", help="print the paths alone")
+
+    add = command("timing", _timing, "training times, as in the paper's Table 8").add_argument
+    add("--out", type=Path, default=Path("timing"), help="folder to write (default: %(default)s)")
+    add("--methods", nargs="+", metavar="NAME", help="default: WPedRVFL")
+    add("--datasets", nargs="+", metavar="NAME", help="default: the paper's five")
+    add("--warmups", type=_count, help="default: 1")
+    add("--repeats", type=_count, help="default: 5")
+    add("--threads", type=_count, help="BLAS threads (default: 1)")
+    add("--folder", type=Path, help="where the paper's datasets are")
+    add("--quiet", action="store_true", help="print the paths alone")
 
     add = command("data", _data, "the datasets, their shapes and where they are").add_argument
     add("--folder", type=Path, help="where to look first (default: EDRVFL_DATA)")

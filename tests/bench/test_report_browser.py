@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 from test_report import DATASETS, FAMILY, HOSTILE, a_depth, a_record, a_sensitivity, a_study, a_timing
@@ -85,6 +86,19 @@ def test_no_error_and_no_request(page):
     asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
     assert asked
     assert all(url.startswith(("file:", "data:")) for url in asked)
+
+
+def test_the_shipped_report_of_the_real_study(browser):
+    for kind in ("browser", "performance"):
+        browser.get_log(kind)
+    browser.get((Path(__file__).parents[2] / "results" / "report.html").as_uri())
+    assert browser.get_log("browser") == []
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    assert all(url.startswith(("file:", "data:")) for url in asked)
+    pictures = find(browser, "figure svg")
+    assert len(pictures) >= PICTURES
+    assert all(picture.accessible_name for picture in pictures)
 
 
 def test_hostile_names_are_text(page):

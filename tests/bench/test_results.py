@@ -1,0 +1,59 @@
+"""The shipped study: its records can be read back, and the README's table follows from them."""
+
+import gzip
+import re
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+
+import pytest
+
+from edrvfl.bench.datasets import GROUPS
+from edrvfl.bench.methods import METHOD_GROUPS
+from edrvfl.bench.statistics import Scores, average_ranks
+from edrvfl.bench.store import Store
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    with Store(tmp_path_factory.mktemp("shipped") / "study.db") as store:
+        with gzip.open(ROOT / "results" / "study.jsonl.gz", "rt", encoding="utf-8") as lines:
+            report = store.import_lines(lines, "study.jsonl.gz")
+        assert not report.conflicts
+        return {(r.dataset, r.method): r for r in store.records()}
+
+
+def test_the_five_methods_are_complete(records):
+    for name in METHOD_GROUPS["edrvfl"]:
+        for dataset in GROUPS["uci24"]:
+            record = records[dataset, name]
+            assert record.status == "ok"
+            assert record.n_configurations == 200
+            assert record.seeds == 10
+
+
+def percent(record, choice):
+    mean = 100 * record.choices[choice].mean_and_sd()[0]
+    return Decimal(repr(mean)).quantize(Decimal("0.01"), ROUND_HALF_UP)
+
+
+def test_the_readme_prints_what_was_measured(records):
+    table = re.findall(
+        r"^\| (\w+) \| [\d.]+ \| ([\d.]+) \| ([\d.]+) \| [\d.]+, ([\d.]+) \|$",
+        (ROOT / "README.md").read_text(),
+        re.MULTILINE,
+    )
+    five = METHOD_GROUPS["edrvfl"]
+    assert [row[0] for row in table] == list(five)
+    accuracies = {
+        choice: {d: {m: percent(records[d, m], choice) for m in five} for d in GROUPS["uci24"]}
+        for choice in ("paper", "strict")
+    }
+    rows = tuple(tuple(float(accuracies["paper"][d][m]) for m in five) for d in GROUPS["uci24"])
+    ranks = average_ranks(Scores(GROUPS["uci24"], five, rows))
+    for name, paper, strict, rank in table:
+        for choice, printed in (("paper", paper), ("strict", strict)):
+            mean = sum(accuracies[choice][d][name] for d in GROUPS["uci24"]) / 24
+            assert abs(mean - Decimal(printed)) < Decimal("0.006"), (name, choice)
+        assert abs(ranks[name] - float(rank)) < 0.006, name
