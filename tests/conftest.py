@@ -1,10 +1,14 @@
 """Fixtures: array libraries, random numbers, small problems."""
 
 import importlib
+import re
+import unittest
+import warnings
 
 import numpy as np
 import pytest
 from hypothesis import settings
+from sklearn.utils.estimator_checks import estimator_checks_generator
 
 settings.register_profile("edrvfl", deadline=None, max_examples=50, derandomize=True)
 settings.load_profile("edrvfl")
@@ -36,3 +40,22 @@ def noisy():
 def to_host(array):
     """Any library's array as NumPy."""
     return np.asarray(array.numpy() if hasattr(array, "numpy") else array)
+
+
+def assert_passes_scikit_learns_checks(model):
+    """No failure, no expected failure; what is skipped asks for a device or library that is not here."""
+    failures, skipped, passed = [], [], 0
+    for estimator, check in estimator_checks_generator(model, mark=None):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                check(estimator)
+            passed += 1
+        except unittest.SkipTest as skip:
+            skipped.append(str(skip))
+        except Exception as error:
+            failures.append(f"{check.func.__name__}({check.keywords}): {error!r}")
+    assert not failures, "\n".join(failures)
+    absent = re.compile("cuda|XPU|MPS|cupy is not installed|dpnp is not installed", re.IGNORECASE)
+    assert all(absent.search(reason) for reason in skipped), skipped
+    assert passed >= 60

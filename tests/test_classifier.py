@@ -3,15 +3,13 @@
 import inspect
 import pickle
 import re
-import unittest
-import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from conftest import to_host
+from conftest import assert_passes_scikit_learns_checks, to_host
 from scipy import sparse
 from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
@@ -20,7 +18,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from edrvfl import EDRVFLClassifier, to_numpy, variant
 from edrvfl._activations import ACTIVATIONS
@@ -54,29 +51,9 @@ def setting_name(params):
     return "-".join(f"{k}={v}" for k, v in params.items()) or "defaults"
 
 
-def check_name(check):
-    keywords = ",".join(f"{k}={v}" for k, v in (check.keywords or {}).items())
-    return f"{check.func.__name__}({keywords})"
-
-
 @pytest.mark.parametrize("params", GRID, ids=setting_name)
 def test_scikit_learns_checks_pass(params):
-    """No failure, no expected failure; what is skipped asks for a device or library that is not here."""
-    failures, skipped, passed = [], [], 0
-    for estimator, check in estimator_checks_generator(EDRVFLClassifier(**params), mark=None):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                check(estimator)
-            passed += 1
-        except unittest.SkipTest as skip:
-            skipped.append(str(skip))
-        except Exception as error:
-            failures.append(f"{check_name(check)}: {error!r}")
-    assert not failures, "\n".join(failures)
-    absent = re.compile("cuda|XPU|MPS|cupy is not installed|dpnp is not installed", re.IGNORECASE)
-    assert all(absent.search(reason) for reason in skipped), skipped
-    assert passed >= 60
+    assert_passes_scikit_learns_checks(EDRVFLClassifier(**params))
 
 
 @pytest.fixture

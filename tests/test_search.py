@@ -2,18 +2,16 @@
 
 import inspect
 import re
-import unittest
-import warnings
 
 import numpy as np
 import pytest
 import sklearn
+from conftest import assert_passes_scikit_learns_checks
 from scipy import stats
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics import get_scorer, make_scorer, recall_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, PredefinedSplit, StratifiedKFold
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from edrvfl import EDRVFLClassifier, EDRVFLClassifierCV, draw_configurations, to_numpy
 from edrvfl._classifier import VARIANTS
@@ -43,19 +41,7 @@ def search():
     ids=["accuracy", "log-loss", "a scorer by call"],
 )
 def test_scikit_learns_checks_pass(params):
-    failures, skipped = [], []
-    for estimator, check in estimator_checks_generator(EDRVFLClassifierCV(**SMALL, **params), mark=None):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                check(estimator)
-        except unittest.SkipTest as skip:
-            skipped.append(str(skip))
-        except Exception as error:
-            failures.append(f"{check.func.__name__}: {error!r}")
-    assert not failures, "\n".join(failures)
-    absent = re.compile("cuda|XPU|MPS|cupy is not installed|dpnp is not installed", re.IGNORECASE)
-    assert all(absent.search(reason) for reason in skipped), skipped
+    assert_passes_scikit_learns_checks(EDRVFLClassifierCV(**SMALL, **params))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -3,19 +3,16 @@
 import json
 import pickle
 import re
-import unittest
-import warnings
 
 import numpy as np
 import pytest
 import sklearn
-from conftest import to_host
+from conftest import assert_passes_scikit_learns_checks, to_host
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.linear_model import Lasso, Ridge
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from edrvfl.bench.baselines.helm import (
     HELMClassifier,
@@ -31,29 +28,9 @@ from edrvfl.bench.baselines.helm import (
 LOADERS = [load_iris, load_wine, load_breast_cancer]
 
 
-def check_name(check):
-    return f"{check.func.__name__}({check.keywords})"
-
-
 @pytest.mark.parametrize("params", [{}, {"scaling": "sample"}, {"n_hidden": 10}, {"regularization": 0.0}])
 def test_scikit_learns_checks_pass(params):
-    """No failure, no expected failure; what is skipped asks for a device or library that is not here."""
-    failures, skipped, passed = [], [], 0
-    model = HELMClassifier(**{"n_encoder": 20, "n_hidden": 60, **params})
-    for estimator, check in estimator_checks_generator(model, mark=None):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                check(estimator)
-            passed += 1
-        except unittest.SkipTest as skip:
-            skipped.append(str(skip))
-        except Exception as error:
-            failures.append(f"{check_name(check)}: {error!r}")
-    assert not failures, "\n".join(failures)
-    absent = re.compile("cuda|XPU|MPS|cupy is not installed|dpnp is not installed", re.IGNORECASE)
-    assert all(absent.search(reason) for reason in skipped), skipped
-    assert passed >= 60
+    assert_passes_scikit_learns_checks(HELMClassifier(**{"n_encoder": 20, "n_hidden": 60, **params}))
 
 
 # ---- the blocks
