@@ -150,7 +150,6 @@ def score_configurations(
     s: Array | None = None,
     cost: Array | None = None,
     memory: int = 2**30,
-    draws: dict[Any, Draws] | None = None,
     **params: Any,
 ) -> numpy.ndarray:
     """Score networks on new rows, many at a time, each as if it had been fitted alone.
@@ -172,9 +171,6 @@ def score_configurations(
     memory : int
         Bytes that may be held at a time.
 
-    draws : dict, optional
-        Keeps the random layers between calls with the same seed and columns.
-
     **params
         Parameters of :class:`EDRVFLClassifier` common to all.
 
@@ -186,17 +182,17 @@ def score_configurations(
     for model in models:
         model._validate_params()
     seed = int(check_random_state(random_state).randint(numpy.iinfo(numpy.int32).max))
-    draws = {} if draws is None else draws
+    draws: Draws | None = None
+    width = 0
     answer = None
     for group in _groups(models):
         for chunk in _chunks(group, models, X, X_new, n_classes, memory):
             settings = _stacked([[models[i] for i in readouts] for readouts in chunk], on_accelerator(X))
-            key = (seed, X.shape[1], settings.n_hidden, str(X.dtype))
-            if key not in draws:
-                draws.clear()  # one width at a time
-                draws[key] = Draws(seed, X.shape[1], settings.n_hidden, X)
+            if draws is None or settings.n_hidden != width:  # groups come by width: one is kept at a time
+                width = settings.n_hidden
+                draws = Draws(seed, X.shape[1], width, X)
             standardize, rule = models[chunk[0][0]].standardize, models[chunk[0][0]].ensemble
-            scores = path_scores(X, y, n_classes, X_new, settings, draws[key], s, cost, standardize)
+            scores = path_scores(X, y, n_classes, X_new, settings, draws, s, cost, standardize)
             xp = array_namespace(scores)
             flat = xp.reshape(scores, (-1, *scores.shape[-3:]))
             P = xp.moveaxis(combine_staged(xp.moveaxis(flat, 1, 0), rule), 0, 1)
