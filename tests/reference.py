@@ -15,8 +15,28 @@ G = {
 }
 
 
-def layer_scores(X, y, X_new, seed, n_layers, n, lam, g, renormalize, gamma, alpha, omega_r, p):
-    """Scores of each layer for the rows of X_new, as an array (layers, rows, classes)."""
+def output_weights(D, Y, omega, lam):
+    m, c = D.shape
+    W_l = np.diag(omega)
+    if c <= m:  # Eq. 15
+        return np.linalg.solve(D.T @ W_l @ D + lam * np.eye(c), D.T @ W_l @ Y)
+    return D.T @ np.linalg.solve(W_l @ D @ D.T + lam * np.eye(m), W_l @ Y)  # Eq. 16, as printed
+
+
+def right_without_themselves(D, Y, y, omega, lam):
+    """Which rows are classified correctly by the read-out of all the other rows."""
+    right = []
+    for i in range(len(D)):
+        others = [j for j in range(len(D)) if j != i]
+        beta = output_weights(D[others], Y[others], omega[others], lam)
+        right.append(int(np.argmax(D[i] @ beta)) == y[i])
+    return right
+
+
+def layer_scores(
+    X, y, X_new, seed, n_layers, n, lam, g, renormalize, gamma, alpha, omega_r, p, weight_from="train"
+):
+    """Scores of each layer for the rows of X_new, as an array (layers, rows, classes); lam may be "loo"."""
     m, d = X.shape
     Y = np.array([[float(label == k) for k in range(max(y) + 1)] for label in y])
     mean, sd = X.mean(axis=0), X.std(axis=0)
@@ -44,14 +64,19 @@ def layer_scores(X, y, X_new, seed, n_layers, n, lam, g, renormalize, gamma, alp
                     out[i, j] = G[g](factor * hat + shift + b[j])  # Eq. 11, 5, 6
         D = np.hstack([H, X, np.ones((m, 1))])
         D_new = np.hstack([H_new, X_new, np.ones((len(X_new), 1))])
-        W_l = np.diag(omega)
-        if D.shape[1] <= m:  # Eq. 15
-            beta = np.linalg.solve(D.T @ W_l @ D + lam * np.eye(D.shape[1]), D.T @ W_l @ Y)
-        else:  # Eq. 16, as printed
-            beta = D.T @ np.linalg.solve(W_l @ D @ D.T + lam * np.eye(m), W_l @ Y)
+        penalty = lam
+        if lam == "loo":
+            hits = {}
+            for value in [2.0**x for x in range(-12, 13)]:
+                each = zip(omega, right_without_themselves(D, Y, y, omega, value), strict=True)
+                hits[value] = round(sum(weight for weight, right in each if right), 9)
+            penalty = max(hits, key=lambda value: (hits[value], value))
+        beta = output_weights(D, Y, omega, penalty)
         scores.append(D_new @ beta)
 
         right = [int(np.argmax(row)) == label for row, label in zip(D @ beta, y, strict=True)]
+        if weight_from == "loo":
+            right = right_without_themselves(D, Y, y, omega, penalty)
         n_r, n_w = sum(right), m - sum(right)  # Eq. 12
         if n_r == 0 or n_w == 0 or omega_r == 1:
             omega = np.ones(m)

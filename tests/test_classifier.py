@@ -44,6 +44,10 @@ GRID = [
     {**SMALL, "ensemble": "vote"},
     {**SMALL, "standardize": False},
     {**SMALL, "class_weight": "balanced"},
+    {**SMALL, "weight_from": "loo"},
+    {**SMALL, "weight_from": "loo", "n_hidden": 250},
+    {**SMALL, "regularization": "loo"},
+    {**SMALL, "regularization": "loo", "n_hidden": 250, "weight_from": "loo"},
 ]
 
 

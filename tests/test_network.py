@@ -47,8 +47,8 @@ def scores_of(X, y, settings, X_new, seed=5, **kwargs):
 def reference_scores(X, y, settings, X_new, seed=5):
     s = settings
     return reference.layer_scores(
-        X, y, X_new, seed, s.n_layers, s.n_hidden, s.lam, s.activation, s.renormalize, s.gamma, s.alpha,
-        s.omega_r, s.p,
+        X, y, X_new, seed, s.n_layers, s.n_hidden, "loo" if s.lam is None else s.lam, s.activation,
+        s.renormalize, s.gamma, s.alpha, s.omega_r, s.p, s.weight_from,
     )  # fmt: skip
 
 
@@ -68,6 +68,39 @@ def test_the_plain_reference_agrees_on_every_activation(noisy, activation):
     settings = changed(**VARIANTS["WPedRVFL"], activation=activation)
     scores = scores_of(X, y, settings, X)
     np.testing.assert_allclose(scores, reference_scores(X, y, settings, X), atol=1e-10)
+
+
+@pytest.mark.parametrize("n_hidden", [12, 120], ids=["primal", "dual"])
+@pytest.mark.parametrize(
+    "values", [{"weight_from": "loo"}, {"lam": None}, {"lam": None, "weight_from": "loo"}], ids=str
+)
+def test_the_plain_reference_agrees_on_leave_one_out(xp, noisy, n_hidden, values):
+    X, y = noisy[0][:40], noisy[1][:40]
+    settings = changed(**VARIANTS["WPedRVFL"] | {"n_hidden": n_hidden, "n_layers": 3} | values)
+    scores = scores_of(xp.asarray(X), xp.asarray(y), settings, xp.asarray(X))
+    np.testing.assert_allclose(to_host(scores), reference_scores(X, y, settings, X), atol=1e-9)
+
+
+@pytest.mark.parametrize("n_hidden", [12, 120], ids=["primal", "dual"])
+@pytest.mark.parametrize("lam", [0.5, None], ids=["given", "chosen"])
+def test_leave_one_out_takes_a_weight_as_repetition(noisy, rng, n_hidden, lam):
+    X, y = noisy
+    counts = rng.integers(1, 4, len(y))
+    settings = changed(omega_r=0.5, p=0.3, n_hidden=n_hidden, lam=lam, weight_from="loo")
+    weighted = scores_of(X, y, settings, X, s=counts.astype(float))
+    repeated = scores_of(np.repeat(X, counts, axis=0), np.repeat(y, counts), settings, X)
+    np.testing.assert_allclose(weighted, repeated, atol=1e-8)
+
+
+def test_weighting_by_leave_one_out_acts_where_training_rows_are_learnt_by_heart(noisy):
+    X, y = noisy
+    settings = changed(n_hidden=200, lam=1e-3, omega_r=0.5)
+    fitted = fit(X, y, 3, settings, 5)
+    assert set(fitted.accuracies) == {1.0}
+    plain = scores_of(X, y, changed(n_hidden=200, lam=1e-3), X)
+    np.testing.assert_array_equal(layer_scores(fitted.network, X), plain)
+    by_loo = scores_of(X, y, dataclasses.replace(settings, weight_from="loo"), X + 0.1)
+    assert np.abs(by_loo - scores_of(X, y, settings, X + 0.1)).max() > 1e-3
 
 
 def test_weighting_and_pruning_act(noisy):

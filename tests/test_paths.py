@@ -7,10 +7,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
-from edrvfl import _paths, _readout
+from edrvfl import _network, _paths, _readout
 from edrvfl._network import Settings, fit, layer_scores
 from edrvfl._paths import Draws, path_scores
-from edrvfl._readout import ridge_path
+from edrvfl._readout import ridge, ridge_path
 
 
 def problem(seed, m, d=4):
@@ -36,18 +36,28 @@ def alone(settings, index):
         alpha=of(settings.alpha),
         omega_r=float(settings.omega_r[index]),
         p=of(settings.p),
+        weight_from=settings.weight_from,
     )
 
 
-def decided(X, y, X_new, settings, fitted):
+def decided(X, y, X_new, settings, fitted, loo):
     """Whether no label and no pruning cut hangs on a difference that rounding could turn."""
-    top = np.sort(to_host(layer_scores(fitted.network, X)), axis=-1)
-    clear = (top[..., -1] - top[..., -2]).min() > 1e-6
+    clear = True
+    for scores in (to_host(layer_scores(fitted.network, X)), *loo):
+        top = np.sort(scores, axis=-1)
+        clear &= (top[..., -1] - top[..., -2]).min() > 1e-6
     cut = int(settings.p * settings.n_hidden + 1e-9)
     for layer in fitted.network.layers:
         theta = np.sort(np.abs(to_host(layer.beta)[: settings.n_hidden]).sum(axis=-1))
         clear &= cut == 0 or theta[cut] - theta[cut - 1] > 1e-6
     return clear
+
+
+def seen(readout, loo):
+    """The read-out, its leave-one-out scores noted."""
+    if readout.loo is not None:
+        loo.append(to_host(readout.loo))
+    return readout
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch"])
@@ -74,6 +84,7 @@ def test_every_network_is_the_one_fitted_alone(library, side_by_side, data):
         alpha=rng.uniform(-1, 1, stack) if stack else -0.4,
         omega_r=rng.uniform(0.1, 1, (*stack, r)) if weighting else np.ones((*stack, r)),
         p=np.full(stack, rate) if stack else rate,
+        weight_from=data.draw(st.sampled_from(["train", "loo"])),
     )
     arrays = [asarray(a) for a in (X, y, X_new)]
     weights = {name: None if w is None else asarray(w) for name, w in (("s", s), ("cost", cost))}
@@ -86,8 +97,12 @@ def test_every_network_is_the_one_fitted_alone(library, side_by_side, data):
     assert scores.shape == (*stack, r, 3, 9, 3)
     for index in np.ndindex((*stack, r)):
         one = alone(settings, index)
-        fitted = fit(arrays[0], arrays[1], 3, one, 5, **weights)
-        assume(decided(arrays[0], y, X_new, one, fitted))
+        loo = []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_network, "ridge", lambda *args, loo=loo: seen(ridge(*args), loo))
+            fitted = fit(arrays[0], arrays[1], 3, one, 5, **weights)
+        assert len(loo) == 2 * one.weighs_by_loo
+        assume(decided(arrays[0], y, X_new, one, fitted, loo))
         expected = to_host(layer_scores(fitted.network, arrays[2]))
         np.testing.assert_allclose(to_host(scores[index]), expected, atol=1e-8)
 

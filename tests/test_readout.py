@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
 from edrvfl import _readout
-from edrvfl._readout import ridge
+from edrvfl._readout import ridge, ridge_by_loo, ridge_path
 
 
 def problem(rng, m, c, k=3):
@@ -128,3 +128,128 @@ def test_overflow_is_reported_as_not_a_number():
     D = np.full((5, 2), 1e200)
     with np.errstate(over="ignore"):
         assert np.isnan(ridge(D, np.ones((5, 1)), 1.0).beta).all()
+
+
+# --- leave-one-out, against leaving rows out -------------------------------------------------------------
+
+
+def without_each_row(D, Y, lam, omega, s):
+    """Scores of each row by the read-out fitted with one unit less of its weight, one fit a row."""
+    scores = []
+    for i in range(len(D)):
+        rest = s.copy()
+        rest[i] -= min(s[i], 1)
+        root = np.sqrt(rest * omega)[rest > 0, None]
+        S, T = D[rest > 0] * root, Y[rest > 0] * root
+        beta = (
+            np.linalg.pinv(S) @ T
+            if lam == 0
+            else Ridge(lam, fit_intercept=False, solver="svd").fit(S, T).coef_.T
+        )
+        scores.append(D[i] @ beta)
+    return np.array(scores)
+
+
+def units(rng, m, weighted):
+    """Weights that count rows, below, at and above one, and the share of them that leaving out takes."""
+    s = rng.choice([0.4, 1.0, 1.0, 3.0], m) if weighted else np.ones(m)
+    return s, np.minimum(s, 1) / s
+
+
+@pytest.mark.parametrize("shape", [(30, 8), (8, 30), (12, 12)], ids=["long", "wide", "square"])
+@pytest.mark.parametrize("lam", [0.0, 2.0**-12, 1.0, 2.0**12])
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_leave_one_out_is_leaving_each_row_out(xp, rng, shape, lam, weighted):
+    D, Y, omega = problem(rng, *shape)
+    s, left_out = units(rng, shape[0], weighted)
+    omega = omega if weighted else np.ones(shape[0])
+    weights = xp.asarray(omega * s) if weighted else None
+    readout = ridge(xp.asarray(D), xp.asarray(Y), lam, weights, xp.asarray(left_out))
+    np.testing.assert_allclose(to_host(readout.loo), without_each_row(D, Y, lam, omega, s), atol=1e-8)
+    assert ridge(xp.asarray(D), xp.asarray(Y), lam, weights).loo is None
+
+
+@given(m=st.integers(2, 25), c=st.integers(1, 25), seed=st.integers(0, 2**31), log_lam=st.floats(-12, 12))
+def test_leave_one_out_law(m, c, seed, log_lam):
+    rng = np.random.default_rng(seed)
+    D, Y, omega = problem(rng, m, c)
+    s, left_out = units(rng, m, True)
+    loo = ridge(D, Y, 2.0**log_lam, omega * s, left_out).loo
+    np.testing.assert_allclose(loo, without_each_row(D, Y, 2.0**log_lam, omega, s), atol=1e-7)
+
+
+@pytest.mark.parametrize("shape", [(25, 6), (6, 25)], ids=["primal", "dual"])
+def test_leave_one_out_of_a_weight_is_that_of_repeated_rows(rng, shape):
+    D, Y, _ = problem(rng, *shape)
+    counts = rng.integers(1, 4, shape[0])
+    weighted = ridge(D, Y, 0.3, counts.astype(float), 1 / counts).loo
+    D, Y = np.repeat(D, counts, axis=0), np.repeat(Y, counts, axis=0)
+    repeated = ridge(D, Y, 0.3, None, np.ones(len(D))).loo
+    np.testing.assert_allclose(np.repeat(weighted, counts, axis=0), repeated, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(30, 8), (8, 30)], ids=["primal", "dual"])
+@pytest.mark.parametrize("weights", ["none", "two levels", "two levels and base"])
+def test_leave_one_out_of_a_path(xp, rng, shape, weights, monkeypatch):
+    D, Y, _ = problem(rng, *shape)
+    m, lam = shape[0], np.array([0.1, 1.0, 30.0])
+    omega = np.where(rng.random((3, m)) < 0.3, 1.7, 0.6) if weights != "none" else None
+    base, left_out = units(rng, m, "base" in weights)
+    given = [None if omega is None else xp.asarray(omega), xp.asarray(base) if "base" in weights else None]
+    for stacked in (False, True):
+        monkeypatch.setattr(_readout, "on_accelerator", lambda _, stacked=stacked: stacked)
+        path = ridge_path(xp.asarray(D), xp.asarray(Y), lam, *given, xp.asarray(left_out))
+        for i in range(3):
+            own = np.ones(m) if omega is None else omega[i]
+            expected = without_each_row(D, Y, lam[i], own, base)
+            np.testing.assert_allclose(to_host(path.loo)[i], expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(20, 12), (12, 20)], ids=["primal", "dual"])
+def test_leave_one_out_of_a_singular_member_is_that_of_the_least_norm_solution(xp, rng, shape):
+    good = rng.standard_normal(shape)
+    bad = good.copy()
+    bad[:, 6:12] = bad[:, :6]  # columns twice; of the wide one the rows too
+    bad[7:12] = bad[:5]
+    bad *= 1e10
+    Y = rng.standard_normal((shape[0], 2))
+    readout = ridge(
+        xp.asarray(np.stack([good, bad])),
+        xp.asarray(Y),
+        np.array([1.0, 1e-9]),
+        None,
+        xp.ones(shape[0], dtype=xp.float64),
+    )
+    assert to_host(readout.fell_back).tolist() == [False, True]
+    ones = np.ones(shape[0])
+    np.testing.assert_allclose(to_host(readout.loo)[0], without_each_row(good, Y, 1.0, ones, ones), atol=1e-8)
+    np.testing.assert_allclose(to_host(readout.loo)[1], without_each_row(bad, Y, 0.0, ones, ones), atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(60, 8), (20, 40)], ids=["primal", "dual"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_lambda_by_leave_one_out_is_the_best_of_the_path_and_of_equals_the_larger(xp, rng, shape, weighted):
+    D, _, omega = problem(rng, *shape)
+    m = shape[0]
+    y = np.digitize(D[:, 0] + rng.standard_normal(m), [-0.5, 0.5])
+    Y = np.eye(3)[y]
+    s, left_out = units(rng, m, weighted)
+    omega = omega if weighted else np.ones(m)
+    chosen = ridge_by_loo(*map(xp.asarray, (D, Y, y, omega * s, left_out)))
+    right = {lam: without_each_row(D, Y, lam, omega, s).argmax(-1) == y for lam in 2.0 ** np.arange(-12, 13)}
+    accuracy = {lam: round(np.average(r, weights=omega * s), 12) for lam, r in right.items()}
+    assert chosen.lam == max(lam for lam in accuracy if accuracy[lam] == max(accuracy.values()))
+    np.testing.assert_array_equal(to_host(chosen.right), right[chosen.lam])
+    expected = ridge(D, Y, chosen.lam, omega * s).beta
+    np.testing.assert_allclose(to_host(chosen.beta), expected, atol=1e-8)
+
+
+def test_lambda_by_leave_one_out_of_a_system_that_none_makes_regular(xp, rng):
+    D = rng.standard_normal((40, 4))
+    D = np.column_stack([D, D]) * 1e12
+    y = (D[:, 0] > 0).astype(int)
+    arrays = map(xp.asarray, (D, np.eye(2)[y], y))
+    chosen = ridge_by_loo(*arrays, None, xp.ones(40, dtype=xp.float64))
+    assert bool(chosen.fell_back)
+    assert chosen.lam == 2.0**12
+    assert to_host(chosen.right).mean() > 0.9

@@ -71,6 +71,30 @@ def test_the_winner_can_be_built_from_its_parameters(wine, search):
     assert search.score(X, y) > 0.95
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_winner_of_every_variant_and_setting_can_be_built(wine, variant):
+    X, y = wine
+    others = {"activation": "sigmoid", "ensemble": "mean", "class_weight": "balanced", "weight_from": "loo"}
+    search = EDRVFLClassifierCV(variant=variant, n_iter=3, cv=2, n_layers=2, random_state=0, **others)
+    rebuilt = EDRVFLClassifier(**search.fit(X, y).best_params_, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(rebuilt.predict_proba(X), search.predict_proba(X))
+
+
+def test_weighting_by_leave_one_out_is_searched(wine):
+    X, y = wine
+    space = {"n_hidden": [8], "regularization": [0.01, 1.0], "weight_from": ["train", "loo"]}
+    search = EDRVFLClassifierCV(space=space, n_iter=8, cv=2, n_layers=3, random_state=0).fit(X, y)
+    grid = [{k: [v] for k, v in params.items()} for params in search.cv_results_["params"]]
+    assert {params["weight_from"][0] for params in grid} == {"train", "loo"}
+    theirs = GridSearchCV(EDRVFLClassifier(random_state=0), grid, cv=2).fit(X, y).cv_results_
+    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], theirs["mean_test_score"])
+
+
+def test_a_penalty_that_chooses_itself_is_not_searched(wine):
+    with pytest.raises(ValueError, match="cannot be searched"):
+        EDRVFLClassifierCV(space=[{"regularization": "loo"}], cv=2).fit(*wine)
+
+
 def test_ties_go_to_the_shallower_then_the_first_drawn(wine, search):
     search.fit(*wine)
     means = np.round(search.cv_results_["mean_test_score"], 12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy
@@ -24,15 +25,18 @@ MIN_BLOCK_ROWS = 128
 
 __all__ = [
     "Array",
+    "Cholesky",
     "add_gram",
     "add_to_diagonal",
     "array_namespace",
+    "cholesky",
     "cholesky_solve",
     "device",
     "empty_rows",
     "from_numpy",
     "ignore_overflow",
     "index_dtype",
+    "inverse_forms",
     "matmul_into",
     "moments_of_block",
     "on_accelerator",
@@ -215,45 +219,92 @@ def add_to_diagonal(G: Array, value: Any, copy: bool = False) -> Array:
     return G + from_numpy(value, G)[..., None, None] * eye
 
 
-def cholesky_solve(G: Array, B: Array) -> tuple[Array, Array]:
-    """Solve G X = B for symmetric positive definite G; also which stack members could be solved.
+@dataclass(frozen=True, slots=True, eq=False)
+class Cholesky:
+    """G = LL' of each stack member, and which members have one; L of the others means nothing."""
+
+    G: Array  # (..., c, c)
+    L: Array  # (..., c, c)
+    solved: Array  # (...) of bool
+
+
+def cholesky(G: Array) -> Cholesky:
+    """Factorise symmetric positive definite matrices.
 
     A member is refused when a pivot keeps less than eps * size of its diagonal entry: that column is,
     to working precision, a combination of the ones before it. Scaling rows and columns of G does not
-    change the verdict. X of a refused member means nothing.
+    change the verdict.
     """
     xp = array_namespace(G)
     if is_torch_array(G):
         L, info = xp.linalg.cholesky_ex(G)
-        X, solved = xp.cholesky_solve(B, L), info == 0
+        solved = info == 0
     else:
-        solve = _cholesky_solve_lapack if is_numpy_array(G) else _cholesky_solve_standard
-        stack = G.shape[:-2]
-        members = [solve(G[(*i, ...)], B[(*i, ...)]) for i in numpy.ndindex(stack)]
-        L = xp.reshape(xp.stack([m[0] for m in members]), G.shape)
-        X = xp.reshape(xp.stack([m[1] for m in members]), B.shape)
-        solved = xp.reshape(xp.asarray([m[2] for m in members], dtype=xp.bool, device=device(G)), stack)
+        factorise = _cholesky_lapack if is_numpy_array(G) else _cholesky_standard
+        members = [factorise(G[(*i, ...)]) for i in numpy.ndindex(G.shape[:-2])]
+        L = xp.reshape(xp.stack([L for L, _ in members]), G.shape)
+        solved = xp.asarray([ok for _, ok in members], dtype=xp.bool, device=device(G))
+        solved = xp.reshape(solved, G.shape[:-2])
     floor = xp.finfo(G.dtype).eps * G.shape[-1]
-    return X, solved & xp.all(_diagonal(L) ** 2 > floor * _diagonal(G), axis=-1)
+    return Cholesky(G, L, solved & xp.all(_diagonal(L) ** 2 > floor * _diagonal(G), axis=-1))
 
 
-def _cholesky_solve_lapack(G: Array, B: Array) -> tuple[Array, Array, bool]:
-    single = G.dtype == numpy.float32
-    potrf, potrs = (lapack.spotrf, lapack.spotrs) if single else (lapack.dpotrf, lapack.dpotrs)
+def _cholesky_lapack(G: Array) -> tuple[Array, bool]:
+    potrf = lapack.spotrf if G.dtype == numpy.float32 else lapack.dpotrf
     L, info = potrf(G.T, lower=True, clean=False)
-    if info != 0:
-        return L, B, False
-    X, _ = potrs(L, B, lower=True)
-    return L, X, True
+    return L, info == 0
 
 
-def _cholesky_solve_standard(G: Array, B: Array) -> tuple[Array, Array, bool]:
-    # The standard has no triangular solve; Cholesky is the test, LU the solution.
+def _cholesky_standard(G: Array) -> tuple[Array, bool]:
     xp = array_namespace(G)
     try:
         L = xp.linalg.cholesky(G)
     except numpy.linalg.LinAlgError:
-        return G, B, False
-    if not bool(xp.all(xp.isfinite(L))):  # how CuPy reports an indefinite matrix
-        return G, B, False
-    return L, xp.linalg.solve(G, B), True
+        return G, False
+    return L, bool(xp.all(xp.isfinite(L)))  # not finite is how CuPy reports an indefinite matrix
+
+
+def cholesky_solve(factor: Cholesky, B: Array) -> Array:
+    """Solve G X = B; X of a refused member means nothing."""
+    G, L = factor.G, factor.L
+    xp = array_namespace(G)
+    if is_torch_array(G):
+        return xp.cholesky_solve(B, L)
+    if is_numpy_array(G):
+        potrs = lapack.spotrs if G.dtype == numpy.float32 else lapack.dpotrs
+        # LAPACK reads columns: L' is the upper factor, without a copy
+        members = [potrs(L[i].T, B[i], lower=False)[0] for i in numpy.ndindex(G.shape[:-2])]
+    else:  # the standard has no triangular solve
+        indices = list(numpy.ndindex(G.shape[:-2]))
+        members = [_lu_solve(factor, B[(*i, ...)], i) for i in indices]
+    return xp.reshape(xp.stack(members), B.shape)
+
+
+def inverse_forms(factor: Cholesky, S: Array) -> Array:
+    """s' G^-1 s of every row s of S (..., rows, c), as (..., rows): |L^-1 s|^2, a sum of squares."""
+    G, L = factor.G, factor.L
+    xp = array_namespace(G)
+    if is_torch_array(G):
+        Z = xp.linalg.solve_triangular(L, xp.matrix_transpose(S), upper=False)
+        return xp.sum(Z * Z, axis=-2)
+    S = xp.broadcast_to(S, (*G.shape[:-2], *S.shape[-2:]))
+    if is_numpy_array(G):
+        trtrs = lapack.strtrs if G.dtype == numpy.float32 else lapack.dtrtrs
+        members = []
+        for i in numpy.ndindex(G.shape[:-2]):
+            Z, _ = trtrs(L[i].T, S[i].copy().T, lower=False, trans=True, overwrite_b=True)
+            members.append(numpy.einsum("ij,ij->j", Z, Z))
+    else:
+        indices = list(numpy.ndindex(G.shape[:-2]))
+        rows = [S[(*i, ...)] for i in indices]
+        members = [
+            xp.sum(s * xp.matrix_transpose(_lu_solve(factor, xp.matrix_transpose(s), i)), axis=-1)
+            for i, s in zip(indices, rows, strict=True)
+        ]
+    return xp.reshape(xp.stack(members), S.shape[:-1])
+
+
+def _lu_solve(factor: Cholesky, B: Array, i: tuple[int, ...]) -> Array:
+    if not bool(factor.solved[i]):
+        return B
+    return array_namespace(B).linalg.solve(factor.G[(*i, ...)], B)

@@ -55,9 +55,10 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
     n_hidden : int, default=512
         Neurons in each hidden layer, n.
 
-    regularization : float, default=64.0
+    regularization : float or "loo", default=64.0
         Ridge penalty of every read-out, lambda, on the squared output weights. 0 gives the
-        Moore-Penrose solution.
+        Moore-Penrose solution. "loo" lets every layer choose among 25 powers of two, 2^-12 to 2^12, by
+        its leave-one-out accuracy; of equals it takes the larger.
 
     activation : {"relu", "selu", "sigmoid", "tanh", "sin", "radbas", "swish"}, default="relu"
         Activation function g of the hidden neurons.
@@ -75,6 +76,11 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
     correct_weight : float, default=0.8
         Weight in the next layer of the samples that this layer classifies correctly, omega_r, in
         (0, 1]; the others get what keeps the sum. 1 is neutral: no weighting.
+
+    weight_from : {"train", "loo"}, default="train"
+        Whose predictions decide which samples are classified correctly: the layer's own on its training
+        rows, as in the paper, or its exact leave-one-out predictions. The latter act also where a layer
+        learns its training rows by heart.
 
     prune_rate : float, default=0.2
         Share of hidden neurons, those of least importance, that do not feed the next layer, p, in
@@ -117,6 +123,9 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
         Layers (from 1) whose Gram matrix was numerically singular, so that the least-norm solution
         was taken. A warning names them.
 
+    regularization_ : tuple of float
+        Each layer's penalty, as given or as chosen.
+
     neurons_kept_ : tuple of int
         How many neurons of each layer feed the next one.
 
@@ -125,6 +134,10 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
+    Leave-one-out is exact given a layer's features: its read-out is the one fitted without the row (without
+    one unit of the row's weight), in closed form. The re-normalisation, the pruning and the layers before
+    did see the row.
+
     ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. The fit holds
     one (n_samples, n_hidden + n_features + 1) matrix; ``predict`` works by blocks of rows.
 
@@ -150,12 +163,13 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_layers": [Interval(Integral, 1, None, closed="left")],
         "n_hidden": [Interval(Integral, 1, None, closed="left")],
-        "regularization": [Interval(Real, 0, None, closed="left")],
+        "regularization": [Interval(Real, 0, None, closed="left"), StrOptions({"loo"})],
         "activation": [StrOptions(set(ACTIVATIONS))],
         "renormalize": ["boolean"],
         "norm_scale": [Interval(Real, 0, None, closed="neither")],
         "norm_shift": [Interval(Real, None, None, closed="neither")],
         "correct_weight": [Interval(Real, 0, 1, closed="right")],
+        "weight_from": [StrOptions({"train", "loo"})],
         "prune_rate": [Interval(Real, 0, 1, closed="left")],
         "ensemble": [StrOptions(set(RULES))],
         "standardize": ["boolean"],
@@ -169,12 +183,13 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
         *,
         n_layers: int = 10,
         n_hidden: int = 512,
-        regularization: float = 64.0,
+        regularization: float | str = 64.0,
         activation: str = "relu",
         renormalize: bool = True,
         norm_scale: float = 1.0,
         norm_shift: float = 0.0,
         correct_weight: float = 0.8,
+        weight_from: str = "train",
         prune_rate: float = 0.2,
         ensemble: str = "softmax",
         standardize: bool = True,
@@ -190,6 +205,7 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
         self.norm_scale = norm_scale
         self.norm_shift = norm_shift
         self.correct_weight = correct_weight
+        self.weight_from = weight_from
         self.prune_rate = prune_rate
         self.ensemble = ensemble
         self.standardize = standardize
@@ -242,11 +258,12 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
             n_hidden=self.n_hidden,
             activation=self.activation,
             renormalize=self.renormalize,
-            lam=self.regularization,
+            lam=None if self.regularization == "loo" else self.regularization,
             gamma=self.norm_scale,
             alpha=self.norm_shift,
             omega_r=self.correct_weight,
             p=self.prune_rate,
+            weight_from=self.weight_from,
         )
         seed = check_random_state(self.random_state).randint(numpy.iinfo(numpy.int32).max)
         n_classes = classes.shape[0]
@@ -256,6 +273,7 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
         self.train_accuracies_ = fit.accuracies
         self.fallback_layers_ = tuple(l + 1 for l, fell in enumerate(fit.fell_back) if fell)
         self.neurons_kept_ = fit.kept
+        self.regularization_ = tuple(float(lam) for lam in fit.lam)
         if self.fallback_layers_:
             warnings.warn(
                 f"The Gram matrix is numerically singular in layer(s) "

@@ -32,7 +32,7 @@ from ._layers import (
     scale_inputs,
 )
 from ._pruning import importance, n_pruned, survivor_mask, survivors
-from ._readout import ridge
+from ._readout import LooReadout, Readout, ridge, ridge_by_loo
 from ._weighting import next_weights
 
 
@@ -40,8 +40,9 @@ from ._weighting import next_weights
 class Settings:
     """What a network is made of, in the paper's symbols.
 
-    The last five may be NumPy arrays of shape (k,): a stack of k networks that share their width,
-    their depth, their activation and their random draws.
+    lam, gamma, alpha, omega_r and p may be NumPy arrays of shape (k,): a stack of k networks that share
+    their width, their depth, their activation and their random draws. Of one network lam may be None:
+    leave-one-out chooses it, layer by layer.
     """
 
     n_layers: int
@@ -53,11 +54,17 @@ class Settings:
     alpha: Any
     omega_r: Any
     p: Any
+    weight_from: str = "train"  # or "loo": whose predictions decide which samples are right (Eq. 12-14)
 
     @property
     def stack(self) -> tuple[int, ...]:
         """() for one network, (k,) for a stack of k."""
         return numpy.broadcast(self.lam, self.gamma, self.alpha, self.omega_r, self.p).shape
+
+    @property
+    def weighs_by_loo(self) -> bool:
+        """Whether the read-outs' leave-one-out scores are needed for the next layer's weights."""
+        return self.weight_from == "loo" and bool(numpy.any(numpy.asarray(self.omega_r) != 1))
 
 
 class _MovesBetweenLibraries:
@@ -107,6 +114,7 @@ class Fit:
     accuracies: tuple[Any, ...]  # training accuracy, weighted by s; a float, or an array of the stack
     fell_back: tuple[Any, ...]  # whether the Gram was numerically singular
     kept: tuple[Any, ...]  # how many neurons feed the next layer
+    lam: tuple[Any, ...]  # the penalty, given or chosen
 
 
 def fit(
@@ -147,7 +155,8 @@ def fit(
 
         inputs: Array | slice = slice(n, n + d)  # the first layer sees X alone
         mask = omega = None
-        layers, accuracies, fell_back, kept = [], [], [], []
+        left_out = unit_shares(counts) if settings.weighs_by_loo or settings.lam is None else None
+        layers, accuracies, fell_back, kept, lams = [], [], [], [], []
         draws = (draw(seed, l, d if l == 0 else n + d, n) for l in range(settings.n_layers))
         drawn = next(draws)
         for l in range(settings.n_layers):
@@ -158,7 +167,13 @@ def fit(
                 W = xp.take(W, inputs, axis=0)
             scale, shift = generate(D, inputs, W, b, settings, g, s)
             drawn = next(draws, drawn)  # for the next layer, while a GPU still works on this one
-            readout = ridge(D, Y, settings.lam, _product(s, cost, omega))
+            weights = _product(s, cost, omega)
+            readout: Readout | LooReadout
+            if settings.lam is None:
+                readout = ridge_by_loo(D, Y, y, weights, left_out)
+            else:
+                last = l + 1 == settings.n_layers
+                readout = ridge(D, Y, settings.lam, weights, None if last else left_out)
             if not bool(xp.all(xp.isfinite(readout.beta))):
                 raise ValueError(
                     f"The hidden features overflow {X.dtype} in layer {l + 1}. Set renormalize=True and "
@@ -166,13 +181,18 @@ def fit(
                 )
             layers.append(FittedLayer(inputs, W, scale, shift, readout.beta))
 
-            right = xp.argmax(D @ readout.beta, axis=-1) == y
+            right = predicted(D @ readout.beta) == y
             accuracy = xp.sum(xp.where(right, counts, 0 * counts), axis=-1) / xp.sum(counts)
             accuracies.append(_figure(accuracy, float))
             fell_back.append(_figure(readout.fell_back, bool))
+            lams.append(readout.lam if isinstance(readout, LooReadout) else settings.lam)
             if on_layer is not None:
                 on_layer(l, accuracies[-1])
 
+            if isinstance(readout, LooReadout):
+                right = readout.right if settings.weighs_by_loo else right
+            elif readout.loo is not None:
+                right = predicted(readout.loo) == y
             if numpy.any(numpy.asarray(settings.omega_r) != 1):
                 omega = next_weights(right, counts, settings.omega_r)
             inputs = slice(0, n + d)
@@ -187,7 +207,7 @@ def fit(
                     inputs = direct_links(survivors(theta, settings.p), n, d)
 
     network = Network(settings.activation, n, scaling, tuple(layers))
-    return Fit(network, tuple(accuracies), tuple(fell_back), tuple(kept))
+    return Fit(network, tuple(accuracies), tuple(fell_back), tuple(kept), tuple(lams))
 
 
 def layer_scores(network: Network, X: Array) -> Array:
@@ -270,6 +290,16 @@ def direct_links(kept: Array, n: int, d: int) -> Array:
     """Columns of [H, X, 1] that feed the next layer: the kept neurons and all of X."""
     xp = array_namespace(kept)
     return xp.concat([kept, xp.arange(n, n + d, dtype=kept.dtype, device=device(kept))])
+
+
+def predicted(scores: Array) -> Array:
+    """The class of the largest score."""
+    return array_namespace(scores).argmax(scores, axis=-1)
+
+
+def unit_shares(s: Array) -> Array:
+    """The share of its weight that a row loses when one unit of it is left out; all of it below one unit."""
+    return array_namespace(s).clip(1 / s, None, 1.0)
 
 
 def one_hot(y: Array, n_classes: int, like: Array) -> Array:

@@ -16,7 +16,7 @@ import numpy
 from ._activations import ACTIVATIONS
 from ._arrays import Array, array_namespace, device, empty_rows, from_numpy, ignore_overflow, on_accelerator
 from ._layers import draw, input_scaling
-from ._network import Settings, direct_links, fill_inputs, generate, one_hot
+from ._network import Settings, direct_links, fill_inputs, generate, one_hot, predicted, unit_shares
 from ._pruning import importance, survivor_mask, survivors
 from ._readout import ridge, ridge_path
 from ._weighting import next_weights
@@ -46,6 +46,7 @@ class _Rows:
     s: Array | None  # (m,), weights that count rows
     base: Array | None  # (m,), s times the costs
     counts: Array  # (m,), s or ones
+    left_out: Array | None  # (m,), for leave-one-out scores
     draws: Draws
     scores: Array  # (networks, layers, new rows, k): the answer
 
@@ -83,7 +84,8 @@ def path_scores(
     counts = xp.ones((m,), dtype=X.dtype, device=device(X)) if s is None else s
     scores = xp.empty(shape, dtype=X.dtype, device=device(X))
     base = s if cost is None else cost if s is None else s * cost
-    rows = _Rows(y, one_hot(y, n_classes, X), s, base, counts, draws, scores)
+    left_out = unit_shares(counts) if settings.weighs_by_loo else None
+    rows = _Rows(y, one_hot(y, n_classes, X), s, base, counts, left_out, draws, scores)
     with ignore_overflow():
         D = empty_rows((*stack, m + v, settings.n_hidden + d + 1), like=X)
         scaling = input_scaling(X, s) if standardize else None
@@ -121,14 +123,15 @@ def _grow(
             W = xp.take(W, inputs, axis=0)
         generate(D, inputs, W, b, settings, g, rows.s, m, source)
         source = D
-        beta = _betas(D[..., :m, :], rows, settings.lam, omega)
+        left_out = rows.left_out if l + 1 < settings.n_layers else None
+        beta, loo = _betas(D[..., :m, :], rows, settings.lam, omega, left_out)
         scores = _scores(D, beta)
         answer = xp.reshape(scores[..., m:, :], (members.stop - members.start, *rows.scores.shape[2:]))
         rows.scores[members, l, ...] = answer
         if l + 1 == settings.n_layers:
             return
         if numpy.any(settings.omega_r != 1):
-            right = xp.argmax(scores[..., :m, :], axis=-1) == rows.y
+            right = predicted(scores[..., :m, :] if loo is None else loo) == rows.y
             omega = next_weights(right, rows.counts, settings.omega_r)
         inputs = slice(0, n + d)
         if numpy.any(numpy.asarray(settings.p) > 0):
@@ -191,22 +194,30 @@ def _part(
     _grow(rows, alone, members, first, source, own, slice(0, n + d), mask, weights)
 
 
-def _betas(D: Array, rows: _Rows, lam: Any, omega: Array | None) -> Array:
-    """Output weights (..., r, c, k); alone, a read-out has nothing to share and weighs its rows directly."""
+def _betas(
+    D: Array, rows: _Rows, lam: Any, omega: Array | None, left_out: Array | None
+) -> tuple[Array, Array | None]:
+    """Output weights (..., r, c, k) and, where asked for, leave-one-out scores (..., r, m, k).
+
+    Alone, a read-out has nothing to share and weighs its rows directly.
+    """
     xp = array_namespace(D)
     if lam.shape[-1] > 1:
-        beta = ridge_path(D, rows.Y, lam, omega, rows.base).beta
+        readout = ridge_path(D, rows.Y, lam, omega, rows.base, left_out)
+        beta, loo = readout.beta, readout.loo
     else:
         weights = rows.base if omega is None else omega[..., 0, :]
         if omega is not None and rows.base is not None:
             weights = weights * rows.base
-        beta = xp.expand_dims(ridge(D, rows.Y, lam[..., 0], weights).beta, axis=-3)
+        readout = ridge(D, rows.Y, lam[..., 0], weights, left_out)
+        beta = xp.expand_dims(readout.beta, axis=-3)
+        loo = None if readout.loo is None else xp.expand_dims(readout.loo, axis=-3)
     if not bool(xp.all(xp.isfinite(beta))):
         raise ValueError(
             f"The hidden features of some networks overflow {D.dtype}. Set renormalize=True and "
             "standardize=True, use fewer layers, or rescale the input columns."
         )
-    return beta
+    return beta, loo
 
 
 def _scores(D: Array, beta: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The closed-form read-out: ridge regression, primal, dual and weighted (Eq. 1-4, 15, 16)."""
+"""The closed-form read-out: ridge regression, primal, dual and weighted (Eq. 1-4, 15, 16); leave-one-out."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ import numpy
 
 from ._arrays import (
     Array,
+    Cholesky,
     add_gram,
     add_to_diagonal,
     array_namespace,
+    cholesky,
     cholesky_solve,
     device,
+    from_numpy,
+    inverse_forms,
     on_accelerator,
     packed_width,
     row_blocks,
@@ -22,16 +26,20 @@ from ._arrays import (
     weighted_copy,
 )
 
+TIE_DIGITS = 12  # accuracies that agree to so many digits are equal
+LOO_PATH = 2.0 ** numpy.arange(-12, 13)  # the lambdas among which leave-one-out chooses
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Readout:
-    """Output weights, and which members of the stack needed the fall-back."""
+    """Output weights, which members of the stack needed the fall-back, and what was asked for beside."""
 
     beta: Array  # (..., c, k)
     fell_back: Array  # (...) of bool
+    loo: Array | None = None  # (..., m, k), scores of each row by the read-out fitted without it
 
 
-def ridge(D: Array, Y: Array, lam: Any, omega: Array | None = None) -> Readout:
+def ridge(D: Array, Y: Array, lam: Any, omega: Array | None = None, left_out: Array | None = None) -> Readout:
     """beta = argmin |W^(1/2) (D beta - Y)|^2 + lam |beta|^2 (Eq. 1), solved by Eq. 2, 3, 4, 15 or 16.
 
     Parameters
@@ -40,18 +48,25 @@ def ridge(D: Array, Y: Array, lam: Any, omega: Array | None = None) -> Readout:
     Y : array of shape (m, k)
     lam : float or NumPy array of the stack's shape; 0 is the Moore-Penrose solution
     omega : array of shape (m,) or (..., m), positive; None for ones
+    left_out : array of shape (m,), the share of its weight that a row loses when it is left out, 1 for all
+        of it; None if leave-one-out scores are not wanted
     """
     lam = numpy.asarray(lam, dtype=float)
     if D.ndim > 2 and numpy.any(lam == 0):
-        return _member_by_member(D, Y, lam, omega)
+        return _member_by_member(D, Y, lam, omega, left_out)
     if numpy.all(lam == 0):
-        return _moore_penrose(D, Y, omega)
+        return _moore_penrose(D, Y, omega, left_out)
     primal = D.shape[-1] <= D.shape[-2]
-    return (_primal if primal else _dual)(D, Y, lam, omega)
+    return (_primal if primal else _dual)(D, Y, lam, omega, left_out)
 
 
 def ridge_path(
-    D: Array, Y: Array, lam: Any, omega: Array | None = None, base: Array | None = None
+    D: Array,
+    Y: Array,
+    lam: Any,
+    omega: Array | None = None,
+    base: Array | None = None,
+    left_out: Array | None = None,
 ) -> Readout:
     """`ridge` for many read-outs of the same features at once: they share what does not depend on them.
 
@@ -59,10 +74,11 @@ def ridge_path(
     ----------
     D : array of shape (..., m, c)
     Y : array of shape (m, k)
-    lam : NumPy array of shape (..., r), positive: one value for each read-out
+    lam : NumPy array of shape (..., r): one value for each read-out
     omega : array of shape (..., r, m) in which a read-out's weights take two values at the most, as
         Eq. 14 makes them; None for ones
     base : array of shape (m,), weights common to all; None for ones
+    left_out : as in `ridge`
 
     Returns
     -------
@@ -70,25 +86,31 @@ def ridge_path(
         beta of shape (..., r, c, k)
     """
     *_, m, c = D.shape
+    if numpy.any(lam == 0):  # nothing is shared with the Moore-Penrose solution
+        return _one_by_one(D, Y, lam, omega, base, left_out)
     if c > m:
-        return _dual_path(D, Y, lam, omega, base)
+        return _dual_path(D, Y, lam, omega, base, left_out)
     if omega is None or on_accelerator(D):
         xp = array_namespace(D)
-        G, R = _normal_equations(D[..., None, :, :], Y, _times(base, omega))
+        weights = _times(base, omega)
+        G, R = _normal_equations(D[..., None, :, :], Y, weights)
         R = xp.broadcast_to(R, (*lam.shape, *R.shape[-2:]))
-        return Readout(*_solve(add_to_diagonal(xp.broadcast_to(G, (*lam.shape, c, c)), lam, copy=True), R))
-    return _two_level_path(D, Y, lam, omega, base)
+        G = add_to_diagonal(xp.broadcast_to(G, (*lam.shape, c, c)), lam, copy=True)
+        return _read_out(G, R, D[..., None, :, :], Y, weights, left_out)
+    return _two_level_path(D, Y, lam, omega, base, left_out)
 
 
 def _times(a: Array | None, b: Array | None) -> Array | None:
     return a if b is None else b if a is None else a * b
 
 
-def _two_level_path(D: Array, Y: Array, lam: Any, omega: Array, base: Array | None) -> Readout:
+def _two_level_path(
+    D: Array, Y: Array, lam: Any, omega: Array, base: Array | None, left_out: Array | None
+) -> Readout:
     """D'WD = low D'D + (high - low) D_w'D_w: the first Gram is shared, the second has few rows."""
     xp = array_namespace(D)
     G, R = _normal_equations(D, Y, base)
-    betas, fell_back = [], []
+    each = []
     for i in range(lam.shape[-1]):
         low, high = xp.min(omega[i, :]), xp.max(omega[i, :])
         G_i, R_i = low * G, low * R
@@ -98,34 +120,33 @@ def _two_level_path(D: Array, Y: Array, lam: Any, omega: Array, base: Array | No
             G_w, R_w = _normal_equations(*rows, None if base is None else xp.take(base, wrong))
             G_i += (high - low) * G_w
             R_i += (high - low) * R_w
-        beta, fell = _solve(add_to_diagonal(G_i, lam[i]), R_i)
-        betas.append(beta)
-        fell_back.append(fell)
-    return Readout(xp.stack(betas), xp.stack(fell_back))
+        weights = _times(base, omega[i, :])
+        each.append(_read_out(add_to_diagonal(G_i, lam[i]), R_i, D, Y, weights, left_out))
+    return _stacked(each)
 
 
-def _dual_path(D: Array, Y: Array, lam: Any, omega: Array | None, base: Array | None) -> Readout:
+def _dual_path(
+    D: Array, Y: Array, lam: Any, omega: Array | None, base: Array | None, left_out: Array | None
+) -> Readout:
     """beta = S'(W^(1/2) SS' W^(1/2) + lam I)^-1 W^(1/2) Y: one Gram of the rows S for all weights."""
     xp = array_namespace(D)
     S, T = _weighted(D, Y, base)
     K = (S @ xp.matrix_transpose(S))[..., None, :, :]
     T = xp.broadcast_to(T, (*lam.shape, *T.shape))
     if omega is None:
-        dual, fell_back = _solve(
-            add_to_diagonal(xp.broadcast_to(K, (*lam.shape, *K.shape[-2:])), lam, copy=True), T
-        )
+        root = None
+        K = add_to_diagonal(xp.broadcast_to(K, (*lam.shape, *K.shape[-2:])), lam, copy=True)
     else:
         root = xp.sqrt(omega)
-        scaled = root[..., :, None] * K * root[..., None, :]
-        dual, fell_back = _solve(add_to_diagonal(scaled, lam), root[..., None] * T)
-        dual = root[..., None] * dual
-    return Readout(xp.matrix_transpose(S)[..., None, :, :] @ dual, fell_back)
+        K = add_to_diagonal(root[..., :, None] * K * root[..., None, :], lam)
+        T = root[..., None] * T
+    return _dual_read_out(K, T, S[..., None, :, :], root, Y, lam, base, left_out)
 
 
-def _primal(D: Array, Y: Array, lam: Any, omega: Array | None) -> Readout:
+def _primal(D: Array, Y: Array, lam: Any, omega: Array | None, left_out: Array | None = None) -> Readout:
     """beta = (D'WD + lam I)^-1 D'WY (Eq. 3, 15)."""
     G, R = _normal_equations(D, Y, omega)
-    return Readout(*_solve(add_to_diagonal(G, lam), R))
+    return _read_out(add_to_diagonal(G, lam), R, D, Y, omega, left_out)
 
 
 def _normal_equations(D: Array, Y: Array, omega: Array | None) -> tuple[Array, Array]:
@@ -147,35 +168,58 @@ def _normal_equations(D: Array, Y: Array, omega: Array | None) -> tuple[Array, A
     return symmetric(G[..., :c, :c]), R[..., :c, :]
 
 
-def _dual(D: Array, Y: Array, lam: Any, omega: Array | None) -> Readout:
+def _dual(D: Array, Y: Array, lam: Any, omega: Array | None, left_out: Array | None = None) -> Readout:
     """beta = D'(DD' + lam I)^-1 Y (Eq. 4, 16), with the rows of D and Y scaled by sqrt(omega)."""
     xp = array_namespace(D)
     S, T = _weighted(D, Y, omega)
     T = xp.broadcast_to(T, (*S.shape[:-1], T.shape[-1]))
-    dual, fell_back = _solve(add_to_diagonal(S @ xp.matrix_transpose(S), lam), T)
-    return Readout(xp.matrix_transpose(S) @ dual, fell_back)
+    K = add_to_diagonal(S @ xp.matrix_transpose(S), lam)
+    return _dual_read_out(K, T, S, None, Y, lam, omega, left_out)
 
 
-def _moore_penrose(D: Array, Y: Array, omega: Array | None) -> Readout:
+def _moore_penrose(D: Array, Y: Array, omega: Array | None, left_out: Array | None = None) -> Readout:
     """beta = D^+ Y (Eq. 2) from the singular values: the Gram would square the condition number."""
     xp = array_namespace(D)
     S, T = _weighted(D, Y, omega)
     never = xp.zeros((), dtype=xp.bool, device=device(D))
     if not bool(xp.all(xp.isfinite(S))):
         return Readout(_not_a_number(xp.matrix_transpose(S) @ T), never)
-    U, sigma, Vt = xp.linalg.svd(S, full_matrices=False)
-    floor = xp.finfo(D.dtype).eps * max(D.shape) * xp.max(sigma)
-    inverse = xp.where(sigma > floor, 1 / sigma, xp.zeros_like(sigma))
+    floor = xp.finfo(D.dtype).eps * max(D.shape)
+    U, inverse, Vt = _kept_directions(S, floor)
     beta = xp.matrix_transpose(Vt) @ (inverse[:, None] * (xp.matrix_transpose(U) @ T))
-    return Readout(beta, never)
+    loo = None if left_out is None else _least_norm_loo(U, inverse, D @ beta, Y, omega, left_out)
+    return Readout(beta, never, loo)
 
 
-def _member_by_member(D: Array, Y: Array, lam: Any, omega: Array | None) -> Readout:
-    xp = array_namespace(D)
+def _kept_directions(S: Array, floor: float) -> tuple[Array, Array, Array]:
+    """U, 1 / sigma and V' of S = U sigma V', without the directions below floor * max(sigma)."""
+    xp = array_namespace(S)
+    U, sigma, Vt = xp.linalg.svd(S, full_matrices=False)
+    kept = sigma > floor * xp.max(sigma)
+    inverse = xp.where(kept, 1 / xp.where(kept, sigma, xp.ones_like(sigma)), xp.zeros_like(sigma))
+    return U, inverse, Vt
+
+
+def _member_by_member(D: Array, Y: Array, lam: Any, omega: Array | None, left_out: Array | None) -> Readout:
     lam = numpy.broadcast_to(lam, D.shape[:1])
     of = [omega if omega is None or omega.ndim == 1 else omega[i, ...] for i in range(lam.size)]
-    each = [ridge(D[i, ...], Y, lam[i], of[i]) for i in range(lam.size)]
-    return Readout(xp.stack([r.beta for r in each]), xp.stack([r.fell_back for r in each]))
+    return _stacked([ridge(D[i, ...], Y, lam[i], of[i], left_out) for i in range(lam.size)])
+
+
+def _one_by_one(
+    D: Array, Y: Array, lam: Any, omega: Array | None, base: Array | None, left_out: Array | None
+) -> Readout:
+    if D.ndim > 2:
+        of = [None if omega is None else omega[i, ...] for i in range(D.shape[0])]
+        return _stacked([_one_by_one(D[i, ...], Y, lam[i], of[i], base, left_out) for i in range(D.shape[0])])
+    weights = [base if omega is None else _times(omega[i, ...], base) for i in range(lam.size)]
+    return _stacked([ridge(D, Y, lam[i], weights[i], left_out) for i in range(lam.size)])
+
+
+def _stacked(each: list[Readout]) -> Readout:
+    xp = array_namespace(each[0].beta)
+    loo = None if each[0].loo is None else xp.stack([r.loo for r in each])
+    return Readout(xp.stack([r.beta for r in each]), xp.stack([r.fell_back for r in each]), loo)
 
 
 def _weighted(D: Array, Y: Array, omega: Array | None) -> tuple[Array, Array]:
@@ -186,20 +230,69 @@ def _weighted(D: Array, Y: Array, omega: Array | None) -> tuple[Array, Array]:
     return D * root, Y * root
 
 
-def _solve(G: Array, B: Array) -> tuple[Array, Array]:
+# --- the systems and their factors --------------------------------------------------------------------
+
+
+def _read_out(
+    G: Array, R: Array, D: Array, Y: Array, weights: Array | None, left_out: Array | None
+) -> Readout:
+    """The primal read-out of G beta = R, with leave-one-out scores from the same factor."""
+    beta, factor = _solve(G, R)
+    loo = None
+    if factor is not None and left_out is not None:
+        loo = _primal_loo(factor, D, Y, beta, weights, left_out)
+        loo = _repaired(loo, factor, D, Y, beta, weights, left_out)
+    return Readout(beta, _fell_back(G, factor), loo)
+
+
+def _dual_read_out(
+    K: Array,
+    T: Array,
+    S: Array,
+    root: Array | None,
+    Y: Array,
+    lam: Any,
+    base: Array | None,
+    left_out: Array | None,
+) -> Readout:
+    """The dual read-out of K dual = T, where K = root SS' root + lam I and S holds the rows times base."""
+    xp = array_namespace(K)
+    dual, factor = _solve(K, T)
+    beta = xp.matrix_transpose(S) @ (dual if root is None else root[..., None] * dual)
+    loo = None
+    if factor is not None and left_out is not None:
+        weights = _times(base, None if root is None else root * root)
+        loo = _dual_loo(factor, dual, Y, lam, weights, left_out)
+        unweighted = S if base is None else S / xp.sqrt(base)[..., None]
+        loo = _repaired(loo, factor, unweighted, Y, beta, weights, left_out)
+    return Readout(beta, _fell_back(K, factor), loo)
+
+
+def _solve(G: Array, B: Array) -> tuple[Array, Cholesky | None]:
     """Solve symmetric positive definite systems; a singular member falls back to `eigh`, alone.
 
-    Features that overflowed give not-a-number, for the caller to report with the layer's name.
+    Features that overflowed give not-a-number and no factor, for the caller to report with the layer's name.
     """
     xp = array_namespace(G)
     if not bool(xp.all(xp.isfinite(xp.linalg.diagonal(G)))):
-        return _not_a_number(B), xp.zeros(G.shape[:-2], dtype=xp.bool, device=device(G))
-    X, solved = cholesky_solve(G, B)
-    if not bool(xp.all(solved)):
-        for i in numpy.ndindex(G.shape[:-2]):
-            if not bool(solved[i]):
-                X[(*i, ...)] = _eigen_solve(G[(*i, ...)], B[(*i, ...)])
-    return X, ~solved
+        return _not_a_number(B), None
+    factor = cholesky(G)
+    X = cholesky_solve(factor, B)
+    for i in _refused(factor):
+        X[(*i, ...)] = _eigen_solve(G[(*i, ...)], B[(*i, ...)])
+    return X, factor
+
+
+def _refused(factor: Cholesky) -> list[tuple[int, ...]]:
+    """Indices of the members without a factor."""
+    if bool(array_namespace(factor.solved).all(factor.solved)):
+        return []
+    return [i for i in numpy.ndindex(factor.solved.shape) if not bool(factor.solved[i])]
+
+
+def _fell_back(G: Array, factor: Cholesky | None) -> Array:
+    xp = array_namespace(G)
+    return xp.zeros(G.shape[:-2], dtype=xp.bool, device=device(G)) if factor is None else ~factor.solved
 
 
 def _not_a_number(B: Array) -> Array:
@@ -213,3 +306,155 @@ def _eigen_solve(G: Array, B: Array) -> Array:
     floor = xp.finfo(G.dtype).eps * G.shape[-1] * xp.max(values)
     inverse = xp.where(values > floor, 1 / values, xp.zeros_like(values))
     return V @ (inverse[:, None] * (xp.matrix_transpose(V) @ B))
+
+
+# --- leave-one-out: exact given the features ----------------------------------------------------------
+#
+# Without row i the read-out gives it (score - h y) / (1 - h), with the leverage
+# h = left_out * omega * d'(D'WD + lam I)^-1 d. In the dual 1 - h would cancel; there
+# y - loo = dual / (sqrt(omega) q) with q the diagonal of (K + lam I)^-1, and no difference is taken.
+
+
+def _without(score: Array, Y: Array, h: Array) -> Array:
+    """(score - h y) / (1 - h)."""
+    xp = array_namespace(score)
+    rest = xp.clip(1 - h, float(xp.finfo(score.dtype).eps), None)[..., None]
+    return (score - h[..., None] * Y) / rest
+
+
+def _primal_loo(
+    factor: Cholesky, D: Array, Y: Array, beta: Array, weights: Array | None, left_out: Array
+) -> Array:
+    xp = array_namespace(D)
+    *_, m, c = D.shape
+    loo = xp.empty((*beta.shape[:-2], m, Y.shape[-1]), dtype=D.dtype, device=device(D))
+    share = left_out if weights is None else left_out * weights
+    for rows in row_blocks(D, m, c * math.prod(beta.shape[:-2])):
+        h = share[..., rows] * inverse_forms(factor, D[..., rows, :])
+        loo[..., rows, :] = _without(D[..., rows, :] @ beta, Y[rows, :], h)
+    return loo
+
+
+def _dual_loo(
+    factor: Cholesky, dual: Array, Y: Array, lam: Any, weights: Array | None, left_out: Array
+) -> Array:
+    xp = array_namespace(dual)
+    q = inverse_forms(factor, xp.eye(dual.shape[-2], dtype=dual.dtype, device=device(dual)))
+    rest = (1 - left_out) / from_numpy(lam, dual)[..., None] + left_out * q
+    error = dual if weights is None else dual / xp.sqrt(weights)[..., None]
+    return Y - error / rest[..., None]
+
+
+def _repaired(
+    loo: Array,
+    factor: Cholesky,
+    D: Array,
+    Y: Array,
+    beta: Array,
+    weights: Array | None,
+    left_out: Array,
+) -> Array:
+    """Leave-one-out scores in which those of the members that fell back follow their least-norm solution."""
+    refused = _refused(factor)
+    if not refused:
+        return loo
+    xp = array_namespace(D)
+    stack = beta.shape[:-2]
+    D = xp.broadcast_to(D, (*stack, *D.shape[-2:]))
+    weights = None if weights is None else xp.broadcast_to(weights, (*stack, weights.shape[-1]))
+    for i in refused:
+        own = None if weights is None else weights[(*i, ...)]
+        S, _ = _weighted(D[(*i, ...)], Y, own)
+        floor = (float(xp.finfo(D.dtype).eps) * min(S.shape)) ** 0.5  # of eigenvalues, eps * size
+        U, inverse, _ = _kept_directions(S, floor)
+        loo[(*i, ...)] = _least_norm_loo(U, inverse, D[(*i, ...)] @ beta[(*i, ...)], Y, own, left_out)
+    return loo
+
+
+def _least_norm_loo(
+    U: Array, inverse: Array, score: Array, Y: Array, weights: Array | None, left_out: Array
+) -> Array:
+    """Leave-one-out scores of beta = V (1 / sigma) U'T, the limit of lam -> 0.
+
+    A row that lies outside the span of the others has leverage 1: the dual form is its limit.
+    """
+    xp = array_namespace(U)
+    root = xp.ones_like(left_out) if weights is None else xp.sqrt(weights)
+    kept = xp.astype(inverse > 0, U.dtype)
+    h = xp.sum(U * U * kept, axis=-1)
+    q = xp.sum(U * U * (inverse * inverse), axis=-1)
+    dual = U @ ((inverse * inverse)[:, None] * (xp.matrix_transpose(U) @ (Y * root[:, None])))
+    alone = (h > 1 - float(xp.finfo(U.dtype).eps) ** 0.5) & (left_out == 1)
+    of_span = _without(score, Y, xp.where(alone, xp.zeros_like(h), left_out * h))
+    of_alone = Y - dual / (root * xp.where(alone, q, xp.ones_like(q)))[:, None]
+    return xp.where(alone[:, None], of_alone, of_span)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LooReadout:
+    """The read-out whose lambda leave-one-out chose."""
+
+    beta: Array  # (c, k)
+    fell_back: Array  # () of bool
+    lam: float
+    right: Array  # (m,) of bool, whether leave-one-out classifies the row correctly
+
+
+def ridge_by_loo(D: Array, Y: Array, y: Array, omega: Array | None, left_out: Array) -> LooReadout:
+    """`ridge` with the lambda of `LOO_PATH` whose leave-one-out accuracy, weighted by omega, is best.
+
+    Of equals the larger. One decomposition serves all of them; those at which the system is numerically
+    singular do not compete.
+
+    Parameters
+    ----------
+    D : array of shape (m, c)
+    Y, y : arrays of shape (m, k) and (m,), targets and the same as codes
+    omega, left_out : as in `ridge`
+    """
+    xp = array_namespace(D)
+    m, c = D.shape
+    primal = c <= m
+    if primal:
+        G, R = _normal_equations(D, Y, omega)
+    else:
+        S, R = _weighted(D, Y, omega)
+        G = S @ xp.matrix_transpose(S)
+    regular = numpy.zeros(len(LOO_PATH), dtype=bool)
+    if bool(xp.all(xp.isfinite(xp.linalg.diagonal(G)))):
+        values, V = xp.linalg.eigh(G)
+        values = xp.clip(values, 0.0, None)
+        floor = float(xp.finfo(D.dtype).eps * min(m, c) * xp.max(values))
+        regular = LOO_PATH + float(xp.min(values)) > floor
+    if not regular.any():
+        lam = float(LOO_PATH[-1])
+        plain = ridge(D, Y, lam, omega, left_out)
+        right = xp.zeros_like(y) == 1 if plain.loo is None else xp.argmax(plain.loo, axis=-1) == y
+        return LooReadout(plain.beta, plain.fell_back, lam, right)
+    lams = LOO_PATH[regular]
+    inverse = 1 / (values[:, None] + from_numpy(lams, D))  # (min(m, c), lambdas)
+    R = xp.matrix_transpose(V) @ R
+    weights = left_out if omega is None else left_out * omega
+    right = xp.empty((len(lams), m), dtype=xp.bool, device=device(D))
+    spread = xp.reshape(inverse[:, :, None] * R[:, None, :], (V.shape[0], -1))
+    for rows in row_blocks(D, m, c):
+        P = D[rows, :] @ V if primal else V[rows, :]
+        answers = xp.reshape(P @ spread, (-1, len(lams), Y.shape[-1]))
+        forms = (P * P) @ inverse
+        if primal:
+            loo = _without(answers, Y[rows, None, :], weights[rows, None] * forms)
+        else:
+            root = 1.0 if omega is None else xp.sqrt(omega[rows])[:, None, None]
+            share = left_out[rows, None]
+            rest = (1 - share) / from_numpy(lams, D) + share * forms
+            loo = Y[rows, None, :] - answers / root / rest[..., None]
+        right[:, rows] = xp.matrix_transpose(xp.argmax(loo, axis=-1) == y[rows, None])
+    counts = xp.ones_like(left_out) if omega is None else omega
+    total = xp.sum(xp.where(right, counts, xp.zeros_like(counts)), axis=-1) / xp.sum(counts)
+    accuracy = [round(float(total[i]), TIE_DIGITS) for i in range(len(lams))]
+    best = max(range(len(lams)), key=lambda i: (accuracy[i], lams[i]))
+    beta = V @ (inverse[:, best, None] * R)
+    if not primal:
+        beta = xp.matrix_transpose(S) @ beta
+    never = xp.zeros((), dtype=xp.bool, device=device(D))
+    return LooReadout(beta, never, float(lams[best]), right[best, :])

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
@@ -44,7 +44,8 @@ from ._sklearn import (
 Configuration = Mapping[str, Any]
 
 READOUT = ("regularization", "correct_weight")  # networks that differ only in these share their features
-HIDDEN = ("n_hidden", "activation", "renormalize", "norm_scale", "norm_shift", "prune_rate")
+HIDDEN = ("n_hidden", "activation", "renormalize", "norm_scale", "norm_shift", "prune_rate", "weight_from")
+PASSED_ON = ("n_layers", "activation", "weight_from", "ensemble", "standardize", "class_weight")
 MOST_READOUTS = 10
 NEUTRAL_EVERY = 5  # of the box's draws of p one in five is 0, of omega_r one in five is 1
 TIE_DIGITS = 12  # scores that agree to so many digits are equal
@@ -181,6 +182,11 @@ def score_configurations(
     models = [EDRVFLClassifier(**{**params, **configuration}) for configuration in configurations]
     for model in models:
         model._validate_params()
+        if model.regularization == "loo":
+            raise ValueError(
+                "regularization='loo' chooses a penalty for every layer by itself and cannot be searched. "
+                "Search over numbers, or fit EDRVFLClassifier(regularization='loo')."
+            )
     seed = int(check_random_state(random_state).randint(numpy.iinfo(numpy.int32).max))
     draws: Draws | None = None
     width = 0
@@ -208,9 +214,9 @@ def _groups(models: Sequence[EDRVFLClassifier]) -> Iterator[list[list[int]]]:
     """Indices grouped twice: by what one stack must share, then by hidden setting."""
     stacks: dict[Any, dict[Any, list[int]]] = {}
     for i, m in enumerate(models):
-        common = (m.n_hidden, m.n_layers, m.activation, m.renormalize, m.ensemble, m.standardize)
+        common = (m.n_hidden, m.n_layers, m.activation, m.renormalize, m.weight_from, m.ensemble)
         hidden = (m.norm_scale, m.norm_shift, m.prune_rate) if m.renormalize else (m.prune_rate,)
-        key = (*common, m.prune_rate > 0)
+        key = (*common, m.standardize, m.prune_rate > 0)
         stacks.setdefault(key, {}).setdefault(hidden, []).append(i)
     for key in sorted(stacks, key=lambda k: k[0]):
         yield list(stacks[key].values())
@@ -279,6 +285,7 @@ def _stacked(models: list[list[EDRVFLClassifier]], keep_axis: bool) -> _network.
         alpha=of_hidden("norm_shift"),
         omega_r=of_readouts("correct_weight"),
         p=of_hidden("prune_rate"),
+        weight_from=first.weight_from,
     )
 
 
@@ -328,6 +335,9 @@ class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
     activation : str, default="relu"
         Activation function, unless `space` draws it.
 
+    weight_from : {"train", "loo"}, default="train"
+        Whose predictions the weighting goes by, unless `space` draws it.
+
     ensemble : {"softmax", "mean", "vote"}, default="softmax"
         How layers become one answer.
 
@@ -359,7 +369,8 @@ class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
         Row of the winner: the best mean score, of equals the shallowest, of those the first drawn.
 
     best_params_ : dict
-        Its parameters with ``n_layers``: ``EDRVFLClassifier(**best_params_)`` is the winner.
+        All its parameters that are not defaults, with ``n_layers``: ``EDRVFLClassifier(**best_params_)``
+        is the winner.
 
     best_score_ : float
         Its mean score over the splits.
@@ -396,10 +407,7 @@ class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
         "scoring": [str, callable, None],
         "refit": ["boolean"],
         "ensemble_size": [Interval(Integral, 1, None, closed="left")],
-        **{
-            name: EDRVFLClassifier._parameter_constraints[name]
-            for name in ("n_layers", "activation", "ensemble", "standardize", "class_weight", "random_state")
-        },
+        **{name: EDRVFLClassifier._parameter_constraints[name] for name in (*PASSED_ON, "random_state")},
         "memory": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -417,6 +425,7 @@ class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
         ensemble_size: int = 1,
         n_layers: int = 10,
         activation: str = "relu",
+        weight_from: str = "train",
         ensemble: str = "softmax",
         standardize: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
@@ -434,6 +443,7 @@ class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
         self.ensemble_size = ensemble_size
         self.n_layers = n_layers
         self.activation = activation
+        self.weight_from = weight_from
         self.ensemble = ensemble
         self.standardize = standardize
         self.class_weight = class_weight
@@ -497,16 +507,16 @@ class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
         seed = self.random_state
         if not isinstance(seed, Integral):  # one seed for the networks of the search and of the refit
             seed = int(state.randint(numpy.iinfo(numpy.int32).max))
-        fixed = {**VARIANTS[self.variant], "activation": self.activation, "ensemble": self.ensemble}
-        fixed |= {"standardize": self.standardize, "class_weight": self.class_weight, "random_state": seed}
-        if self.variant != "RVFL":
-            fixed["n_layers"] = self.n_layers
+        fixed = {name: getattr(self, name) for name in PASSED_ON} | dict(VARIANTS[self.variant])
+        default = EDRVFLClassifier().get_params()
+        named = {name: value for name, value in fixed.items() if value != default[name]}
+        fixed["random_state"] = seed
         host_y = to_host(codes)
         splits = list(self._splits(host_y, params))
         scores = self._scores(X, codes, classes, s, splits, configurations, fixed, params)
         self.n_splits_ = len(splits)
         self.classes_ = counted_classes
-        self.cv_results_ = _results(configurations, scores)
+        self.cv_results_ = _results([{**named, **configuration} for configuration in configurations], scores)
         order = _best_first(self.cv_results_)
         self.best_index_ = order[0]
         self.best_params_ = self.cv_results_["params"][order[0]]
@@ -553,9 +563,9 @@ class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
         scorer = self.scoring if self.scoring in (None, "accuracy", "neg_log_loss") else self._scorer()
         routed = process_routing(self, "fit", **params).scorer.score if _routing_enabled() and params else {}
         common = (X, codes, classes, s, fixed, scorer, routed, self.memory * 2**20)
-        pieces = _pieces(configurations, whole=on_accelerator(X))
+        jobs = 1 if on_accelerator(X) else effective_n_jobs(self.n_jobs)
+        pieces = _pieces(configurations) if jobs > 1 else [list(range(len(configurations)))]
         tasks = [(i, piece) for i in range(len(splits)) for piece in pieces]
-        jobs = 1 if on_accelerator(X) else self.n_jobs
         results = Parallel(n_jobs=jobs)(
             delayed(_score_piece)([configurations[j] for j in piece], *splits[i], *common)
             for i, piece in tasks
@@ -668,10 +678,8 @@ class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _pieces(configurations: list[dict[str, Any]], whole: bool) -> list[list[int]]:
-    """Indices of the configurations that one task scores: all on a GPU, else those of a hidden setting."""
-    if whole:
-        return [list(range(len(configurations)))]
+def _pieces(configurations: list[dict[str, Any]]) -> list[list[int]]:
+    """Indices of the configurations that one of several processes scores: those of a hidden setting."""
     pieces: dict[Any, list[int]] = {}
     for i, c in enumerate(configurations):
         pieces.setdefault(tuple(c.get(name) for name in HIDDEN), []).append(i)

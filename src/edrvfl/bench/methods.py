@@ -28,7 +28,7 @@ class Method:
     configurations: Callable[[int, int], list[dict[str, Any]]]  # (trials, seed) -> all that will be tried
     fixed: Mapping[str, Any] = field(default_factory=dict)  # parameters that are not searched
     depth: str | None = None  # the parameter whose every smaller value is scored too; None: no depth axis
-    # configurations in a row that differ in these alone are searched in one call
+    # configurations that differ in these alone are searched in one call
     together: tuple[str, ...] = ()
     variant: str | None = None  # of an edRVFL method, whose networks EDRVFLClassifierCV searches together
     # fitted attribute of the search fits whose mean over the splits becomes a parameter of the refit
@@ -52,7 +52,8 @@ def _edrvfl(name: str) -> Method:
         partial(_drawn, name),
         fixed={"n_layers": DEPTH, "activation": "relu"},
         depth="n_layers",
-        together=("regularization", "correct_weight"),
+        # all that is drawn but the width: networks of one width share their random layers
+        together=("norm_scale", "norm_shift", "prune_rate", "regularization", "correct_weight"),
         variant=name,
     )
 

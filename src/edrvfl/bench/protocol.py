@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import itertools
 import json
 import math
 import platform
@@ -194,18 +193,18 @@ def _groups(cell: Cell) -> list[list[int]]:
 
 
 def groups(configurations: Sequence[Configuration], together: Sequence[str]) -> list[list[int]]:
-    """Runs of configurations that differ in nothing but the parameters `together`; alone if there are none.
+    """Configurations that differ in nothing but the parameters `together`; alone if there are none.
 
     Examples
     --------
-    >>> groups([{"n": 20, "lam": 1}, {"n": 20, "lam": 2}, {"n": 50, "lam": 1}], together=["lam"])
-    [[0, 1], [2]]
+    >>> groups([{"n": 20, "lam": 1}, {"n": 50, "lam": 1}, {"n": 20, "lam": 2}], together=["lam"])
+    [[0, 2], [1]]
     """
-
-    def hidden(i: int) -> Any:
-        return {k: v for k, v in configurations[i].items() if k not in together} if together else i
-
-    return [list(run) for _, run in itertools.groupby(range(len(configurations)), key=hidden)]
+    found: dict[Any, list[int]] = {}
+    for i, configuration in enumerate(configurations):
+        rest = tuple((name, value) for name, value in configuration.items() if name not in together)
+        found.setdefault(rest if together else i, []).append(i)
+    return list(found.values())
 
 
 # --- choose ------------------------------------------------------------------------------------------
@@ -235,7 +234,9 @@ def _choices(cell: Cell, done: Mapping[str, Any]) -> dict[str, list[tuple[int, i
 
 
 def _scores(cell: Cell, done: Mapping[str, Any]) -> np.ndarray:
-    return np.concatenate([done[unit]["scores"] for unit in _search_units(cell)])
+    scores = np.concatenate([done[unit]["scores"] for unit in _search_units(cell)])
+    order = np.concatenate(_groups(cell))
+    return scores[np.argsort(order)]
 
 
 # --- refit -------------------------------------------------------------------------------------------
