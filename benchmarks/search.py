@@ -4,8 +4,9 @@
 
 200 configurations of the paper's box, the fit and validation part of one published split, one BLAS thread
 a process. GridSearchCV scores ten layers; ours scores every depth from one to ten. The last columns
-take the sharing apart, in one process on a quarter of the configurations: each network alone, then random
-layers and features shared, then Gram matrices too.
+take the sharing apart, in one process on a quarter of the configurations: each network alone, then the random
+layers shared, then the features too, then the Gram matrices (one for all lambdas; of weighted networks the
+part that the weights share).
 """
 
 import os
@@ -15,12 +16,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import sys
 import time
 import warnings
+from functools import cache
+from unittest import mock
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
 from sklearn.model_selection import GridSearchCV
 
-from edrvfl import EDRVFLClassifierCV, _paths, draw_configurations, variant
+from edrvfl import EDRVFLClassifierCV, _paths, _search, draw_configurations, variant
 from edrvfl._readout import Readout, ridge
 from edrvfl.bench.datasets import load_dataset
 
@@ -33,26 +36,24 @@ def seconds(task):
     return time.perf_counter() - start, result
 
 
-def one_gram_each(D, Y, lam, omega=None, base=None):
+def one_gram_each(D, Y, lam, omega=None, base=None, left_out=None):
     """What ridge_path does, without sharing: every read-out sums its own Gram matrix."""
     each = []
     for i in range(lam.shape[-1]):
         weights = base if omega is None else omega[i] if base is None else omega[i] * base
-        each.append(ridge(D, Y, lam[i], weights))
+        each.append(ridge(D, Y, lam[i], weights, left_out))
     return Readout(np.stack([r.beta for r in each]), np.stack([r.fell_back for r in each]))
 
 
 def sharing(make, tried):
-    """Seconds with nothing shared, with draws and features shared, and with Gram matrices too."""
+    """Seconds with nothing shared, with the draws, with the features too, and with Gram matrices too."""
     alone, _ = seconds(lambda: [make([c]) for c in tried])
-    shared_path = _paths.ridge_path
-    _paths.ridge_path = one_gram_each
-    try:
+    with mock.patch.object(_search, "Draws", cache(_paths.Draws)):
+        draws, _ = seconds(lambda: [make([c]) for c in tried])
+    with mock.patch.object(_paths, "ridge_path", one_gram_each):
         features, _ = seconds(lambda: make(tried))
-    finally:
-        _paths.ridge_path = shared_path
     everything, _ = seconds(lambda: make(tried))
-    return alone, features, everything
+    return alone, draws, features, everything
 
 
 def compare(dataset, method):
@@ -83,7 +84,7 @@ def main():
     os.environ["PYTHONWARNINGS"] = "ignore"  # of the processes
     print(
         f"{'dataset':20s} {'method':10s} {'GridSearchCV':>13s} {'ours':>9s} {'ratio':>6s} {'limit':>6s} "
-        f"{'best at ten layers':>20s}   alone / features shared / + Grams (s)"
+        f"{'best at ten layers':>20s}   alone / draws / + features / + Grams shared (s)"
     )
     for name in sys.argv[1:] or ["contrac", "cardio-10", "wine-quality-white"]:
         for method, limit in LIMITS.items():

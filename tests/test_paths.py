@@ -79,7 +79,8 @@ def test_every_network_is_the_one_fitted_alone(library, side_by_side, data):
         n_hidden=n,
         activation=data.draw(st.sampled_from(["relu", "sigmoid"])),
         renormalize=data.draw(st.booleans()),
-        lam=2.0 ** rng.uniform(-3, 6, (*stack, r)),
+        lam=2.0 ** rng.uniform(-3, 6, (*stack, r))
+        * (rng.random((*stack, r)) > data.draw(st.sampled_from([0, 0.2]))),
         gamma=rng.uniform(0.5, 2, stack) if stack else 1.3,
         alpha=rng.uniform(-1, 1, stack) if stack else -0.4,
         omega_r=rng.uniform(0.1, 1, (*stack, r)) if weighting else np.ones((*stack, r)),

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import sklearn
 from conftest import assert_passes_scikit_learns_checks
 from scipy import stats
 from sklearn.base import clone
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_iris, load_wine, make_classification
 from sklearn.metrics import get_scorer, make_scorer, recall_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, PredefinedSplit, StratifiedKFold
 
@@ -175,13 +176,33 @@ def test_processes_change_nothing(wine, search):
     np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.parametrize("variant", ["edRVFL_N", "WedRVFL", "WPedRVFL"])
+@pytest.mark.parametrize("weight_from", ["train", "loo"])
+@pytest.mark.parametrize("shape", [(3000, 100), (200, 300)], ids=["primal", "dual"])
+def test_the_budget_is_kept(variant, weight_from, shape):
+    rows, width = shape
+    X, y = make_classification(rows, 10, n_informative=8, n_classes=5, random_state=0)
+    space = [{"n_hidden": width, "regularization": 2.0**i} for i in range(8)]
+    params = {"variant": variant, "space": space, "cv": [(np.arange(rows // 2), np.arange(rows // 2, rows))]}
+    search = EDRVFLClassifierCV(**params, weight_from=weight_from, n_layers=4, refit=False, random_state=0)
+    peaks = {}
+    for memory in (14, 28):
+        tracemalloc.start()
+        search.set_params(memory=memory).fit(X, y)
+        peaks[memory] = tracemalloc.get_traced_memory()[1] / 2**20
+        tracemalloc.stop()
+        assert peaks[memory] <= 1.2 * memory
+    with pytest.raises(MemoryError, match="needs about"):
+        search.set_params(memory=1).fit(X, y)
+
+
 def test_memory_is_a_budget(wine, search):
     X, y = wine
     full = clone(search).fit(X, y).cv_results_["mean_test_score"]
     tight = clone(search).set_params(memory=1).fit(X, y).cv_results_["mean_test_score"]
     np.testing.assert_array_equal(full, tight)
     wide = clone(search).set_params(memory=1, space={"n_hidden": [5000]})
-    with pytest.raises(MemoryError, match=r"needs about \d+ MiB; the memory budget is 1 MiB"):
+    with pytest.raises(MemoryError, match=r"needs about \d+ MiB; the memory budget of a process is 1 MiB"):
         wide.fit(X, y)
 
 

@@ -20,7 +20,7 @@ Array: TypeAlias = Any  # an array of any library that follows the standard
 
 # A block of rows should stay in a core's cache on a CPU and fill a GPU (measured, benchmarks/).
 CPU_BLOCK_BYTES = 2 * 2**20
-GPU_BLOCK_BYTES = 512 * 2**20
+GPU_BLOCK_BYTES = 256 * 2**20
 MIN_BLOCK_ROWS = 128
 
 __all__ = [
@@ -28,11 +28,14 @@ __all__ = [
     "Cholesky",
     "add_gram",
     "add_to_diagonal",
+    "aligned",
     "array_namespace",
+    "block_bytes",
     "cholesky",
     "cholesky_solve",
     "device",
     "empty_rows",
+    "free_bytes",
     "from_numpy",
     "ignore_overflow",
     "index_dtype",
@@ -46,6 +49,7 @@ __all__ = [
     "scale_and_shift",
     "symmetric",
     "take_columns",
+    "take_rows",
     "weighted_copy",
 ]
 
@@ -88,13 +92,33 @@ def empty_rows(shape: tuple[int, ...], like: Array) -> Array:
     return xp.empty(padded, dtype=like.dtype, device=device(like))[..., : shape[-1]]
 
 
-def row_blocks(like: Array, m: int, row_numbers: int) -> Iterator[slice]:
+def row_blocks(like: Array, m: int, row_numbers: int, least: int = MIN_BLOCK_ROWS) -> Iterator[slice]:
     """Slices that cut m rows of `row_numbers` numbers each into blocks of a good size."""
     row_bytes = row_numbers * array_namespace(like).finfo(like.dtype).bits // 8
-    budget = GPU_BLOCK_BYTES if on_accelerator(like) else CPU_BLOCK_BYTES
-    step = max(MIN_BLOCK_ROWS, budget // row_bytes)
+    step = block_bytes(on_accelerator(like), row_bytes, least) // row_bytes
     for start in range(0, m, step):
         yield slice(start, min(start + step, m))
+
+
+def block_bytes(gpu: bool, row_bytes: int, least: int = MIN_BLOCK_ROWS) -> int:
+    """Size of a full block of rows, `least` of them or more."""
+    budget = GPU_BLOCK_BYTES if gpu else CPU_BLOCK_BYTES
+    return max(least, budget // row_bytes) * row_bytes
+
+
+def free_bytes(like: Array) -> int | None:
+    """Memory that the array's accelerator has left; None off an accelerator."""
+    if is_cupy_array(like):
+        return int(like.device.mem_info[0])
+    if is_torch_array(like) and like.device.type == "cuda":
+        free, _ = array_namespace(like).cuda.mem_get_info(like.device)
+        return int(free)
+    return None
+
+
+def take_rows(D: Array, rows: Array) -> Array:
+    """A copy of the named rows of D (m, c); NumPy's own `take` would first copy all of a strided D."""
+    return D[rows] if is_numpy_array(D) else array_namespace(D).take(D, rows, axis=0)
 
 
 def take_columns(D: Array, columns: Array | slice) -> Array:
@@ -198,9 +222,16 @@ def add_gram(G: Array, S: Array) -> None:
 
 
 def symmetric(G: Array) -> Array:
-    """The full symmetric matrix whose lower triangle G holds."""
+    """The full symmetric matrix whose lower triangle G holds, written over G."""
     xp = array_namespace(G)
-    return xp.tril(G) + xp.matrix_transpose(xp.tril(G, k=-1))
+    c, step = G.shape[-1], 512
+    for j in range(0, c, step):  # by tiles: no second matrix is held
+        end = min(j + step, c)
+        tile = xp.tril(G[..., j:end, j:end])
+        G[..., j:end, j:end] = tile + xp.matrix_transpose(xp.tril(tile, k=-1))
+        if end < c:
+            G[..., j:end, end:] = xp.matrix_transpose(G[..., end:, j:end])
+    return G
 
 
 def _diagonal(G: Array) -> Array:
@@ -210,11 +241,14 @@ def _diagonal(G: Array) -> Array:
 def add_to_diagonal(G: Array, value: Any, copy: bool = False) -> Array:
     """G + value I, for a value a stack member or one for all; G may be overwritten unless `copy`."""
     if is_numpy_array(G):
-        if copy:
-            G = G.copy()
+        G = G.copy() if copy else G
         numpy.einsum("...ii->...i", G)[...] += numpy.asarray(value)[..., None]
         return G
     xp = array_namespace(G)
+    if is_torch_array(G):
+        G = G.clone() if copy else G
+        G.diagonal(dim1=-2, dim2=-1).add_(from_numpy(value, G)[..., None])
+        return G
     eye = xp.eye(G.shape[-1], dtype=G.dtype, device=device(G))
     return G + from_numpy(value, G)[..., None, None] * eye
 

@@ -14,7 +14,17 @@ from typing import Any
 import numpy
 
 from ._activations import ACTIVATIONS
-from ._arrays import Array, array_namespace, device, empty_rows, from_numpy, ignore_overflow, on_accelerator
+from ._arrays import (
+    Array,
+    aligned,
+    array_namespace,
+    block_bytes,
+    device,
+    empty_rows,
+    from_numpy,
+    ignore_overflow,
+    on_accelerator,
+)
 from ._layers import draw, input_scaling
 from ._network import Settings, direct_links, fill_inputs, generate, one_hot, predicted, unit_shares
 from ._pruning import importance, survivor_mask, survivors
@@ -176,22 +186,23 @@ def _part(
                 weights,
             )
         return
-    xp = array_namespace(D)
-    f = D.shape[0]
+
+    def of_each(value: Any) -> numpy.ndarray:
+        return numpy.repeat(numpy.asarray(value)[..., None], r, axis=-1)
+
     alone = replace(
         settings,
-        lam=settings.lam.reshape(-1, 1),
-        omega_r=settings.omega_r.reshape(-1, 1),
-        gamma=numpy.repeat(settings.gamma, r),
-        alpha=numpy.repeat(settings.alpha, r),
-        p=numpy.repeat(settings.p, r),
+        lam=settings.lam[..., None],
+        omega_r=settings.omega_r[..., None],
+        gamma=of_each(settings.gamma),
+        alpha=of_each(settings.alpha),
+        p=of_each(settings.p),
     )
-    own = empty_rows((f * r, *D.shape[1:]), like=D)
-    own[..., n:] = xp.repeat(D[..., n:], r, axis=0)
-    mask = _mask(xp.reshape(theta, (f * r, n)), alone.p, d)
-    weights = None if omega is None else xp.reshape(omega, (f * r, 1, -1))
-    source = xp.repeat(D, r, axis=0)
-    _grow(rows, alone, members, first, source, own, slice(0, n + d), mask, weights)
+    own = empty_rows((*settings.lam.shape, *D.shape[-2:]), like=D)
+    own[..., n:] = D[..., None, :, n:]
+    mask = _mask(theta, alone.p, d)
+    weights = None if omega is None else omega[..., None, :]
+    _grow(rows, alone, members, first, D[..., None, :, :], own, slice(0, n + d), mask, weights)
 
 
 def _betas(
@@ -237,12 +248,26 @@ def _mask(theta: Array, p: Any, d: int) -> Array:
 
 
 def bytes_needed(m: int, v: int, d: int, k: int, settings: Settings, itemsize: int, gpu: bool) -> int:
-    """Peak memory of `path_scores` for one hidden setting with its read-outs, from the shapes alone."""
-    c, r = settings.n_hidden + d + 1, settings.lam.shape[-1]
-    parted = bool(numpy.any(numpy.asarray(settings.p) > 0)) and r > 1
-    matrices = 1 + (2 * r if gpu else 1) * parted  # on a GPU the parted networks live side by side
-    side = min(c, m)
-    systems = (4 * r if gpu else 6) * side * side
-    answers = r * (settings.n_layers * v + 3 * (m + v)) * k + 4 * r * m
-    weights = settings.n_layers * (settings.n_hidden + d + 1) * settings.n_hidden * (1 if not gpu else 2)
-    return itemsize * (matrices * (m + v) * c + systems + answers + weights)
+    """Peak memory of `path_scores` with these settings, and of judging its answer by slices of networks.
+
+    From the shapes alone; X and X_new are included.
+    """
+    n, r, layers = settings.n_hidden, settings.lam.shape[-1], settings.n_layers
+    f = math.prod(settings.lam.shape[:-1])
+    rows, c = m + v, n + d + 1
+    side, dual = min(c, m), c > m
+    parted = bool(numpy.any(numpy.asarray(settings.p) > 0)) and layers > 1
+    networks = f * r
+    abreast = networks if gpu else 1  # elsewhere read-outs come one after another
+    matrices = (f + (abreast if r > 1 else 0) * parted) * rows * aligned(c) + (f * m * c if dual else 0)
+    weights = (layers + (3 * abreast if gpu else 1) * parted) * (n + d + 1) * n
+    systems = (4 * abreast + 2) * side * side
+    scores = networks * (3 * rows * k + 6 * m)
+    answers = networks * layers * v * k
+    if settings.weighs_by_loo:
+        systems += 2 * abreast * side * side * dual
+        scores += 2 * networks * m * k
+    block = min(block_bytes(gpu, abreast * c * itemsize), abreast * rows * c * itemsize)
+    growing = itemsize * (matrices + weights + systems + scores) + 3 * block
+    judged = min(block_bytes(gpu, layers * v * k * itemsize, least=1), answers * itemsize)
+    return itemsize * (answers + rows * (d + k)) + max(growing, 5 * judged)

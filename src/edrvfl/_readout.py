@@ -23,6 +23,7 @@ from ._arrays import (
     packed_width,
     row_blocks,
     symmetric,
+    take_rows,
     weighted_copy,
 )
 
@@ -88,58 +89,83 @@ def ridge_path(
     *_, m, c = D.shape
     if numpy.any(lam == 0):  # nothing is shared with the Moore-Penrose solution
         return _one_by_one(D, Y, lam, omega, base, left_out)
-    if c > m:
-        return _dual_path(D, Y, lam, omega, base, left_out)
-    if omega is None or on_accelerator(D):
-        xp = array_namespace(D)
-        weights = _times(base, omega)
-        G, R = _normal_equations(D[..., None, :, :], Y, weights)
-        R = xp.broadcast_to(R, (*lam.shape, *R.shape[-2:]))
-        G = add_to_diagonal(xp.broadcast_to(G, (*lam.shape, c, c)), lam, copy=True)
-        return _read_out(G, R, D[..., None, :, :], Y, weights, left_out)
-    return _two_level_path(D, Y, lam, omega, base, left_out)
+    if on_accelerator(D):
+        return (_primal_stack if c <= m else _dual_stack)(D, Y, lam, omega, base, left_out)
+    return (_primal_path if c <= m else _dual_path)(D, Y, lam, omega, base, left_out)
 
 
 def _times(a: Array | None, b: Array | None) -> Array | None:
     return a if b is None else b if a is None else a * b
 
 
-def _two_level_path(
-    D: Array, Y: Array, lam: Any, omega: Array, base: Array | None, left_out: Array | None
+def _primal_path(
+    D: Array, Y: Array, lam: Any, omega: Array | None, base: Array | None, left_out: Array | None
 ) -> Readout:
-    """D'WD = low D'D + (high - low) D_w'D_w: the first Gram is shared, the second has few rows."""
+    """One read-out after another, D (m, c): D'WD = low D'D + (high - low) D_w'D_w.
+
+    The first Gram is shared, the second has few rows: those that were wrong.
+    """
     xp = array_namespace(D)
     G, R = _normal_equations(D, Y, base)
     each = []
     for i in range(lam.shape[-1]):
-        low, high = xp.min(omega[i, :]), xp.max(omega[i, :])
+        own = None if omega is None else omega[i, :]
+        low, high = (1.0, 1.0) if own is None else (xp.min(own), xp.max(own))
         G_i, R_i = low * G, low * R
         if high > low:
-            wrong = xp.nonzero(omega[i, :] == high)[0]
-            rows = xp.take(D, wrong, axis=0), xp.take(Y, wrong, axis=0)
-            G_w, R_w = _normal_equations(*rows, None if base is None else xp.take(base, wrong))
-            G_i += (high - low) * G_w
+            wrong = xp.nonzero(own == high)[0]
+            G_w, R_w = _normal_equations(D, Y, base, wrong)
+            G_w *= high - low
+            G_i += G_w
             R_i += (high - low) * R_w
-        weights = _times(base, omega[i, :])
-        each.append(_read_out(add_to_diagonal(G_i, lam[i]), R_i, D, Y, weights, left_out))
+            del G_w
+        each.append(_read_out(add_to_diagonal(G_i, lam[i]), R_i, D, Y, _times(base, own), left_out))
     return _stacked(each)
 
 
 def _dual_path(
     D: Array, Y: Array, lam: Any, omega: Array | None, base: Array | None, left_out: Array | None
 ) -> Readout:
-    """beta = S'(W^(1/2) SS' W^(1/2) + lam I)^-1 W^(1/2) Y: one Gram of the rows S for all weights."""
+    """One read-out after another, D (m, c): K = W^(1/2) SS' W^(1/2), in which SS' is shared."""
+    xp = array_namespace(D)
+    S, T = _weighted(D, Y, base)
+    K = S @ xp.matrix_transpose(S)
+    each = []
+    for i in range(lam.shape[-1]):
+        root = None if omega is None else xp.sqrt(omega[i, :])
+        K_i = 1.0 * K if root is None else root[:, None] * K * root
+        T_i = T if root is None else T * root[:, None]
+        each.append(_dual_read_out(add_to_diagonal(K_i, lam[i]), T_i, S, root, Y, lam[i], base, left_out))
+    return _stacked(each)
+
+
+def _primal_stack(
+    D: Array, Y: Array, lam: Any, omega: Array | None, base: Array | None, left_out: Array | None
+) -> Readout:
+    """All read-outs side by side; unweighted, one Gram is enough for them."""
+    xp = array_namespace(D)
+    c = D.shape[-1]
+    weights = _times(base, omega)
+    G, R = _normal_equations(D[..., None, :, :], Y, weights)
+    if omega is None:
+        G, R = (xp.broadcast_to(A, (*lam.shape, c, A.shape[-1])) for A in (G, R))
+    return _read_out(add_to_diagonal(G, lam, copy=omega is None), R, D[..., None, :, :], Y, weights, left_out)
+
+
+def _dual_stack(
+    D: Array, Y: Array, lam: Any, omega: Array | None, base: Array | None, left_out: Array | None
+) -> Readout:
+    """The same for more columns than rows."""
     xp = array_namespace(D)
     S, T = _weighted(D, Y, base)
     K = (S @ xp.matrix_transpose(S))[..., None, :, :]
     T = xp.broadcast_to(T, (*lam.shape, *T.shape))
-    if omega is None:
-        root = None
-        K = add_to_diagonal(xp.broadcast_to(K, (*lam.shape, *K.shape[-2:])), lam, copy=True)
+    root = None if omega is None else xp.sqrt(omega)
+    if root is None:
+        K = xp.broadcast_to(K, (*lam.shape, *K.shape[-2:]))
     else:
-        root = xp.sqrt(omega)
-        K = add_to_diagonal(root[..., :, None] * K * root[..., None, :], lam)
-        T = root[..., None] * T
+        K, T = root[..., :, None] * K * root[..., None, :], root[..., None] * T
+    K = add_to_diagonal(K, lam, copy=root is None)
     return _dual_read_out(K, T, S[..., None, :, :], root, Y, lam, base, left_out)
 
 
@@ -149,8 +175,10 @@ def _primal(D: Array, Y: Array, lam: Any, omega: Array | None, left_out: Array |
     return _read_out(add_to_diagonal(G, lam), R, D, Y, omega, left_out)
 
 
-def _normal_equations(D: Array, Y: Array, omega: Array | None) -> tuple[Array, Array]:
-    """D'WD and D'WY, summed over blocks of rows."""
+def _normal_equations(
+    D: Array, Y: Array, omega: Array | None, only: Array | None = None
+) -> tuple[Array, Array]:
+    """D'WD and D'WY, summed over blocks of rows: of all, or of those whose indices are given, D (m, c)."""
     xp = array_namespace(D)
     *stack, m, c = D.shape
     root = None if omega is None else xp.sqrt(omega)
@@ -159,10 +187,14 @@ def _normal_equations(D: Array, Y: Array, omega: Array | None) -> tuple[Array, A
     width = packed_width(D, c)
     G = xp.zeros((*stack, width, width), dtype=D.dtype, device=device(D))
     R = xp.zeros((*stack, width, Y.shape[-1]), dtype=D.dtype, device=device(D))
-    for rows in row_blocks(D, m, c * math.prod(stack)):
+    for rows in row_blocks(D, m if only is None else only.shape[0], c * math.prod(stack)):
+        D_b, T = D[..., rows, :], Y[rows, :]
         part = None if root is None else root[..., rows]
-        S = weighted_copy(D[..., rows, :], part)
-        T = Y[rows, :] if part is None else Y[rows, :] * part[..., None]
+        if only is not None:
+            D_b, T = take_rows(D, only[rows]), take_rows(Y, only[rows])
+            part = None if root is None else xp.take(root, only[rows])
+        S = D_b if only is not None and part is None else weighted_copy(D_b, part)
+        T = T if part is None else T * part[..., None]
         add_gram(G, S)
         R += xp.matrix_transpose(S) @ T
     return symmetric(G[..., :c, :c]), R[..., :c, :]
@@ -201,19 +233,20 @@ def _kept_directions(S: Array, floor: float) -> tuple[Array, Array, Array]:
 
 
 def _member_by_member(D: Array, Y: Array, lam: Any, omega: Array | None, left_out: Array | None) -> Readout:
-    lam = numpy.broadcast_to(lam, D.shape[:1])
-    of = [omega if omega is None or omega.ndim == 1 else omega[i, ...] for i in range(lam.size)]
-    return _stacked([ridge(D[i, ...], Y, lam[i], of[i], left_out) for i in range(lam.size)])
+    lam = numpy.broadcast_to(lam, D.shape[:-2]).copy()
+    of = [omega if omega is None or omega.ndim == 1 else omega[i, ...] for i in range(len(lam))]
+    return _stacked([ridge(D[i, ...], Y, lam[i], of[i], left_out) for i in range(len(lam))])
 
 
 def _one_by_one(
     D: Array, Y: Array, lam: Any, omega: Array | None, base: Array | None, left_out: Array | None
 ) -> Readout:
+    of = [None if omega is None else omega[i, ...] for i in range(len(lam))]
     if D.ndim > 2:
-        of = [None if omega is None else omega[i, ...] for i in range(D.shape[0])]
-        return _stacked([_one_by_one(D[i, ...], Y, lam[i], of[i], base, left_out) for i in range(D.shape[0])])
-    weights = [base if omega is None else _times(omega[i, ...], base) for i in range(lam.size)]
-    return _stacked([ridge(D, Y, lam[i], weights[i], left_out) for i in range(lam.size)])
+        each = [_one_by_one(D[i, ...], Y, lam[i], of[i], base, left_out) for i in range(len(lam))]
+    else:
+        each = [ridge(D, Y, lam[i], _times(of[i], base), left_out) for i in range(len(lam))]
+    return _stacked(each)
 
 
 def _stacked(each: list[Readout]) -> Readout:

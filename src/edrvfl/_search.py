@@ -26,7 +26,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _network
-from ._arrays import Array, array_namespace, from_numpy, on_accelerator
+from ._arrays import Array, array_namespace, free_bytes, from_numpy, on_accelerator, row_blocks
 from ._classifier import VARIANTS, EDRVFLClassifier, counted, log_odds, naming_columns, row_costs, to_host
 from ._ensemble import combine, combine_staged
 from ._paths import Draws, bytes_needed, path_scores
@@ -46,6 +46,7 @@ Configuration = Mapping[str, Any]
 READOUT = ("regularization", "correct_weight")  # networks that differ only in these share their features
 HIDDEN = ("n_hidden", "activation", "renormalize", "norm_scale", "norm_shift", "prune_rate", "weight_from")
 PASSED_ON = ("n_layers", "activation", "weight_from", "ensemble", "standardize", "class_weight")
+DEFAULT_MEMORY = 2**30
 MOST_READOUTS = 10
 NEUTRAL_EVERY = 5  # of the box's draws of p one in five is 0, of omega_r one in five is 1
 TIE_DIGITS = 12  # scores that agree to so many digits are equal
@@ -150,7 +151,7 @@ def score_configurations(
     random_state: Any = None,
     s: Array | None = None,
     cost: Array | None = None,
-    memory: int = 2**30,
+    memory: int = DEFAULT_MEMORY,
     **params: Any,
 ) -> numpy.ndarray:
     """Score networks on new rows, many at a time, each as if it had been fitted alone.
@@ -199,15 +200,24 @@ def score_configurations(
                 draws = Draws(seed, X.shape[1], width, X)
             standardize, rule = models[chunk[0][0]].standardize, models[chunk[0][0]].ensemble
             scores = path_scores(X, y, n_classes, X_new, settings, draws, s, cost, standardize)
-            xp = array_namespace(scores)
-            flat = xp.reshape(scores, (-1, *scores.shape[-3:]))
-            P = xp.moveaxis(combine_staged(xp.moveaxis(flat, 1, 0), rule), 0, 1)
-            values = metric(P)
+            values = _judged(scores, rule, metric)
+            del scores
             if answer is None:
                 answer = numpy.full((len(models), max(m.n_layers for m in models)), numpy.nan)
             order = list(itertools.chain.from_iterable(chunk))
             answer[order, : values.shape[1]] = values
     return answer if answer is not None else numpy.empty((0, 0))
+
+
+def _judged(scores: Array, rule: str, metric: Callable[[Array], numpy.ndarray]) -> numpy.ndarray:
+    """The metric of every network at every depth, a few networks at a time."""
+    xp = array_namespace(scores)
+    flat = xp.reshape(scores, (-1, *scores.shape[-3:]))  # (networks, layers, v, k)
+    values = []
+    for networks in row_blocks(flat, flat.shape[0], math.prod(flat.shape[1:]), least=1):
+        P = combine_staged(xp.moveaxis(flat[networks, ...], 1, 0), rule)
+        values.append(metric(xp.moveaxis(P, 0, 1)))
+    return numpy.concatenate(values)
 
 
 def _groups(models: Sequence[EDRVFLClassifier]) -> Iterator[list[list[int]]]:
@@ -234,19 +244,20 @@ def _chunks(
     gpu = on_accelerator(X)
     itemsize = array_namespace(X).finfo(X.dtype).bits // 8
 
-    def need(readouts: list[int]) -> int:
-        settings = _stacked([[models[i] for i in readouts]], False)
+    def need(stack: list[list[int]]) -> int:
+        settings = _stacked([[models[i] for i in readouts] for readouts in stack], gpu)
         return bytes_needed(X.shape[0], X_new.shape[0], X.shape[1], n_classes, settings, itemsize, gpu)
 
     pieces: list[list[int]] = []
     for readouts in group:
         size = len(readouts)
-        while need(readouts[:size]) > memory:
+        while need([readouts[:size]]) > memory:
             if size == 1:
                 raise MemoryError(
                     f"One network of {models[readouts[0]].n_hidden} neurons on {X.shape[0]} + "
-                    f"{X_new.shape[0]} rows needs about {need(readouts[:1]) / 2**20:.0f} MiB; the memory "
-                    f"budget is {memory / 2**20:.0f} MiB. Give more memory or try fewer neurons."
+                    f"{X_new.shape[0]} rows needs about {math.ceil(need([readouts[:1]]) / 2**20)} MiB; the "
+                    f"memory budget of a process is {memory // 2**20} MiB. Give more memory, use fewer "
+                    "processes, or try fewer neurons."
                 )
             size = (size + 1) // 2
         pieces += [readouts[j : j + size] for j in range(0, len(readouts), size)]
@@ -256,7 +267,7 @@ def _chunks(
     for _, alike in itertools.groupby(sorted(pieces, key=len), key=len):
         stack: list[list[int]] = []
         for piece in alike:
-            if stack and (len(stack) + 1) * need(piece) > memory:
+            if stack and need([*stack, piece]) > memory:
                 yield stack
                 stack = []
             stack.append(piece)
@@ -347,8 +358,9 @@ class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes' errors.
 
-    memory : int, default=1024
-        MiB that the search may hold at a time, above the data.
+    memory : int, default=None
+        MiB that the search, all its processes together, may hold above the data. None is 1024, and on a
+        GPU half of what is free there.
 
     n_jobs : int, default=None
         Processes over splits and hidden settings, as in joblib; on a GPU it does nothing.
@@ -408,7 +420,7 @@ class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
         "refit": ["boolean"],
         "ensemble_size": [Interval(Integral, 1, None, closed="left")],
         **{name: EDRVFLClassifier._parameter_constraints[name] for name in (*PASSED_ON, "random_state")},
-        "memory": [Interval(Integral, 1, None, closed="left")],
+        "memory": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
@@ -429,7 +441,7 @@ class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
         ensemble: str = "softmax",
         standardize: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
-        memory: int = 1024,
+        memory: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -562,8 +574,8 @@ class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
         """Validation scores (configuration, split, depth)."""
         scorer = self.scoring if self.scoring in (None, "accuracy", "neg_log_loss") else self._scorer()
         routed = process_routing(self, "fit", **params).scorer.score if _routing_enabled() and params else {}
-        common = (X, codes, classes, s, fixed, scorer, routed, self.memory * 2**20)
         jobs = 1 if on_accelerator(X) else effective_n_jobs(self.n_jobs)
+        common = (X, codes, classes, s, fixed, scorer, routed, _budget(self.memory, X) // jobs)
         pieces = _pieces(configurations) if jobs > 1 else [list(range(len(configurations)))]
         tasks = [(i, piece) for i in range(len(splits)) for piece in pieces]
         results = Parallel(n_jobs=jobs)(
@@ -676,6 +688,14 @@ class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
         return tags
+
+
+def _budget(memory: int | None, X: Array) -> int:
+    """Bytes that the search may hold."""
+    free = free_bytes(X)
+    if memory is not None:
+        return memory * 2**20
+    return DEFAULT_MEMORY if free is None else free // 2
 
 
 def _pieces(configurations: list[dict[str, Any]]) -> list[list[int]]:
