@@ -59,3 +59,25 @@ def assert_passes_scikit_learns_checks(model):
     absent = re.compile("cuda|XPU|MPS|cupy is not installed|dpnp is not installed", re.IGNORECASE)
     assert all(absent.search(reason) for reason in skipped), skipped
     assert passed >= 60
+
+
+class Recorder:
+    """A scikit-learn callback that notes what it is told, and may say stop."""
+
+    def __init__(self, stop_after=None):
+        self.stop_after = stop_after
+        self.told, self.estimators = [], []
+
+    def setup(self, estimator, context):
+        self.told.append("setup")
+
+    def teardown(self, estimator, context):
+        self.told.append("teardown")
+
+    def on_fit_task_begin(self, estimator, context, *, X=None, metadata=None):
+        self.told.append(f"begin {context.task_name}")
+
+    def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
+        self.told.append(f"end {context.task_name}")
+        self.estimators.append(fitted_estimator)
+        return self.told.count(f"end {context.task_name}") == self.stop_after

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from conftest import assert_passes_scikit_learns_checks, to_host
+from conftest import Recorder, assert_passes_scikit_learns_checks, to_host
 from scipy import sparse
 from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
@@ -487,3 +487,42 @@ def test_a_singular_gram_warns_once_and_names_the_layers(wine):
     assert seen[0].filename == __file__
     assert model.fallback_layers_ == (1, 2, 3)
     assert np.isfinite(model.predict_proba(twice)).all()
+
+
+def test_callbacks_follow_the_layers(noisy):
+    X, y = noisy
+    recorder = Recorder()
+    model = EDRVFLClassifier(**SMALL, random_state=0).set_callbacks(recorder).fit(X, y)
+    layers = ["begin layer", "end layer"] * 3
+    assert recorder.told == ["setup", "begin fit", *layers, "end fit", "teardown"]
+    for depth, so_far in zip(model.staged_predict_proba(X), recorder.estimators[:3], strict=True):
+        np.testing.assert_array_equal(so_far.predict_proba(X), depth)
+
+
+def test_a_callback_can_end_the_fit(noisy):
+    X, y = noisy
+    full = EDRVFLClassifier(**SMALL, random_state=0).fit(X, y)
+    model = clone(full).set_callbacks(Recorder(stop_after=2)).fit(X, y)
+    assert len(model.network_.layers) == len(model.neurons_kept_) == len(model.regularization_) == 2
+    np.testing.assert_array_equal(model.predict_proba(X), list(full.staged_predict_proba(X))[1])
+
+
+def test_callbacks_are_ended_when_a_fit_fails(noisy):
+    X, y = noisy
+    recorder = Recorder()
+    model = EDRVFLClassifier(**SMALL, renormalize=False, standardize=False).set_callbacks(recorder)
+    with pytest.raises(ValueError, match="overflow"):
+        model.fit(X * 1e200, y)
+    assert recorder.told[-1] == "teardown"
+    assert vars(model).keys() - {"_skl_callbacks"} == vars(clone(model)).keys() - {"_skl_callbacks"}
+
+
+def test_scikit_learns_own_callbacks_work(noisy, capsys):
+    callback = pytest.importorskip("sklearn.callback")
+    pytest.importorskip("rich")
+    X, y = noisy
+    monitor = callback.ScoringMonitor(scoring="accuracy")
+    model = EDRVFLClassifier(**SMALL, random_state=0).set_callbacks(callback.ProgressBar(), monitor).fit(X, y)
+    assert "EDRVFLClassifier - fit" in capsys.readouterr().out
+    by_layer = [row["accuracy"] for row in monitor.get_logs().data if row["task_name"] == "layer"]
+    assert by_layer == [(stage == y).mean() for stage in model.staged_predict(X)]

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy
 from scipy.linalg import LinAlgWarning
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -37,7 +38,7 @@ from ._sklearn import (
 Estimator = TypeVar("Estimator")
 
 
-class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
+class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Ensemble deep random vector functional link network, with weighting and pruning.
 
     Hidden layers are random and never trained. Each layer re-normalises the random projection of
@@ -134,6 +135,9 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
+    Each layer is a task for scikit-learn's callbacks (``set_callbacks``): a progress bar, a monitor of scores
+    by layer, or a callback that ends the fit there.
+
     Leave-one-out is exact given a layer's features: its read-out is the one fitted without the row (without
     one unit of the row's weight), in closed form. The re-normalisation, the pruning and the layers before
     did see the row.
@@ -234,16 +238,13 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
         self : EDRVFLClassifier
             The fitted estimator. A fit that fails leaves it as it was.
         """
-        before = dict(vars(self))
-        try:
+        with unchanged_on_failure(self):
             return self._fit(X, y, sample_weight)
-        except BaseException:
-            self.__dict__ = before
-            raise
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> EDRVFLClassifier:
         xp, _, where = get_namespace_and_device(X)
         dtypes = [t for t in supported_float_dtypes(xp, where) if t in (xp.float64, xp.float32)]
+        given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         with naming_columns(self, X):
             X, y = validate_data(self, X, y, dtype=dtypes)
         check_classification_targets(y)
@@ -267,7 +268,9 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
         )
         seed = check_random_state(self.random_state).randint(numpy.iinfo(numpy.int32).max)
         n_classes = classes.shape[0]
-        fit = _network.fit(X, codes, n_classes, settings, seed, s, cost, self.standardize, self._print_layer)
+        whole = self._init_callback_context(max_subtasks=self.n_layers).call_on_fit_task_begin(**given)
+        on_layer = self._reporting(whole, classes, given)
+        fit = _network.fit(X, codes, n_classes, settings, seed, s, cost, self.standardize, on_layer)
         self.classes_ = classes
         self.network_ = fit.network
         self.train_accuracies_ = fit.accuracies
@@ -283,15 +286,35 @@ class EDRVFLClassifier(ClassifierMixin, BaseEstimator):
                 LinAlgWarning,
                 stacklevel=4,
             )
+        whole.call_on_fit_task_end(**given, reconstruction_attributes=dict)
         return self
 
-    def _print_layer(self, layer: int, accuracy: float) -> None:
-        if self.verbose:
-            width = len(str(self.n_layers))
-            print(
-                f"[{type(self).__name__}] layer {layer + 1:{width}d}/{self.n_layers}: "
-                f"training accuracy {accuracy:.4f}"
+    def _reporting(
+        self, whole: CallbackContext, classes: Array, given: dict[str, Any]
+    ) -> Callable[[int, float, Callable[[], _network.Network]], bool]:
+        """What is done after each layer: a line if verbose, and the callbacks, which may say stop."""
+        width = len(str(self.n_layers))
+
+        def begin() -> CallbackContext:
+            return whole.subcontext(task_name="layer").call_on_fit_task_begin(**given)
+
+        task = begin()
+
+        def on_layer(layer: int, accuracy: float, network: Callable[[], _network.Network]) -> bool:
+            nonlocal task
+            if self.verbose:
+                print(
+                    f"[{type(self).__name__}] layer {layer + 1:{width}d}/{self.n_layers}: "
+                    f"training accuracy {accuracy:.4f}"
+                )
+            stop: bool = task.call_on_fit_task_end(
+                **given, reconstruction_attributes=lambda: {"network_": network(), "classes_": classes}
             )
+            if not stop and layer + 1 < self.n_layers:
+                task = begin()
+            return stop
+
+        return on_layer
 
     @property
     def _fitted_array(self) -> Array:
@@ -551,6 +574,19 @@ def _select(keep: Array, *arrays: Array | None) -> list[Array | None]:
             array = array[move_to(keep, xp=xp, device=where)]
         chosen.append(array)
     return chosen
+
+
+@contextmanager
+def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
+    """Give the estimator back the attributes it had, unless all goes well."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        # what scikit-learn needs to end the callbacks stays until it has done so
+        callbacks = {k: v for k, v in vars(estimator).items() if k.startswith(("_callback", "_skl"))}
+        estimator.__dict__ = before | callbacks
+        raise
 
 
 def log_odds(P: Array) -> Array:

@@ -126,7 +126,7 @@ def fit(
     s: Array | None = None,
     cost: Array | None = None,
     standardize: bool = True,
-    on_layer: Callable[[int, Any], None] | None = None,
+    on_layer: Callable[[int, Any, Callable[[], Network]], bool] | None = None,
 ) -> Fit:
     """Algorithm 1.
 
@@ -138,7 +138,8 @@ def fit(
     seed : int, of the random layers
     s : array of shape (m,), positive sample weights, which count rows; None for ones
     cost : array of shape (m,), positive factors of the squared errors alone; None for ones
-    on_layer : called with the layer's index and its training accuracy
+    on_layer : called after each layer with its index, its training accuracy and a function that gives the
+        network so far; True ends the fit there
     """
     xp = array_namespace(X)
     m, d = X.shape
@@ -156,7 +157,12 @@ def fit(
         inputs: Array | slice = slice(n, n + d)  # the first layer sees X alone
         mask = omega = None
         left_out = unit_shares(counts) if settings.weighs_by_loo or settings.lam is None else None
-        layers, accuracies, fell_back, kept, lams = [], [], [], [], []
+        layers: list[FittedLayer] = []
+        accuracies, fell_back, kept, lams = [], [], [], []
+
+        def network() -> Network:
+            return Network(settings.activation, n, scaling, tuple(layers))
+
         draws = (draw(seed, l, d if l == 0 else n + d, n) for l in range(settings.n_layers))
         drawn = next(draws)
         for l in range(settings.n_layers):
@@ -186,8 +192,10 @@ def fit(
             accuracies.append(_figure(accuracy, float))
             fell_back.append(_figure(readout.fell_back, bool))
             lams.append(readout.lam if isinstance(readout, LooReadout) else settings.lam)
-            if on_layer is not None:
-                on_layer(l, accuracies[-1])
+            drop = n_pruned(n, settings.p)
+            kept.append(_figure(n - drop, int))
+            if on_layer is not None and on_layer(l, accuracies[-1], network):
+                break
 
             if isinstance(readout, LooReadout):
                 right = readout.right if settings.weighs_by_loo else right
@@ -196,8 +204,6 @@ def fit(
             if numpy.any(numpy.asarray(settings.omega_r) != 1):
                 omega = next_weights(right, counts, settings.omega_r)
             inputs = slice(0, n + d)
-            drop = n_pruned(n, settings.p)
-            kept.append(_figure(n - drop, int))
             if numpy.any(drop > 0):
                 theta = importance(readout.beta[..., :n, :])
                 if stack:
@@ -206,8 +212,7 @@ def fit(
                 else:
                     inputs = direct_links(survivors(theta, settings.p), n, d)
 
-    network = Network(settings.activation, n, scaling, tuple(layers))
-    return Fit(network, tuple(accuracies), tuple(fell_back), tuple(kept), tuple(lams))
+    return Fit(network(), tuple(accuracies), tuple(fell_back), tuple(kept), tuple(lams))
 
 
 def layer_scores(network: Network, X: Array) -> Array:

@@ -13,6 +13,7 @@ import numpy
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
@@ -27,7 +28,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _network
 from ._arrays import Array, array_namespace, free_bytes, from_numpy, on_accelerator, row_blocks
-from ._classifier import VARIANTS, EDRVFLClassifier, counted, log_odds, naming_columns, row_costs, to_host
+from ._classifier import (
+    VARIANTS,
+    EDRVFLClassifier,
+    counted,
+    log_odds,
+    naming_columns,
+    row_costs,
+    to_host,
+    unchanged_on_failure,
+)
 from ._ensemble import combine, combine_staged
 from ._paths import Draws, bytes_needed, path_scores
 from ._sklearn import (
@@ -306,7 +316,7 @@ def _can_predict(search: EDRVFLClassifierCV) -> bool:
     return True
 
 
-class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
+class EDRVFLClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """An edRVFL network that tunes itself by cross-validation, many networks at a time.
 
     Draws `n_iter` configurations, scores each of them at every depth on every split, and refits the
@@ -369,7 +379,8 @@ class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
         Seed of the configurations, of the networks, and of shuffled splits given as an int.
 
     verbose : int, default=0
-        1 prints a line for each split.
+        1 prints a line for each part of the search. scikit-learn's callbacks are the other way to follow it:
+        ``EDRVFLClassifierCV().set_callbacks(sklearn.callback.ProgressBar())``.
 
     Attributes
     ----------
@@ -487,17 +498,13 @@ class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
         self : EDRVFLClassifierCV
             The fitted estimator. A fit that fails leaves it as it was.
         """
-        before = dict(vars(self))
-        try:
+        with unchanged_on_failure(self):
             return self._fit(X, y, sample_weight, params)
-        except BaseException:
-            self.__dict__ = before
-            raise
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> EDRVFLClassifierCV:
         xp, _, where = get_namespace_and_device(X)
         dtypes = [t for t in supported_float_dtypes(xp, where) if t in (xp.float64, xp.float32)]
-        given_X, given_y = X, y
+        given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         with naming_columns(self, X):
             X, y = validate_data(self, X, y, dtype=dtypes)
         check_classification_targets(y)
@@ -525,7 +532,8 @@ class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
         fixed["random_state"] = seed
         host_y = to_host(codes)
         splits = list(self._splits(host_y, params))
-        scores = self._scores(X, codes, classes, s, splits, configurations, fixed, params)
+        whole = self._init_callback_context(max_subtasks=1 + self.refit).call_on_fit_task_begin(**given)
+        scores = self._scores(X, codes, classes, s, splits, configurations, fixed, params, whole, given)
         self.n_splits_ = len(splits)
         self.classes_ = counted_classes
         self.cv_results_ = _results([{**named, **configuration} for configuration in configurations], scores)
@@ -540,11 +548,25 @@ class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
                 if len(chosen) == self.ensemble_size:
                     break
             rows = [self.cv_results_["params"][row] for row in chosen.values()]
-            self.estimators_ = [
-                EDRVFLClassifier(**{**fixed, **row}).fit(given_X, given_y, sample_weight) for row in rows
-            ]
+            self.estimators_ = self._refitted(
+                [EDRVFLClassifier(**{**fixed, **row}) for row in rows], whole, given
+            )
             self.best_estimator_ = self.estimators_[0]
+        whole.call_on_fit_task_end(**given)
         return self
+
+    def _refitted(
+        self, models: list[EDRVFLClassifier], whole: CallbackContext, given: dict[str, Any]
+    ) -> list[EDRVFLClassifier]:
+        refit = whole.subcontext(task_name="refit", max_subtasks=len(models))
+        refit.call_on_fit_task_begin(**given)
+        for model in models:
+            task = refit.subcontext(task_name="network").call_on_fit_task_begin(**given)
+            with task.propagate_callback_context(model):
+                model.fit(given["X"], given["y"], given["metadata"]["sample_weight"])
+            task.call_on_fit_task_end(**given)
+        refit.call_on_fit_task_end(**given)
+        return models
 
     def _splits(self, y: numpy.ndarray, params: dict[str, Any]) -> Iterator[Any]:
         splitter = check_cv(self.cv, y, classifier=True)
@@ -570,26 +592,50 @@ class EDRVFLClassifierCV(ClassifierMixin, BaseEstimator):
         configurations: list[dict[str, Any]],
         fixed: dict[str, Any],
         params: dict[str, Any],
+        whole: CallbackContext,
+        given: dict[str, Any],
     ) -> numpy.ndarray:
         """Validation scores (configuration, split, depth)."""
         scorer = self.scoring if self.scoring in (None, "accuracy", "neg_log_loss") else self._scorer()
         routed = process_routing(self, "fit", **params).scorer.score if _routing_enabled() and params else {}
         jobs = 1 if on_accelerator(X) else effective_n_jobs(self.n_jobs)
         common = (X, codes, classes, s, fixed, scorer, routed, _budget(self.memory, X) // jobs)
-        pieces = _pieces(configurations) if jobs > 1 else [list(range(len(configurations)))]
+        # one process keeps the networks of a width together, which share their random layers
+        pieces = _pieces(configurations, HIDDEN if jobs > 1 else ("n_hidden",))
         tasks = [(i, piece) for i in range(len(splits)) for piece in pieces]
-        results = Parallel(n_jobs=jobs)(
-            delayed(_score_piece)([configurations[j] for j in piece], *splits[i], *common)
-            for i, piece in tasks
+        parts = (([configurations[j] for j in piece], *splits[i]) for i, piece in tasks)
+        results = Parallel(n_jobs=jobs, return_as="generator")(
+            delayed(_score_piece)(*part, *common) for part in parts
         )
-        depth = results[0].shape[1]
-        scores = numpy.empty((len(configurations), len(splits), depth))
-        for (i, piece), values in zip(tasks, results, strict=True):
+        found = []
+        search = whole.subcontext(task_name="search", max_subtasks=len(tasks)).call_on_fit_task_begin(**given)
+        try:
+            for values in results:
+                found.append(values)
+                search.subcontext(task_name="part").call_on_fit_task_begin(**given).call_on_fit_task_end(
+                    **given
+                )
+                self._print_part(found, tasks, len(splits))
+        except KeyboardInterrupt as interrupt:
+            interrupt.add_note(
+                f"{type(self).__name__} was interrupted after {len(found)} of {len(tasks)} parts of its "
+                "search; it is as it was before."
+            )
+            raise
+        search.call_on_fit_task_end(**given)
+        scores = numpy.empty((len(configurations), len(splits), found[0].shape[1]))
+        for (i, piece), values in zip(tasks, found, strict=True):
             scores[piece, i] = values
-        if self.verbose:
-            for i in range(len(splits)):
-                print(f"[{type(self).__name__}] split {i + 1}/{len(splits)}: best {scores[:, i].max():.4f}")
         return scores
+
+    def _print_part(self, found: list[numpy.ndarray], tasks: list[Any], n_splits: int) -> None:
+        if self.verbose:
+            done, total = len(found), len(tasks)
+            split, piece = tasks[done - 1]
+            print(
+                f"[{type(self).__name__}] {done:{len(str(total))}d}/{total}: split {split + 1}/{n_splits}, "
+                f"{len(piece)} configurations, best {found[-1].max():.4f}"
+            )
 
     def _scorer(self) -> Any:
         return check_scoring(EDRVFLClassifier(), scoring=self.scoring)
@@ -698,11 +744,11 @@ def _budget(memory: int | None, X: Array) -> int:
     return DEFAULT_MEMORY if free is None else free // 2
 
 
-def _pieces(configurations: list[dict[str, Any]]) -> list[list[int]]:
-    """Indices of the configurations that one of several processes scores: those of a hidden setting."""
+def _pieces(configurations: list[dict[str, Any]], alike: Sequence[str]) -> list[list[int]]:
+    """Indices of the configurations that one task scores: those that agree in some parameters."""
     pieces: dict[Any, list[int]] = {}
     for i, c in enumerate(configurations):
-        pieces.setdefault(tuple(c.get(name) for name in HIDDEN), []).append(i)
+        pieces.setdefault(tuple(c.get(name) for name in alike), []).append(i)
     # the widest first, so that no process is left with a long task at the end
     return sorted(pieces.values(), key=lambda piece: -configurations[piece[0]].get("n_hidden", 0))
 
