@@ -49,7 +49,18 @@ def search(name, variant, weight_from, memory, widths=(100, 1000)):
     return model, dataset.X, dataset.y
 
 
-def on_cpu(queue, *args):
+def held_on_cpu(*args):
+    """Bytes, measured in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=_held_here, args=(queue, *args))
+    process.start()
+    held = queue.get()
+    process.join()
+    return held
+
+
+def _held_here(queue, *args):
     warnings.simplefilter("ignore", LinAlgWarning)
     model, X, y = search("iris", *args[1:], widths=(10,))
     model.fit(X, y)  # libraries loaded
@@ -57,34 +68,30 @@ def on_cpu(queue, *args):
     queue.put(peak(lambda: model.fit(X, y)))
 
 
-def on_gpu(queue, *args):
+def held_on_gpu(*args):
     import torch
 
-    warnings.simplefilter("ignore", LinAlgWarning)
     model, X, y = search(*args)
     X = torch.asarray(X, device="cuda")
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
     with sklearn.config_context(array_api_dispatch=True):
-        before = torch.cuda.memory_allocated()
         model.fit(X, y)
-    queue.put(torch.cuda.max_memory_allocated() - before)
+    return torch.cuda.max_memory_allocated() - before
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     device = parser.parse_args().device
-    task = {"cpu": on_cpu, "cuda": on_gpu}[device]
-    context = multiprocessing.get_context("spawn")
+    held_on = {"cpu": held_on_cpu, "cuda": held_on_gpu}[device]
+    warnings.simplefilter("ignore", LinAlgWarning)
     heads = f"{'dataset':10s} {'method':10s} {'weights':8s} {'budget':>12s} {'peak':>12s} {'ratio':>6s}"
     print(f"{heads}   limit {LIMIT}")
     for name, budgets in BUDGETS[device].items():
         for variant, weight_from in SETTINGS:
             for memory in budgets:
-                queue = context.Queue()
-                process = context.Process(target=task, args=(queue, name, variant, weight_from, memory))
-                process.start()
-                held = queue.get() / 2**20
-                process.join()
+                held = held_on(name, variant, weight_from, memory) / 2**20
                 figures = f"{memory:8d} MiB {held:8.0f} MiB {held / memory:6.2f}"
                 print(f"{name:10s} {variant:10s} {weight_from:8s} {figures}", flush=True)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import importlib.metadata
 import json
 import math
 import platform
@@ -433,7 +434,7 @@ def record(cell: Cell, done: Mapping[str, Any]) -> RunRecord:
         search_seconds=math.fsum(value.get("seconds", 0.0) for value in searched),
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         device=device_name(cell.device),
-        versions=versions(),
+        versions=versions(cell.device),
         commit=commit(),
         protocol=PROTOCOL_VERSION,
     )
@@ -512,15 +513,18 @@ def device_name(device: str) -> str:
 
 
 @cache
-def versions() -> Mapping[str, str]:
+def versions(device: str = "cpu") -> Mapping[str, str]:
     """Versions of all that decides the last digits."""
-    return {
+    found = {
         "python": platform.python_version(),
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "scikit-learn": sklearn.__version__,
         "edrvfl": edrvfl.__version__,
     }
+    if device != "cpu":
+        found["torch"] = importlib.metadata.version("torch")
+    return found
 
 
 @cache
