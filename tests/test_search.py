@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 import sklearn
 from conftest import Recorder, assert_passes_scikit_learns_checks
+from joblib import Parallel
 from scipy import stats
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine, make_classification
 from sklearn.metrics import get_scorer, make_scorer, recall_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, PredefinedSplit, StratifiedKFold
 
-from edrvfl import EDRVFLClassifier, EDRVFLClassifierCV, draw_configurations, to_numpy
+from edrvfl import EDRVFLClassifier, EDRVFLClassifierCV, _search, draw_configurations, to_numpy
 from edrvfl._classifier import VARIANTS
 
 SPACE = {
@@ -201,13 +202,26 @@ def test_the_budget_is_kept(variant, weight_from, shape):
         search.set_params(memory=1).fit(X, y)
 
 
+def test_processes_share_the_budget(wine, search, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        _search, "Parallel", lambda n_jobs, **kwargs: asked.append(n_jobs) or Parallel(n_jobs, **kwargs)
+    )
+    search.set_params(space={"n_hidden": [300]})
+    full = clone(search).fit(*wine).cv_results_["mean_test_score"]
+    for memory, n_jobs in ((None, 4), (8, 1), (400, 4)):
+        found = clone(search).set_params(memory=memory, n_jobs=4).fit(*wine).cv_results_["mean_test_score"]
+        np.testing.assert_array_equal(found, full)
+        assert asked[-1] == n_jobs
+
+
 def test_memory_is_a_budget(wine, search):
     X, y = wine
     full = clone(search).fit(X, y).cv_results_["mean_test_score"]
     tight = clone(search).set_params(memory=1).fit(X, y).cv_results_["mean_test_score"]
     np.testing.assert_array_equal(full, tight)
     wide = clone(search).set_params(memory=1, space={"n_hidden": [5000]})
-    with pytest.raises(MemoryError, match=r"needs about \d+ MiB; the memory budget of a process is 1 MiB"):
+    with pytest.raises(MemoryError, match=r"needs about \d+ MiB; the memory budget is 1 MiB"):
         wide.fit(X, y)
 
 

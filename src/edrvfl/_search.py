@@ -266,8 +266,7 @@ def _chunks(
                 raise MemoryError(
                     f"One network of {models[readouts[0]].n_hidden} neurons on {X.shape[0]} + "
                     f"{X_new.shape[0]} rows needs about {math.ceil(need([readouts[:1]]) / 2**20)} MiB; the "
-                    f"memory budget of a process is {memory // 2**20} MiB. Give more memory, use fewer "
-                    "processes, or try fewer neurons."
+                    f"memory budget is {memory // 2**20} MiB. Give more memory or try fewer neurons."
                 )
             size = (size + 1) // 2
         pieces += [readouts[j : j + size] for j in range(0, len(readouts), size)]
@@ -369,8 +368,8 @@ class EDRVFLClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Weights of the classes' errors.
 
     memory : int, default=None
-        MiB that the search, all its processes together, may hold above the data. None is 1024, and on a
-        GPU half of what is free there.
+        MiB that the search, all its processes together, may hold above the data; there are fewer processes
+        if it has no room for all. None is 1024 for each, and on a GPU half of what is free there.
 
     n_jobs : int, default=None
         Processes over splits and hidden settings, as in joblib; on a GPU it does nothing.
@@ -599,7 +598,11 @@ class EDRVFLClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         scorer = self.scoring if self.scoring in (None, "accuracy", "neg_log_loss") else self._scorer()
         routed = process_routing(self, "fit", **params).scorer.score if _routing_enabled() and params else {}
         jobs = 1 if on_accelerator(X) else effective_n_jobs(self.n_jobs)
-        common = (X, codes, classes, s, fixed, scorer, routed, _budget(self.memory, X) // jobs)
+        budget = _budget(self.memory, X, jobs)
+        if jobs > 1:  # no more processes than the budget has room for, each with one network of any kind
+            largest = max(_bytes_alone({**fixed, **c}, X, classes, splits) for c in configurations)
+            jobs = max(1, min(jobs, budget // largest))
+        common = (X, codes, classes, s, fixed, scorer, routed, budget // jobs)
         # one process keeps the networks of a width together, which share their random layers
         pieces = _pieces(configurations, HIDDEN if jobs > 1 else ("n_hidden",))
         tasks = [(i, piece) for i in range(len(splits)) for piece in pieces]
@@ -736,12 +739,21 @@ class EDRVFLClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _budget(memory: int | None, X: Array) -> int:
-    """Bytes that the search may hold."""
-    free = free_bytes(X)
+def _budget(memory: int | None, X: Array, jobs: int) -> int:
+    """Bytes that all processes together may hold."""
     if memory is not None:
         return memory * 2**20
-    return DEFAULT_MEMORY if free is None else free // 2
+    free = free_bytes(X)
+    return DEFAULT_MEMORY * jobs if free is None else free // 2
+
+
+def _bytes_alone(params: dict[str, Any], X: Array, classes: Array, splits: list[Any]) -> int:
+    """What one network needs on the largest split."""
+    rows = [[numpy.arange(X.shape[0])[part].size for part in split] for split in splits]
+    m, v = max(rows, key=sum)
+    settings = _stacked([[EDRVFLClassifier(**params)]], False)
+    itemsize = array_namespace(X).finfo(X.dtype).bits // 8
+    return bytes_needed(m, v, X.shape[1], classes.shape[0], settings, itemsize, False)
 
 
 def _pieces(configurations: list[dict[str, Any]], alike: Sequence[str]) -> list[list[int]]:
