@@ -97,6 +97,11 @@ def test_weighting_by_leave_one_out_is_searched(wine):
     np.testing.assert_array_equal(search.cv_results_["mean_test_score"], theirs["mean_test_score"])
 
 
+def test_an_empty_list_is_no_space(wine):
+    with pytest.raises(ValueError, match="no configuration to try"):
+        EDRVFLClassifierCV(space=[], cv=2).fit(*wine)
+
+
 def test_a_penalty_that_chooses_itself_is_not_searched(wine):
     with pytest.raises(ValueError, match="cannot be searched"):
         EDRVFLClassifierCV(space=[{"regularization": "loo"}], cv=2).fit(*wine)

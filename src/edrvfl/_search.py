@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -522,6 +523,8 @@ class EDRVFLClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             configurations = [dict(configuration) for configuration in self.space]
         else:
             configurations = draw_configurations(self.n_iter, state, self.variant, self.space)
+        if not configurations:
+            raise ValueError("space is an empty list: there is no configuration to try.")
         seed = self.random_state
         if not isinstance(seed, Integral):  # one seed for the networks of the search and of the refit
             seed = int(state.randint(numpy.iinfo(numpy.int32).max))
@@ -532,7 +535,17 @@ class EDRVFLClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         host_y = to_host(codes)
         splits = list(self._splits(host_y, params))
         whole = self._init_callback_context(max_subtasks=1 + self.refit).call_on_fit_task_begin(**given)
-        scores = self._scores(X, codes, classes, s, splits, configurations, fixed, params, whole, given)
+        kernel = self.scoring in (None, "accuracy", "neg_log_loss")
+        problem = _Problem(
+            X,
+            codes,
+            classes,
+            s,
+            fixed,
+            self.scoring if kernel else self._scorer(),
+            process_routing(self, "fit", **params).scorer.score if _routing_enabled() and params else {},
+        )
+        scores = self._scores(problem, splits, configurations, whole, given)
         self.n_splits_ = len(splits)
         self.classes_ = counted_classes
         self.cv_results_ = _results([{**named, **configuration} for configuration in configurations], scores)
@@ -583,41 +596,31 @@ class EDRVFLClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _scores(
         self,
-        X: Array,
-        codes: Array,
-        classes: Array,
-        s: Array | None,
+        problem: _Problem,
         splits: list[Any],
         configurations: list[dict[str, Any]],
-        fixed: dict[str, Any],
-        params: dict[str, Any],
         whole: CallbackContext,
         given: dict[str, Any],
     ) -> numpy.ndarray:
         """Validation scores (configuration, split, depth)."""
-        scorer = self.scoring if self.scoring in (None, "accuracy", "neg_log_loss") else self._scorer()
-        routed = process_routing(self, "fit", **params).scorer.score if _routing_enabled() and params else {}
-        jobs = 1 if on_accelerator(X) else effective_n_jobs(self.n_jobs)
-        budget = _budget(self.memory, X, jobs)
+        jobs = 1 if on_accelerator(problem.X) else effective_n_jobs(self.n_jobs)
+        budget = _budget(self.memory, problem.X, jobs)
         if jobs > 1:  # no more processes than the budget has room for, each with one network of any kind
-            largest = max(_bytes_alone({**fixed, **c}, X, classes, splits) for c in configurations)
+            largest = max(_bytes_alone(problem, configuration, splits) for configuration in configurations)
             jobs = max(1, min(jobs, budget // largest))
-        common = (X, codes, classes, s, fixed, scorer, routed, budget // jobs)
         # one process keeps the networks of a width together, which share their random layers
         pieces = _pieces(configurations, HIDDEN if jobs > 1 else ("n_hidden",))
         tasks = [(i, piece) for i in range(len(splits)) for piece in pieces]
         parts = (([configurations[j] for j in piece], *splits[i]) for i, piece in tasks)
-        results = Parallel(n_jobs=jobs, return_as="generator")(
-            delayed(_score_piece)(*part, *common) for part in parts
-        )
-        found = []
         search = whole.subcontext(task_name="search", max_subtasks=len(tasks)).call_on_fit_task_begin(**given)
+        found: list[numpy.ndarray] = []
         try:
-            for values in results:
+            for values in Parallel(n_jobs=jobs, return_as="generator")(
+                delayed(_score_piece)(problem, *part, budget // jobs) for part in parts
+            ):
                 found.append(values)
-                search.subcontext(task_name="part").call_on_fit_task_begin(**given).call_on_fit_task_end(
-                    **given
-                )
+                part = search.subcontext(task_name="part").call_on_fit_task_begin(**given)
+                part.call_on_fit_task_end(**given)
                 self._print_part(found, tasks, len(splits))
         except KeyboardInterrupt as interrupt:
             interrupt.add_note(
@@ -739,6 +742,19 @@ class EDRVFLClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Problem:
+    """What all parts of a search have in common."""
+
+    X: Array
+    codes: Array  # of the labels, as places in classes
+    classes: Array
+    s: Array | None  # the rows' weights
+    fixed: dict[str, Any]  # parameters that are not searched
+    scorer: Any  # the name of a kernel, or a scikit-learn scorer
+    routed: dict[str, Any]  # what the scorer asked for
+
+
 def _budget(memory: int | None, X: Array, jobs: int) -> int:
     """Bytes that all processes together may hold."""
     if memory is not None:
@@ -747,13 +763,14 @@ def _budget(memory: int | None, X: Array, jobs: int) -> int:
     return DEFAULT_MEMORY * jobs if free is None else free // 2
 
 
-def _bytes_alone(params: dict[str, Any], X: Array, classes: Array, splits: list[Any]) -> int:
+def _bytes_alone(problem: _Problem, configuration: dict[str, Any], splits: list[Any]) -> int:
     """What one network needs on the largest split."""
+    X = problem.X
     rows = [[numpy.arange(X.shape[0])[part].size for part in split] for split in splits]
     m, v = max(rows, key=sum)
-    settings = _stacked([[EDRVFLClassifier(**params)]], False)
+    settings = _stacked([[EDRVFLClassifier(**{**problem.fixed, **configuration})]], False)
     itemsize = array_namespace(X).finfo(X.dtype).bits // 8
-    return bytes_needed(m, v, X.shape[1], classes.shape[0], settings, itemsize, False)
+    return bytes_needed(m, v, X.shape[1], problem.classes.shape[0], settings, itemsize, False)
 
 
 def _pieces(configurations: list[dict[str, Any]], alike: Sequence[str]) -> list[list[int]]:
@@ -766,19 +783,15 @@ def _pieces(configurations: list[dict[str, Any]], alike: Sequence[str]) -> list[
 
 
 def _score_piece(
+    problem: _Problem,
     configurations: list[dict[str, Any]],
     train: numpy.ndarray,
     test: numpy.ndarray,
-    X: Array,
-    codes: Array,
-    classes: Array,
-    s: Array | None,
-    fixed: dict[str, Any],
-    scorer: Any,
-    routed: dict[str, Any],
     memory: int,
 ) -> numpy.ndarray:
     """Scores (configuration, depth) of one split."""
+    X, codes, classes, s = problem.X, problem.codes, problem.classes, problem.s
+    fixed, scorer = problem.fixed, problem.scorer
     xp = array_namespace(X)
     everything = numpy.arange(X.shape[0])  # splits may be masks, and indices may be negative
     train, test = everything[train], everything[test]
@@ -803,7 +816,7 @@ def _score_piece(
         places = present.values[:, None] == from_numpy(range(classes.shape[0]), codes)
         full = P @ xp.astype(places, P.dtype)
         if callable(scorer):
-            return _called(scorer, full, X_test, y_test, classes, test_weights, routed, test)
+            return _called(scorer, full, X_test, y_test, classes, test_weights, problem.routed, test)
         kernel = _log_loss if scorer == "neg_log_loss" else _accuracy
         return to_host(kernel(full, y_test, test_weights))
 
