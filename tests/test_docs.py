@@ -16,6 +16,18 @@ def test_the_readme_runs(capsys):
     assert re.match(r"(1\.0|0\.9\d+) \(45, 3\)", capsys.readouterr().out)
 
 
+def test_the_guide_runs():
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "guide.md").read_text(), re.DOTALL)
+    assert len(blocks) == 5
+    names = {}
+    for block in blocks:
+        exec(compile(block, "guide.md", "exec"), names)
+    assert names["search"].score(names["X_test"], names["y_test"]) > 0.93
+    assert len(names["pool"].estimators_) == 10
+    assert set(names["untuned"].regularization_) <= {2.0**i for i in range(-12, 13)}
+    assert names["monitor"].get_logs().data_as_pandas.task_name.tolist().count("layer") == 10
+
+
 def test_every_function_of_the_map_exists():
     rows = re.findall(r"^\|.*\| (.*) \|$", (ROOT / "docs" / "paper_map.md").read_text(), re.MULTILINE)
     named = 0

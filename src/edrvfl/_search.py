@@ -606,8 +606,7 @@ class EDRVFLClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         jobs = 1 if on_accelerator(problem.X) else effective_n_jobs(self.n_jobs)
         budget = _budget(self.memory, problem.X, jobs)
         if jobs > 1:  # no more processes than the budget has room for, each with one network of any kind
-            largest = max(_bytes_alone(problem, configuration, splits) for configuration in configurations)
-            jobs = max(1, min(jobs, budget // largest))
+            jobs = max(1, min(jobs, budget // _bytes_alone(problem, configurations, splits)))
         # one process keeps the networks of a width together, which share their random layers
         pieces = _pieces(configurations, HIDDEN if jobs > 1 else ("n_hidden",))
         tasks = [(i, piece) for i in range(len(splits)) for piece in pieces]
@@ -763,14 +762,18 @@ def _budget(memory: int | None, X: Array, jobs: int) -> int:
     return DEFAULT_MEMORY * jobs if free is None else free // 2
 
 
-def _bytes_alone(problem: _Problem, configuration: dict[str, Any], splits: list[Any]) -> int:
-    """What one network needs on the largest split."""
+def _bytes_alone(problem: _Problem, configurations: list[dict[str, Any]], splits: list[Any]) -> int:
+    """What the largest network needs on the largest split."""
     X = problem.X
-    rows = [[numpy.arange(X.shape[0])[part].size for part in split] for split in splits]
-    m, v = max(rows, key=sum)
-    settings = _stacked([[EDRVFLClassifier(**{**problem.fixed, **configuration})]], False)
+    everything = numpy.arange(X.shape[0])
+    m, v = max(((everything[train].size, everything[test].size) for train, test in splits), key=sum)
     itemsize = array_namespace(X).finfo(X.dtype).bits // 8
-    return bytes_needed(m, v, X.shape[1], problem.classes.shape[0], settings, itemsize, False)
+    alone = (
+        _stacked([[EDRVFLClassifier(**{**problem.fixed, **configuration})]], False)
+        for configuration in configurations
+    )
+    k = problem.classes.shape[0]
+    return max(bytes_needed(m, v, X.shape[1], k, settings, itemsize, False) for settings in alone)
 
 
 def _pieces(configurations: list[dict[str, Any]], alike: Sequence[str]) -> list[list[int]]:
