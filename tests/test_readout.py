@@ -253,3 +253,13 @@ def test_lambda_by_leave_one_out_of_a_system_that_none_makes_regular(xp, rng):
     assert bool(chosen.fell_back)
     assert chosen.lam == 2.0**12
     assert to_host(chosen.right).mean() > 0.9
+
+
+@pytest.mark.parametrize("shape", [(200, 20), (20, 200)], ids=["primal", "dual"])
+@pytest.mark.parametrize("lam", [2.0**-6, 1.0, 64.0])
+def test_leave_one_out_in_float32(xp, rng, shape, lam):
+    D, Y, w = problem(rng, *shape)
+    single = [xp.asarray(a.astype(np.float32)) for a in (D, Y, w, np.ones(shape[0]))]
+    loo = ridge(single[0], single[1], lam, *single[2:]).loo
+    assert loo.dtype == xp.float32
+    np.testing.assert_allclose(to_host(loo), ridge(D, Y, lam, w, np.ones(shape[0])).loo, atol=1e-3)

@@ -186,6 +186,21 @@ def test_different_data_of_one_name_are_told():
     assert len(summary.facts[0].checksums) == 2
 
 
+def test_a_method_that_ran_on_few_datasets_does_not_narrow_the_comparison():
+    names = ("iris", "wine", "digits", "breast_cancer")
+    records = [a_record(m, d, 0.8 + 0.01 * i) for i, d in enumerate(names) for m in ("a", "b", "c")]
+    summary = summarise([*records, a_record("few", "iris", 0.99)])
+    assert summary.strict.compared.methods == ("a", "b", "c")
+    assert len(summary.strict.common) == 4
+    assert summary.answer[0].startswith("Over the 4 datasets that 3 of the 4 methods have, ")
+    grid = grids(summary)["accuracy-strict"]
+    assert "that the other methods have. Not compared, for they have fewer: few." in grid.notes[0]
+    assert cells(grid)["iris"]["few"].mark == "best"  # shown all the same
+    two = summarise([*(r for r in records if r.method == "a"), a_record("few", "iris", 0.99)])
+    assert two.strict.compared.methods == ("a", "few")  # there must be something to compare with
+    assert two.strict.common == ("iris",)
+
+
 def test_missing_cells_are_open_about_ranks():
     records = [a_record("a", "iris"), a_record("b", "iris"), a_record("a", "wine"), a_record("b", "wine")]
     records[3] = a_record("b", "wine", status="failed", message="it broke")

@@ -97,6 +97,18 @@ class Scores:
         names, rows = tuple(self.datasets[i] for i in kept), tuple(self.values[i] for i in kept)
         return Scores(names, self.methods, rows, self.digits)
 
+    def comparable(self) -> Scores:
+        """The methods with the most datasets, as many as make the largest table without a gap, at least two.
+
+        One method that ran on a few datasets so does not narrow the comparison of all the others to these.
+        """
+        have = {m: sum(row[j] is not None for row in self.values) for j, m in enumerate(self.methods)}
+        tables = [self.only([m for m in self.methods if have[m] >= least]) for least in set(have.values())]
+        wide = [table for table in tables if len(table.methods) >= min(2, len(self.methods))]
+        return max(
+            wide, key=lambda t: (len(t.methods) * len(t.complete().datasets), len(t.methods)), default=self
+        )
+
     def column(self, method: str) -> tuple[float, ...]:
         """A method's figures on the datasets that all methods have."""
         j = self.methods.index(method)

@@ -204,10 +204,13 @@ def _accuracy_grid(s: Summary, choice: ChoiceSummary) -> Grid:
 def _common(choice: ChoiceSummary) -> str:
     common, every = choice.common, choice.scores.datasets
     left = [d for d in every if d not in common]
-    text = f"Means, ranks and tests are over the {_count(len(common), 'dataset')} that all methods shown have"
+    behind = [m for m in choice.scores.methods if m not in choice.compared.methods]
+    who = "the other methods" if behind else "all methods shown"
+    text = f"Means, ranks and tests are over the {_count(len(common), 'dataset')} that {who} have"
     if left and common:
         text += f" ({', '.join(common)})"
-    return text + (f"; left out: {', '.join(left)}." if left else ".")
+    text += f"; left out: {', '.join(left)}." if left else "."
+    return text + (f" Not compared, for they have fewer: {', '.join(behind)}." if behind else "")
 
 
 def _statistics(s: Summary) -> Section:
@@ -339,7 +342,7 @@ def _foot_grid(s: Summary) -> Grid:
         "difference",
         "datasets",
     )
-    note = "The measured rank is among the methods measured, over the datasets that all of them have."
+    note = "The measured rank is among the methods compared, over the datasets that all of them have."
     title = "Mean accuracy in percent and average rank (Tables 3 and 4)"
     return Grid("published-means", title, columns, tuple(rows), notes=(note,))
 

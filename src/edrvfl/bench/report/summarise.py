@@ -133,6 +133,7 @@ class ChoiceSummary:
     name: str
     meaning: str
     scores: Scores
+    compared: Scores  # of the methods that means, ranks and tests are about
     means: Mapping[str, float]
     ranks: Mapping[str, float]
     friedman: Friedman | None
@@ -141,8 +142,8 @@ class ChoiceSummary:
 
     @property
     def common(self) -> tuple[str, ...]:
-        """The datasets that all methods have: means, ranks and tests are over these."""
-        return self.scores.complete().datasets
+        """The datasets that all compared methods have: means, ranks and tests are over these."""
+        return self.compared.complete().datasets
 
     def by_rank(self) -> tuple[str, ...]:
         return tuple(sorted(self.ranks, key=lambda m: (self.ranks[m], -self.means[m])))
@@ -320,15 +321,17 @@ def _choice(
     # A dataset or a method without any figure would leave no dataset that all methods have.
     measured = [m for m in methods if any(m == method for _, method in cells)]
     scores = Scores.of(cells, [d for d in datasets if any(d == dataset for dataset, _ in cells)], measured)
+    compared = scores.comparable()
     return ChoiceSummary(
         name,
         CHOICES[name],
         scores,
-        means(scores),
-        average_ranks(scores),
-        friedman(scores),
-        pairwise(scores),
-        critical_difference(scores),
+        compared,
+        means(compared),
+        average_ranks(compared),
+        friedman(compared),
+        pairwise(compared),
+        critical_difference(compared),
     )
 
 
@@ -350,7 +353,7 @@ def _answer(results: Sequence[Result], choices: Mapping[str, ChoiceSummary]) -> 
 
 
 def _who(strict: ChoiceSummary, paper: ChoiceSummary) -> str:
-    k, common = len(strict.scores.methods), strict.common
+    k, every, common = len(strict.compared.methods), len(strict.scores.methods), strict.common
     if not common:
         return f"No dataset has a figure for all {k} methods, so they cannot be ranked."
     n = _count(len(common), "dataset")
@@ -362,8 +365,9 @@ def _who(strict: ChoiceSummary, paper: ChoiceSummary) -> str:
         )
     best, theirs = strict.by_rank()[0], paper.by_rank()[0]
     same = "it is best too," if best == theirs else f"the best is {theirs},"
+    who = f"all {k}" if k == every else f"{k} of the {every}"
     return (
-        f"Over the {n} that all {k} methods have, {best} has the best average rank, "
+        f"Over the {n} that {who} methods have, {best} has the best average rank, "
         f"{strict.ranks[best]:.2f}, with a mean test accuracy of {strict.means[best]:.2f} % (strict choice); "
         f"with the paper's choice {same} "
         f"at rank {paper.ranks[theirs]:.2f} and {paper.means[theirs]:.2f} %."
@@ -371,7 +375,7 @@ def _who(strict: ChoiceSummary, paper: ChoiceSummary) -> str:
 
 
 def _sure(c: ChoiceSummary) -> str:
-    if len(c.scores.methods) < 2:
+    if len(c.compared.methods) < 2:
         return "With one method there is nothing to rank or to test."
     if not c.common:
         return "Nothing can be tested without a dataset that all methods have."
@@ -570,7 +574,7 @@ def published_table(summary: Summary) -> Table | None:
 def time_table(summary: Summary) -> Table | None:
     common = summary.strict.common
     rows: list[tuple[Value, ...]] = []
-    for method in summary.strict.scores.methods:
+    for method in summary.strict.compared.methods:
         seconds = [summary.result(d, method).fit_seconds for d in common]
         known = [s for s in seconds if s is not None and s > 0]
         if known and len(known) == len(common):
