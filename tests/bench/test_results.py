@@ -57,3 +57,15 @@ def test_the_readme_prints_what_was_measured(records):
             mean = sum(accuracies[choice][d][name] for d in GROUPS["uci24"]) / 24
             assert abs(mean - Decimal(printed)) < Decimal("0.006"), (name, choice)
         assert abs(ranks[name] - float(rank)) < 0.006, name
+
+
+def test_the_readme_prints_what_the_peers_reached(records):
+    text = (ROOT / "README.md").read_text()
+    names = {"random forest": "RandomForest", "logistic regression": "LogisticRegression"}
+    printed = re.search(r"nothing tuned\): (.*?)\. The tree", text, re.DOTALL)[1]
+    figures = re.findall(r"([A-Za-z][\w -]*?) (\d\d\.\d\d)", printed)
+    assert len(figures) == 6
+    for name, figure in figures:
+        name = names.get(name.strip(), name.strip())
+        mean = sum(percent(records[d, name], "strict") for d in GROUPS["uci24"]) / 24
+        assert abs(mean - Decimal(figure)) < Decimal("0.006"), name
