@@ -16,7 +16,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import sys
 import time
 import warnings
-from functools import cache
 from unittest import mock
 
 import numpy as np
@@ -48,7 +47,12 @@ def one_gram_each(D, Y, lam, omega=None, base=None, left_out=None):
 def sharing(make, tried):
     """Seconds with nothing shared, with the draws, with the features too, and with Gram matrices too."""
     alone, _ = seconds(lambda: [make([c]) for c in tried])
-    with mock.patch.object(_search, "Draws", cache(_paths.Draws)):
+    kept = {}
+
+    def kept_draws(seed, d, n, like):
+        return kept.setdefault((seed, d, n), _paths.Draws(seed, d, n, like))
+
+    with mock.patch.object(_search, "Draws", kept_draws):
         draws, _ = seconds(lambda: [make([c]) for c in tried])
     with mock.patch.object(_paths, "ridge_path", one_gram_each):
         features, _ = seconds(lambda: make(tried))
