@@ -1,6 +1,7 @@
 import re
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
@@ -150,3 +151,10 @@ def test_bars_join_what_is_not_told_apart():
     spans = {(round(min(line.get_xdata()), 2), round(max(line.get_xdata()), 2)) for line in bars}
     assert len(spans) == len(critical_difference(published.accuracies()).groups)
     assert (1.42, 3.04) in spans
+
+
+def test_the_bars_of_the_ranks_are_drawn_in_order():
+    lines = figures.critical_difference_figure(ranks()).axes[0].get_lines()
+    bars = [np.asarray(line.get_xdata()) for line in lines if len(set(line.get_ydata())) == 1]
+    assert max(len(x) for x in bars) > 2
+    assert all((np.diff(x) >= 0).all() for x in bars)

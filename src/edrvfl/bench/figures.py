@@ -160,6 +160,10 @@ def critical_difference_figure(table: Table) -> Figure:
         label_props={"fontsize": 9.5},
         text_h_margin=0.03 * max(1.0, max(ranks.values()) - min(ranks.values())),
     )
+    for line in ax.get_lines():  # a bar's points come in the order of a set, another in each process
+        x, y = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+        if np.ptp(y) == 0:
+            line.set_data(np.sort(x), y)
     start, length = min(ranks.values()), float(table.rows[0][2] or 0)  # its own bar would cover the numbers
     ax.plot([start, start + length], [1.5, 1.5], color=INK, lw=2, marker="|", markersize=8)
     ax.text(start, 2.1, f"critical difference {length:.2f}", va="center", fontsize=9.5)
