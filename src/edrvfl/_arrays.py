@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -40,11 +41,13 @@ __all__ = [
     "ignore_overflow",
     "index_dtype",
     "inverse_forms",
+    "itemsize",
     "matmul_into",
     "moments_of_block",
     "on_accelerator",
     "packed_width",
     "positive_part",
+    "product",
     "row_blocks",
     "scale_and_shift",
     "symmetric",
@@ -92,9 +95,20 @@ def empty_rows(shape: tuple[int, ...], like: Array) -> Array:
     return xp.empty(padded, dtype=like.dtype, device=device(like))[..., : shape[-1]]
 
 
+def itemsize(like: Array) -> int:
+    """Bytes of one number."""
+    return int(array_namespace(like).finfo(like.dtype).bits) // 8
+
+
+def product(*factors: Array | None) -> Array | None:
+    """The product of those that are given; None if none is."""
+    given = [f for f in factors if f is not None]
+    return math.prod(given[1:], start=given[0]) if given else None
+
+
 def row_blocks(like: Array, m: int, row_numbers: int, least: int = MIN_BLOCK_ROWS) -> Iterator[slice]:
     """Slices that cut m rows of `row_numbers` numbers each into blocks of a good size."""
-    row_bytes = row_numbers * array_namespace(like).finfo(like.dtype).bits // 8
+    row_bytes = row_numbers * itemsize(like)
     step = block_bytes(on_accelerator(like), row_bytes, least) // row_bytes
     for start in range(0, m, step):
         yield slice(start, min(start + step, m))

@@ -14,6 +14,7 @@ from scipy.linalg import LinAlgWarning
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -38,7 +39,120 @@ from ._sklearn import (
 Estimator = TypeVar("Estimator")
 
 
-class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+def _predicts(estimator: PredictsByProbabilities) -> bool:
+    return estimator._can_predict()
+
+
+class PredictsByProbabilities(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """What both estimators do alike: checks of the input, and predictions from `_probabilities`."""
+
+    @property
+    def _fitted_array(self) -> Array:
+        raise NotImplementedError
+
+    def _probabilities(self, X: Any, method: str) -> Array:
+        raise NotImplementedError
+
+    def _can_predict(self) -> bool:
+        return True
+
+    def _validated(self, X: Any, y: Any) -> tuple[Array, Array]:
+        """Rows and labels as arrays to fit on."""
+        xp, _, where = get_namespace_and_device(X)
+        dtypes = [t for t in supported_float_dtypes(xp, where) if t in (xp.float64, xp.float32)]
+        with naming_columns(self, X):
+            X, y = validate_data(self, X, y, dtype=dtypes)
+        check_classification_targets(y)
+        return X, y
+
+    def _checked(self, X: Any, method: str) -> Array:
+        """X as an array with the columns, the namespace and the precision of the fit."""
+        check_is_fitted(self)
+        check_same_namespace(X, self, attribute="_fitted_array", method=method)
+        with naming_columns(self, X):
+            return validate_data(self, X, reset=False, dtype=[self._fitted_array.dtype])
+
+    def _labels(self, decision: Array) -> Array:
+        xp = array_namespace(decision)
+        binary = decision.ndim == 1
+        codes = xp.astype(decision > 0, xp.int64) if binary else xp.argmax(decision, axis=-1)
+        if isinstance(self.classes_, numpy.ndarray):
+            return self.classes_[to_host(codes)]
+        return xp.take(self.classes_, codes, axis=0)
+
+    @available_if(_predicts)
+    def predict(self, X: Any) -> Array:
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        y : array of shape (n_samples,)
+            Labels as they came in `fit`.
+        """
+        return self._labels(log_odds(self._probabilities(X, "predict")))
+
+    @available_if(_predicts)
+    def predict_proba(self, X: Any) -> Array:
+        """Class probabilities of each row: what the ensemble says.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        P : array of shape (n_samples, n_classes)
+            In the order of `classes_`; each row sums to 1.
+        """
+        return self._probabilities(X, "predict_proba")
+
+    @available_if(_predicts)
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        P : array of shape (n_samples, n_classes)
+            In the order of `classes_`; minus infinity where no layer votes for a class.
+        """
+        P = self._probabilities(X, "predict_log_proba")
+        with numpy.errstate(divide="ignore"):
+            return array_namespace(P).log(P)
+
+    @available_if(_predicts)
+    def decision_function(self, X: Any) -> Array:
+        """Logarithm of the probabilities; for two classes the log-odds of the second.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
+            Always finite. `predict` takes the largest, or for two classes the sign.
+        """
+        return log_odds(self._probabilities(X, "decision_function"))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags
+
+
+class EDRVFLClassifier(PredictsByProbabilities):
     """Ensemble deep random vector functional link network, with weighting and pruning.
 
     Hidden layers are random and never trained. Each layer re-normalises the random projection of
@@ -242,12 +356,8 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return self._fit(X, y, sample_weight)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> EDRVFLClassifier:
-        xp, _, where = get_namespace_and_device(X)
-        dtypes = [t for t in supported_float_dtypes(xp, where) if t in (xp.float64, xp.float32)]
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        with naming_columns(self, X):
-            X, y = validate_data(self, X, y, dtype=dtypes)
-        check_classification_targets(y)
+        X, y = self._validated(X, y)
         X, classes, codes, s, cost = counted(X, y, sample_weight, self.class_weight)
         if classes.shape[0] < 2:
             raise ValueError(
@@ -320,13 +430,6 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _fitted_array(self) -> Array:
         return self.network_.layers[0].beta
 
-    def _checked(self, X: Any, method: str) -> Array:
-        """X as an array with the columns, the namespace and the precision of the fit."""
-        check_is_fitted(self)
-        check_same_namespace(X, self, attribute="_fitted_array", method=method)
-        with naming_columns(self, X):
-            return validate_data(self, X, reset=False, dtype=[self._fitted_array.dtype])
-
     def _probabilities(self, X: Any, method: str) -> Array:
         return self._by_blocks(self._checked(X, method), (), combine)
 
@@ -343,76 +446,6 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             scores = _network.layer_scores(self.network_, X[rows, :])
             answer[..., rows, :] = rule(scores, self.ensemble)
         return answer
-
-    def _labels(self, decision: Array) -> Array:
-        xp = array_namespace(decision)
-        binary = decision.ndim == 1
-        codes = xp.astype(decision > 0, xp.int64) if binary else xp.argmax(decision, axis=-1)
-        if isinstance(self.classes_, numpy.ndarray):
-            return self.classes_[to_host(codes)]
-        return xp.take(self.classes_, codes, axis=0)
-
-    def predict(self, X: Any) -> Array:
-        """Most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        y : array of shape (n_samples,)
-            Labels as they came in `fit`.
-        """
-        return self._labels(log_odds(self._probabilities(X, "predict")))
-
-    def predict_proba(self, X: Any) -> Array:
-        """Class probabilities of each row: what the layers' ensemble says.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        P : array of shape (n_samples, n_classes)
-            In the order of `classes_`; each row sums to 1.
-        """
-        return self._probabilities(X, "predict_proba")
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithm of `predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        P : array of shape (n_samples, n_classes)
-            In the order of `classes_`; minus infinity where no layer votes for a class.
-        """
-        P = self._probabilities(X, "predict_log_proba")
-        with numpy.errstate(divide="ignore"):
-            return array_namespace(P).log(P)
-
-    def decision_function(self, X: Any) -> Array:
-        """Logarithm of the probabilities; for two classes the log-odds of the second.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
-            Always finite. `predict` takes the largest, or for two classes the sign.
-        """
-        return log_odds(self._probabilities(X, "decision_function"))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """`predict` of the networks of 1, 2, ... `n_layers` layers.
@@ -460,11 +493,6 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         for P in _slices(self._staged_probabilities(X, "staged_decision_function")):
             yield log_odds(P)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.array_api_support = True
-        return tags
 
 
 # The paper's methods, and plain RVFL, as parameter values; what is not named keeps its default.

@@ -18,6 +18,7 @@ from ._arrays import (
     empty_rows,
     from_numpy,
     ignore_overflow,
+    product,
     row_blocks,
     take_columns,
 )
@@ -173,7 +174,7 @@ def fit(
                 W = xp.take(W, inputs, axis=0)
             scale, shift = generate(D, inputs, W, b, settings, g, s)
             drawn = next(draws, drawn)  # for the next layer, while a GPU still works on this one
-            weights = _product(s, cost, omega)
+            weights = product(s, cost, omega)
             readout: Readout | LooReadout
             if settings.lam is None:
                 readout = ridge_by_loo(D, Y, y, weights, left_out)
@@ -310,11 +311,6 @@ def unit_shares(s: Array) -> Array:
 def one_hot(y: Array, n_classes: int, like: Array) -> Array:
     """Targets Y (m, k) of 0 and 1."""
     return array_namespace(like).astype(y[:, None] == from_numpy(range(n_classes), like, y.dtype), like.dtype)
-
-
-def _product(*factors: Array | None) -> Array | None:
-    given = [f for f in factors if f is not None]
-    return math.prod(given[1:], start=given[0]) if given else None
 
 
 def _figure(value: Array, kind: type) -> Any:

@@ -24,6 +24,7 @@ from ._arrays import (
     from_numpy,
     ignore_overflow,
     on_accelerator,
+    product,
 )
 from ._layers import draw, input_scaling
 from ._network import Settings, direct_links, fill_inputs, generate, one_hot, predicted, unit_shares
@@ -93,7 +94,7 @@ def path_scores(
     shape = (n_networks, settings.n_layers, v, n_classes)
     counts = xp.ones((m,), dtype=X.dtype, device=device(X)) if s is None else s
     scores = xp.empty(shape, dtype=X.dtype, device=device(X))
-    base = s if cost is None else cost if s is None else s * cost
+    base = product(s, cost)
     left_out = unit_shares(counts) if settings.weighs_by_loo else None
     rows = _Rows(y, one_hot(y, n_classes, X), s, base, counts, left_out, draws, scores)
     with ignore_overflow():
@@ -217,9 +218,7 @@ def _betas(
         readout = ridge_path(D, rows.Y, lam, omega, rows.base, left_out)
         beta, loo = readout.beta, readout.loo
     else:
-        weights = rows.base if omega is None else omega[..., 0, :]
-        if omega is not None and rows.base is not None:
-            weights = weights * rows.base
+        weights = product(None if omega is None else omega[..., 0, :], rows.base)
         readout = ridge(D, rows.Y, lam[..., 0], weights, left_out)
         beta = xp.expand_dims(readout.beta, axis=-3)
         loo = None if readout.loo is None else xp.expand_dims(readout.loo, axis=-3)

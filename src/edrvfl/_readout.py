@@ -21,6 +21,7 @@ from ._arrays import (
     inverse_forms,
     on_accelerator,
     packed_width,
+    product,
     row_blocks,
     symmetric,
     take_rows,
@@ -94,10 +95,6 @@ def ridge_path(
     return (_primal_path if c <= m else _dual_path)(D, Y, lam, omega, base, left_out)
 
 
-def _times(a: Array | None, b: Array | None) -> Array | None:
-    return a if b is None else b if a is None else a * b
-
-
 def _primal_path(
     D: Array, Y: Array, lam: Any, omega: Array | None, base: Array | None, left_out: Array | None
 ) -> Readout:
@@ -119,7 +116,7 @@ def _primal_path(
             G_i += G_w
             R_i += (high - low) * R_w
             del G_w
-        each.append(_read_out(add_to_diagonal(G_i, lam[i]), R_i, D, Y, _times(base, own), left_out))
+        each.append(_read_out(add_to_diagonal(G_i, lam[i]), R_i, D, Y, product(base, own), left_out))
     return _stacked(each)
 
 
@@ -145,7 +142,7 @@ def _primal_stack(
     """All read-outs side by side; unweighted, one Gram is enough for them."""
     xp = array_namespace(D)
     c = D.shape[-1]
-    weights = _times(base, omega)
+    weights = product(base, omega)
     G, R = _normal_equations(D[..., None, :, :], Y, weights)
     if omega is None:
         G, R = (xp.broadcast_to(A, (*lam.shape, c, A.shape[-1])) for A in (G, R))
@@ -245,7 +242,7 @@ def _one_by_one(
     if D.ndim > 2:
         each = [_one_by_one(D[i, ...], Y, lam[i], of[i], base, left_out) for i in range(len(lam))]
     else:
-        each = [ridge(D, Y, lam[i], _times(of[i], base), left_out) for i in range(len(lam))]
+        each = [ridge(D, Y, lam[i], product(of[i], base), left_out) for i in range(len(lam))]
     return _stacked(each)
 
 
@@ -294,7 +291,7 @@ def _dual_read_out(
     beta = xp.matrix_transpose(S) @ (dual if root is None else root[..., None] * dual)
     loo = None
     if factor is not None and left_out is not None:
-        weights = _times(base, None if root is None else root * root)
+        weights = product(base, None if root is None else root * root)
         loo = _dual_loo(factor, dual, Y, lam, weights, left_out)
         unweighted = S if base is None else S / xp.sqrt(base)[..., None]
         loo = _repaired(loo, factor, unweighted, Y, beta, weights, left_out)
@@ -355,6 +352,11 @@ def _without(score: Array, Y: Array, h: Array) -> Array:
     return (score - h[..., None] * Y) / rest
 
 
+def _without_in_dual(error: Array, Y: Array, q: Array, left_out: Array, lam: Array) -> Array:
+    """y - error / ((1 - left_out) / lam + left_out q), with error = dual / sqrt(omega)."""
+    return Y - error / ((1 - left_out) / lam + left_out * q)[..., None]
+
+
 def _primal_loo(
     factor: Cholesky, D: Array, Y: Array, beta: Array, weights: Array | None, left_out: Array
 ) -> Array:
@@ -373,9 +375,8 @@ def _dual_loo(
 ) -> Array:
     xp = array_namespace(dual)
     q = inverse_forms(factor, xp.eye(dual.shape[-2], dtype=dual.dtype, device=device(dual)))
-    rest = (1 - left_out) / from_numpy(lam, dual)[..., None] + left_out * q
     error = dual if weights is None else dual / xp.sqrt(weights)[..., None]
-    return Y - error / rest[..., None]
+    return _without_in_dual(error, Y, q, left_out, from_numpy(lam, dual)[..., None])
 
 
 def _repaired(
@@ -479,8 +480,7 @@ def ridge_by_loo(D: Array, Y: Array, y: Array, omega: Array | None, left_out: Ar
         else:
             root = 1.0 if omega is None else xp.sqrt(omega[rows])[:, None, None]
             share = left_out[rows, None]
-            rest = (1 - share) / from_numpy(lams, D) + share * forms
-            loo = Y[rows, None, :] - answers / root / rest[..., None]
+            loo = _without_in_dual(answers / root, Y[rows, None, :], forms, share, from_numpy(lams, D))
         right[:, rows] = xp.matrix_transpose(xp.argmax(loo, axis=-1) == y[rows, None])
     counts = xp.ones_like(left_out) if omega is None else omega
     total = xp.sum(xp.where(right, counts, xp.zeros_like(counts)), axis=-1) / xp.sum(counts)

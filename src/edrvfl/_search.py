@@ -14,7 +14,7 @@ import numpy
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.callback import CallbackContext, CallbackSupportMixin
+from sklearn.callback import CallbackContext
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
@@ -23,33 +23,28 @@ from sklearn.utils.metadata_routing import (
     MethodMapping,
     process_routing,
 )
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _network
-from ._arrays import Array, array_namespace, free_bytes, from_numpy, on_accelerator, row_blocks
+from ._arrays import Array, array_namespace, free_bytes, from_numpy, itemsize, on_accelerator, row_blocks
 from ._classifier import (
     VARIANTS,
     EDRVFLClassifier,
+    PredictsByProbabilities,
     counted,
     log_odds,
-    naming_columns,
     row_costs,
     to_host,
     unchanged_on_failure,
 )
 from ._ensemble import combine, combine_staged
 from ._paths import Draws, bytes_needed, path_scores
+from ._readout import TIE_DIGITS
 from ._sklearn import (
     Interval,
     StrOptions,
     _check_sample_weight,
     _fit_context,
     _routing_enabled,
-    check_same_namespace,
-    get_namespace_and_device,
-    supported_float_dtypes,
 )
 
 Configuration = Mapping[str, Any]
@@ -60,7 +55,6 @@ PASSED_ON = ("n_layers", "activation", "weight_from", "ensemble", "standardize",
 DEFAULT_MEMORY = 2**30
 MOST_READOUTS = 10
 NEUTRAL_EVERY = 5  # of the box's draws of p one in five is 0, of omega_r one in five is 1
-TIE_DIGITS = 12  # scores that agree to so many digits are equal
 
 # The box of the paper's Table 2: lambda 2^-12 to 2^12, n 20 to 1000, gamma 0.5 to 2, alpha -2 to 2.
 PAPER_BOX: Mapping[str, Any] = MappingProxyType(
@@ -253,11 +247,10 @@ def _chunks(
 ) -> Iterator[list[list[int]]]:
     """Cut a group so that each piece fits the memory: several hidden settings on a GPU, else one."""
     gpu = on_accelerator(X)
-    itemsize = array_namespace(X).finfo(X.dtype).bits // 8
 
     def need(stack: list[list[int]]) -> int:
         settings = _stacked([[models[i] for i in readouts] for readouts in stack], gpu)
-        return bytes_needed(X.shape[0], X_new.shape[0], X.shape[1], n_classes, settings, itemsize, gpu)
+        return bytes_needed(X.shape[0], X_new.shape[0], X.shape[1], n_classes, settings, itemsize(X), gpu)
 
     pieces: list[list[int]] = []
     for readouts in group:
@@ -310,13 +303,7 @@ def _stacked(models: list[list[EDRVFLClassifier]], keep_axis: bool) -> _network.
     )
 
 
-def _can_predict(search: EDRVFLClassifierCV) -> bool:
-    if not search.refit:
-        raise AttributeError("predictions need refit=True; this search only filled cv_results_.")
-    return True
-
-
-class EDRVFLClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class EDRVFLClassifierCV(PredictsByProbabilities):
     """An edRVFL network that tunes itself by cross-validation, many networks at a time.
 
     Draws `n_iter` configurations, scores each of them at every depth on every split, and refits the
@@ -502,12 +489,8 @@ class EDRVFLClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return self._fit(X, y, sample_weight, params)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> EDRVFLClassifierCV:
-        xp, _, where = get_namespace_and_device(X)
-        dtypes = [t for t in supported_float_dtypes(xp, where) if t in (xp.float64, xp.float32)]
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        with naming_columns(self, X):
-            X, y = validate_data(self, X, y, dtype=dtypes)
-        check_classification_targets(y)
+        X, y = self._validated(X, y)
         counted_classes = counted(X, y, sample_weight, self.class_weight)[1]
         if counted_classes.shape[0] < 2:
             raise ValueError(
@@ -660,85 +643,14 @@ class EDRVFLClassifierCV(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _fitted_array(self) -> Array:
         return self.best_estimator_._fitted_array
 
+    def _can_predict(self) -> bool:
+        if not self.refit:
+            raise AttributeError("predictions need refit=True; this search only filled cv_results_.")
+        return True
+
     def _probabilities(self, X: Any, method: str) -> Array:
-        check_is_fitted(self)
-        check_same_namespace(X, self, attribute="_fitted_array", method=method)
-        with naming_columns(self, X):
-            X = validate_data(self, X, reset=False, dtype=[self._fitted_array.dtype])
-        total = sum(model._by_blocks(X, (), combine) for model in self.estimators_)
-        return total / len(self.estimators_)
-
-    @available_if(_can_predict)
-    def predict(self, X: Any) -> Array:
-        """Most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        y : array of shape (n_samples,)
-            Labels as they came in `fit`.
-        """
-        decision = log_odds(self._probabilities(X, "predict"))
-        return self.best_estimator_._labels(decision)
-
-    @available_if(_can_predict)
-    def predict_proba(self, X: Any) -> Array:
-        """Class probabilities of each row, the mean over `estimators_`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        P : array of shape (n_samples, n_classes)
-            In the order of `classes_`.
-        """
-        return self._probabilities(X, "predict_proba")
-
-    @available_if(_can_predict)
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithm of `predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        P : array of shape (n_samples, n_classes)
-            In the order of `classes_`.
-        """
-        P = self._probabilities(X, "predict_log_proba")
-        with numpy.errstate(divide="ignore"):
-            return array_namespace(P).log(P)
-
-    @available_if(_can_predict)
-    def decision_function(self, X: Any) -> Array:
-        """Logarithm of the probabilities; for two classes the log-odds of the second.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
-            Always finite.
-        """
-        return log_odds(self._probabilities(X, "decision_function"))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.array_api_support = True
-        return tags
+        X = self._checked(X, method)
+        return sum(model._by_blocks(X, (), combine) for model in self.estimators_) / len(self.estimators_)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -767,13 +679,12 @@ def _bytes_alone(problem: _Problem, configurations: list[dict[str, Any]], splits
     X = problem.X
     everything = numpy.arange(X.shape[0])
     m, v = max(((everything[train].size, everything[test].size) for train, test in splits), key=sum)
-    itemsize = array_namespace(X).finfo(X.dtype).bits // 8
     alone = (
         _stacked([[EDRVFLClassifier(**{**problem.fixed, **configuration})]], False)
         for configuration in configurations
     )
     k = problem.classes.shape[0]
-    return max(bytes_needed(m, v, X.shape[1], k, settings, itemsize, False) for settings in alone)
+    return max(bytes_needed(m, v, X.shape[1], k, settings, itemsize(X), False) for settings in alone)
 
 
 def _pieces(configurations: list[dict[str, Any]], alike: Sequence[str]) -> list[list[int]]:
