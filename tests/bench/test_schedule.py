@@ -298,7 +298,11 @@ def cluster(distributed):
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",  # any free port: two clusters may run at a time
+            silence_logs=50,
         ) as running,
     ):
         yield running
