@@ -7,30 +7,33 @@ no test row is touched. Stage 1 compares activation, width and lambda, stage 2 o
 gamma, alpha and lambda, each at the choices of the stage before. Uses a CUDA device if torch finds one.
 """
 
-import itertools
+import os
+
+os.environ["SCIPY_ARRAY_API"] = "1"
+
 import sys
 import time
 
 import numpy as np
+import sklearn
 
-from edrvfl import _network
-from edrvfl._ensemble import combine_staged
-from edrvfl.bench.datasets import GROUPS, load_dataset
+from edrvfl import EDRVFLClassifier, EDRVFLSearchCV
+from edrvfl.bench.data import dataset_names, load_dataset
 
-CHOSEN = {
-    "n_layers": 10, "n_hidden": 512, "activation": "relu", "renormalize": True,
-    "lam": 64.0, "gamma": 1.0, "alpha": 0.0, "omega_r": 0.8, "p": 0.2,
-}  # fmt: skip
+CHOSEN = EDRVFLClassifier(random_state=0)
 STAGES = {
     "1": {
         "activation": ["relu", "selu", "sigmoid", "tanh", "swish"],
         "n_hidden": [256, 512, 1024],
-        "lam": 2.0 ** np.arange(-6, 11, 2),
+        "regularization": (2.0 ** np.arange(-6, 11, 2)).tolist(),
     },
-    "2": {"omega_r": [1.0, 0.9, 0.8, 0.65, 0.5, 0.3], "p": [0.0, 0.1, 0.2, 0.4, 0.6]},
-    "3": {"gamma": [0.5, 1.0, 2.0], "alpha": [-1.0, -0.5, 0.0, 0.5], "lam": [16.0, 32.0, 64.0, 128.0]},
-}  # fmt: skip
-SHARED = ("activation", "n_hidden")  # not an axis of a stack
+    "2": {"correct_weight": [1.0, 0.9, 0.8, 0.65, 0.5, 0.3], "prune_rate": [0.0, 0.1, 0.2, 0.4, 0.6]},
+    "3": {
+        "norm_scale": [0.5, 1.0, 2.0],
+        "norm_shift": [-1.0, -0.5, 0.0, 0.5],
+        "regularization": [16.0, 32.0, 64.0, 128.0],
+    },
+}
 
 
 def on_device(array):
@@ -41,42 +44,28 @@ def on_device(array):
     return torch.asarray(array).cuda() if torch.cuda.is_available() else array
 
 
-def accuracies(dataset, split, settings):
-    """Validation accuracy (depth, network) of a stack."""
-    X, y = dataset.X, dataset.y
-    k = int(y.max()) + 1
-    fitted = _network.fit(on_device(X[split.fit]), on_device(y[split.fit]), k, settings, seed=0)
-    scores = _network.layer_scores(fitted.network, on_device(X[split.validation]))
-    labels = combine_staged(scores, "softmax").argmax(-1)
-    right = labels == on_device(y[split.validation])
-    return np.asarray(right.cpu() if hasattr(right, "cpu") else right).mean(axis=-1)
+def accuracies(name, space):
+    """Return validation accuracies (configuration, depth) in percent, and the configurations."""
+    dataset = load_dataset(name)
+    splits = [(np.flatnonzero(s.fit), np.flatnonzero(s.validation)) for s in dataset.splits[:2]]
+    search = EDRVFLSearchCV(CHOSEN, space, n_iter=None, cv=splits, refit=False, n_jobs=-1)
+    X = on_device(dataset.X)
+    with sklearn.config_context(array_api_dispatch=X is not dataset.X):
+        results = search.fit(X, dataset.y).cv_results_
+    by_depth = 100 * results["mean_test_score"].reshape(-1, CHOSEN.n_layers)
+    return by_depth, results["params"][:: CHOSEN.n_layers]
 
 
 def run(stage):
-    space = STAGES[stage]
-    axes = {name: values for name, values in space.items() if name not in SHARED}
-    points = list(itertools.product(*axes.values()))
-    stacked = {name: np.array([p[i] for p in points]) for i, name in enumerate(axes)}
-    shared = {name: space[name] for name in SHARED if name in space}
-    table = {}
-    for values in itertools.product(*shared.values()):
-        settings = {**CHOSEN, **stacked, **dict(zip(shared, values, strict=True))}
-        for name in ("lam", "gamma", "alpha", "omega_r", "p"):
-            settings[name] = np.broadcast_to(np.asarray(settings[name], dtype=float), len(points))
-        start, per_dataset = time.perf_counter(), []
-        for name in GROUPS["uci24"]:
-            dataset = load_dataset(name)
-            parts = [
-                accuracies(dataset, split, _network.Settings(**settings)) for split in dataset.splits[:2]
-            ]
-            per_dataset.append(np.mean(parts, axis=0))
-        mean = 100 * np.mean(per_dataset, axis=0)  # (depth, network)
-        for i, point in enumerate(points):
-            table[(*values, *point)] = (mean[-1, i], mean[:, i].max())
-        print(f"stage {stage} {values}: {time.perf_counter() - start:.0f} s", flush=True)
-    print(f"stage {stage}: {', '.join([*shared, *axes])} -> accuracy at ten layers; at the best depth")
-    for key, (last, best) in sorted(table.items(), key=lambda item: -item[1][0]):
-        print("  ", *key, f"{last:.2f} {best:.2f}")
+    space, start = STAGES[stage], time.perf_counter()
+    found = [accuracies(name, space) for name in dataset_names(["uci24"])]
+    mean, tried = np.mean([by_depth for by_depth, _ in found], axis=0), found[0][1]
+    print(
+        f"stage {stage}, {time.perf_counter() - start:.0f} s: {', '.join(space)} -> accuracy at ten layers;"
+    )
+    print("at the best depth")
+    for i in np.argsort(-mean[:, -1], kind="stable"):
+        print("  ", *(tried[i][name] for name in space), f"{mean[i, -1]:.2f} {mean[i].max():.2f}")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import sklearn
 from scipy.linalg import LinAlgWarning
 
 from edrvfl import variant
-from edrvfl.bench.datasets import GROUPS, load_dataset
+from edrvfl.bench.data import GROUPS, load_dataset
 
 warnings.simplefilter("ignore", LinAlgWarning)  # the table counts the fall-backs
 

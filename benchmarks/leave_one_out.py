@@ -20,7 +20,7 @@ import sklearn
 from scipy.linalg import LinAlgWarning
 
 from edrvfl import EDRVFLClassifier
-from edrvfl.bench.datasets import dataset_names, load_dataset
+from edrvfl.bench.data import dataset_names, load_dataset
 
 WEIGHTS = {
     "none": {"correct_weight": 1.0},

@@ -1,15 +1,16 @@
-"""WPedRVFL at its defaults beside what users would pick instead at theirs: one run, one thread.
+"""Compare the defaults of WPedRVFL with the defaults of what users would pick instead: one run, one thread.
 
     EDRVFL_DATA=folder python benchmarks/peers.py [--figure FILE] [dataset ...]
 
 Each model is fitted once on the training part (fit and validation rows) of the first published split and
-scored on its test part. Times and sizes (bytes of the pickle) are also given as multiples of WPedRVFL's.
-Nothing is tuned: this compares what one gets without thinking. Packages that are not installed are skipped.
+scored on its test part. Times and sizes (bytes of the pickle) are also printed as multiples of those of
+WPedRVFL. Nothing is tuned: this compares what one gets without thinking. Packages that are not installed are
+skipped.
 
-The archive standardised some test files apart from their training files (adult among these five): hardly a
-test value then occurs in training. A split placed exactly at a training value sends such rows to the wrong
-side, and XGBoost's histograms place them there: on adult its exact splits, half way between values, score
-86.2 %, its histograms 83.2 %. A line says so where it happens.
+The archive standardised the test files of some datasets separately from their training files (among these
+five, that of adult), so that hardly any test value occurs in training. XGBoost's histograms split exactly at
+training values, which sends such rows to the wrong side. On adult they score 83.2 %, and XGBoost's exact
+splits, half way between values, 86.2 %. The output says for which datasets this happens.
 """
 
 import os
@@ -33,8 +34,8 @@ import numpy as np
 from sklearn.metrics import log_loss
 
 from edrvfl import variant
-from edrvfl.bench.baselines.peers import PEERS
-from edrvfl.bench.datasets import Dataset, load_dataset
+from edrvfl.bench.baselines.peers import PEERS, missing_package
+from edrvfl.bench.data import Dataset, load_dataset
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -57,24 +58,24 @@ class Row:
 def methods() -> dict[str, Callable[..., Any]]:
     found = {OURS: partial(variant, OURS)}
     for name, peer in PEERS.items():
-        if peer.installed:
+        if (message := missing_package(peer)) is None:
             found[name] = peer.estimator
         else:
-            print(f"SKIPPED {name}: {peer.package} is not installed (extra `peers`)")
+            print(f"SKIPPED {message}")
     return found
 
 
 def measure(name: str, make: Callable[..., Any], d: Dataset) -> Row:
     part, every = d.splits[0], np.arange(int(d.y.max()) + 1)
     X_train, X_test, y_train, y_test = d.X[part.train], d.X[part.test], d.y[part.train], d.y[part.test]
-    make(random_state=0).fit(X_train[:50], np.arange(50) % 2)  # imports and first calls are not timed
+    make(random_state=0).fit(X_train[:50], np.arange(50) % 2)  # so that imports are not timed
     model = make(random_state=0)
     start = time.perf_counter()
     model.fit(X_train, y_train)
     fitted = time.perf_counter()
     P = model.predict_proba(X_test)
     predicted = time.perf_counter()
-    probabilities = np.zeros((len(y_test), len(every)))  # a class that the training rows lack has none
+    probabilities = np.zeros((len(y_test), len(every)))  # stays 0 for a class that is not in training
     probabilities[:, np.asarray(model.classes_, dtype=int)] = P
     return Row(
         dataset=d.name,
@@ -88,13 +89,13 @@ def measure(name: str, make: Callable[..., Any], d: Dataset) -> Row:
 
 
 def shared_values(d: Dataset) -> float:
-    """Share of the test values that occur in the same column of the training rows."""
+    """Compute the share of test values that also occur in the same column of the training rows."""
     part = d.splits[0]
     return float(np.mean([np.isin(column[part.test], column[part.train]).mean() for column in d.X.T]))
 
 
 def lines(rows: list[Row]) -> list[str]:
-    """One dataset's table; the first row is ours."""
+    """Format the table of one dataset, whose first row is ours."""
     ours = rows[0]
     made = []
     for r in rows:
@@ -116,7 +117,7 @@ HEADER = (
 
 
 def draw(rows: list[Row], file: Path) -> None:
-    """Accuracy against fit time, a panel a dataset; the area of a point grows with the model's size."""
+    """Plot accuracy against fit time, one panel per dataset; larger points are larger models."""
     names = list(dict.fromkeys(r.dataset for r in rows))
     colours = {m: f"C{i}" for i, m in enumerate(dict.fromkeys(r.method for r in rows))}
     figure, axes = plt.subplots(1, len(names), figsize=(3.4 * len(names), 3.9), squeeze=False)
@@ -153,7 +154,7 @@ def main() -> None:
             f"{d.y.max() + 1} classes"
         )
         if (share := shared_values(d)) < 0.1:
-            print(f"  NOTE {share:.1%} of the test values occur in training: standardised apart, see the top")
+            print(f"  NOTE {share:.1%} of the test values occur in training: see the top of this script")
         group: list[Row] = []
         for method, make in found.items():
             group.append(measure(method, make, d))

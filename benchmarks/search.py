@@ -1,12 +1,11 @@
-"""EDRVFLClassifierCV against GridSearchCV over the same networks, in the same order, on two processes.
+"""EDRVFLSearchCV against GridSearchCV over the same networks, in the same order, on two processes.
 
     EDRVFL_DATA=folder OPENBLAS_NUM_THREADS=1 python benchmarks/search.py [dataset ...]
 
 200 configurations of the paper's box, the fit and validation part of one published split, one BLAS thread
-a process. GridSearchCV scores ten layers; ours scores every depth from one to ten. The last columns
-take the sharing apart, in one process on a quarter of the configurations: each network alone, then the random
-layers shared, then the features too, then the Gram matrices (one for all lambdas; of weighted networks the
-part that the weights share).
+for each process. GridSearchCV scores ten layers; ours scores every depth from one to ten. The last columns
+take the sharing apart, in one process on a quarter of the configurations: each network alone, then with
+shared random layers, then with shared features and Gram matrices too.
 """
 
 import os
@@ -16,15 +15,16 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import sys
 import time
 import warnings
-from unittest import mock
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
 from sklearn.model_selection import GridSearchCV
 
-from edrvfl import EDRVFLClassifierCV, _paths, _search, draw_configurations, variant
-from edrvfl._readout import Readout, ridge
-from edrvfl.bench.datasets import load_dataset
+from edrvfl import EDRVFLSearchCV, paper_configurations, variant
+from edrvfl._search.metrics import Sample, Search
+from edrvfl._search.plan import Size, bytes_needed, groups, result_rows
+from edrvfl._search.run import score_split
+from edrvfl.bench.data import load_dataset
 
 LIMITS = {"edRVFL_N": 3.0, "WedRVFL": 3.0, "PedRVFL": 1.0, "WPedRVFL": 1.0}
 
@@ -35,60 +35,56 @@ def seconds(task):
     return time.perf_counter() - start, result
 
 
-def one_gram_each(D, Y, lam, omega=None, base=None, left_out=None):
-    """What ridge_path does, without sharing: every read-out sums its own Gram matrix."""
-    each = []
-    for i in range(lam.shape[-1]):
-        weights = base if omega is None else omega[i] if base is None else omega[i] * base
-        each.append(ridge(D, Y, lam[i], weights, left_out))
-    return Readout(np.stack([r.beta for r in each]), np.stack([r.fell_back for r in each]))
+def exactly(configurations):
+    """Parameter lists of which n_iter=None makes these configurations, in this order."""
+    return [{name: [value] for name, value in one.items()} for one in configurations]
 
 
-def sharing(make, tried):
-    """Seconds with nothing shared, with the draws, with the features too, and with Gram matrices too."""
-    alone, _ = seconds(lambda: [make([c]) for c in tried])
-    kept = {}
+def sharing(dataset, network, tried, split):
+    """Seconds with nothing shared, with the random layers, and with features and Gram matrices too."""
+    search = Search(Sample(dataset.X, dataset.y, None), np.unique(dataset.y), None, "raise", stacked=False)
+    candidates = list(dict.fromkeys(row.candidate for row in result_rows(network, tried)))
+    problems = groups(candidates, lambda c: c.problem)
+    m, v = (len(rows) for rows in split)
+    size = Size(m, v, dataset.X.shape[1], len(search.classes), itemsize=8, stacked=False)
 
-    def kept_draws(seed, d, n, like):
-        return kept.setdefault((seed, d, n), _paths.Draws(seed, d, n, like))
+    def of_one_network(problem):  # a budget that has no room for a second network
+        return max(bytes_needed([[c]], size) for c in problem)
 
-    with mock.patch.object(_search, "Draws", kept_draws):
-        draws, _ = seconds(lambda: [make([c]) for c in tried])
-    with mock.patch.object(_paths, "ridge_path", one_gram_each):
-        features, _ = seconds(lambda: make(tried))
-    everything, _ = seconds(lambda: make(tried))
-    return alone, draws, features, everything
+    ways = (
+        lambda: [score_split(search, [c], split, 2**30) for c in candidates],
+        lambda: [score_split(search, problem, split, of_one_network(problem)) for problem in problems],
+        lambda: [score_split(search, problem, split, 2**30) for problem in problems],
+    )
+    return [seconds(way)[0] for way in ways]
 
 
 def compare(dataset, method):
-    """Seconds of both, the best score at ten layers of both, and the sharing taken apart."""
-    split = dataset.splits[0]
-    common = {"cv": [(np.flatnonzero(split.fit), np.flatnonzero(split.validation))], "refit": False}
-    tried = draw_configurations(200, 0, method)
+    """Return seconds of both, the best score at ten layers of both, and the sharing taken apart."""
+    network, split = variant(method, random_state=0), dataset.splits[0]
+    split = np.flatnonzero(split.fit), np.flatnonzero(split.validation)
+    tried = paper_configurations(200, 0, network)
 
-    def ours(tried, n_jobs=2):
-        search = EDRVFLClassifierCV(variant=method, space=tried, n_jobs=n_jobs, random_state=0, **common)
+    def ours(tried):
+        search = EDRVFLSearchCV(network, exactly(tried), n_iter=None, n_jobs=2, cv=[split], refit=False)
         return search.fit(dataset.X, dataset.y)
 
     def theirs():
-        grid = [{key: [value] for key, value in c.items()} for c in tried]
-        return GridSearchCV(variant(method, random_state=0), grid, n_jobs=2, **common).fit(
-            dataset.X, dataset.y
-        )
+        search = GridSearchCV(network, exactly(tried), n_jobs=2, cv=[split], refit=False)
+        return search.fit(dataset.X, dataset.y)
 
     ours(tried[:2])  # starts the processes
     times, searches = zip(*(seconds(task) for task in (lambda: ours(tried), theirs)), strict=True)
     at_ten = np.asarray(searches[0].cv_results_["param_n_layers"]) == 10
     best = searches[0].cv_results_["mean_test_score"][at_ten].max(), searches[1].best_score_
-    return times, best, sharing(lambda part: ours(part, n_jobs=1), tried[:50])
+    return times, best, sharing(dataset, network, tried[:50], split)
 
 
 def main():
     warnings.simplefilter("ignore", LinAlgWarning)
-    os.environ["PYTHONWARNINGS"] = "ignore"  # of the processes
     print(
         f"{'dataset':20s} {'method':10s} {'GridSearchCV':>13s} {'ours':>9s} {'ratio':>6s} {'limit':>6s} "
-        f"{'best at ten layers':>20s}   alone / draws / + features / + Grams shared (s)"
+        f"{'best at ten layers':>20s}   alone / + draws / + features and Grams shared (s)"
     )
     for name in sys.argv[1:] or ["contrac", "cardio-10", "wine-quality-white"]:
         for method, limit in LIMITS.items():

@@ -21,20 +21,20 @@ import torch
 from joblib import cpu_count
 from scipy.linalg import LinAlgWarning
 
-from edrvfl import EDRVFLClassifierCV, draw_configurations
-from edrvfl.bench.datasets import load_dataset
+from edrvfl import EDRVFLSearchCV, paper_configurations, variant
+from edrvfl.bench.data import load_dataset
 
 
 def search(dataset, method, tried, device):
-    """Seconds and the best score."""
+    """Return the seconds and the best score."""
     split = dataset.splits[0]
-    model = EDRVFLClassifierCV(
-        variant=method,
-        space=tried,
+    model = EDRVFLSearchCV(
+        variant(method, random_state=0),
+        [{name: [value] for name, value in one.items()} for one in tried],
+        n_iter=None,
         cv=[(np.flatnonzero(split.fit), np.flatnonzero(split.validation))],
         refit=False,
         n_jobs=-1,
-        random_state=0,
     )
     X = dataset.X if device == "cpu" else torch.asarray(dataset.X, device=device)
     start = time.perf_counter()
@@ -45,13 +45,12 @@ def search(dataset, method, tried, device):
 
 def main():
     warnings.simplefilter("ignore", LinAlgWarning)
-    os.environ["PYTHONWARNINGS"] = "ignore"  # of the processes
     print(f"{torch.cuda.get_device_name()}, {cpu_count()} cores")
     print(f"{'dataset':20s} {'method':10s} {'NumPy':>9s} {'GPU':>9s} {'ratio':>6s}   best at any depth")
     for name in sys.argv[1:] or ["contrac", "cardio-10", "wine-quality-white"]:
         dataset = load_dataset(name)
         for method in ("edRVFL_N", "WPedRVFL"):
-            tried = draw_configurations(200, 0, method)
+            tried = paper_configurations(200, 0, variant(method))
             narrow = [{**c, "n_hidden": 20} for c in tried]
             for device in ("cpu", "cuda"):
                 search(dataset, method, narrow, device)  # warms up

@@ -13,51 +13,54 @@ import os
 os.environ["SCIPY_ARRAY_API"] = "1"
 
 import argparse
-import multiprocessing
 import warnings
 
 import numpy as np
 import sklearn
-from fit_memory import peak
+from fit_memory import measured, peak
 from scipy.linalg import LinAlgWarning
 
-from edrvfl import EDRVFLClassifierCV, draw_configurations
-from edrvfl.bench.datasets import load_dataset
+from edrvfl import EDRVFLSearchCV, paper_configurations, variant
+from edrvfl.bench.data import load_dataset
 
 LIMIT = 1.2
 BUDGETS = {  # MiB
-    "cpu": {"contrac": (100, 150), "letter": (400, 550)},
+    "cpu": {"contrac": (100, 150), "letter": (400, 550, 1100)},
     "cuda": {"contrac": (512, 2048), "letter": (2048, 16384)},
 }
-SETTINGS = (("edRVFL_N", "train"), ("WedRVFL", "train"), ("WPedRVFL", "train"), ("WPedRVFL", "loo"))
+SETTINGS = {
+    "edRVFL_N": ("edRVFL_N", {}),
+    "WedRVFL": ("WedRVFL", {}),
+    "WPedRVFL": ("WPedRVFL", {}),
+    "  loo weights": ("WPedRVFL", {"weight_from": "loo"}),
+    "  lambda by loo": ("WPedRVFL", {"regularization": "loo"}),
+    "  lambda 0": ("WPedRVFL", {"regularization": 0.0}),
+    "  both of these": ("WPedRVFL", {"weight_from": "loo", "regularization": 0.0}),
+}
 
 
-def search(name, variant, weight_from, memory, widths=(100, 1000)):
-    """The search, not fitted, with the rows and labels it takes."""
+def search(name, setting, memory, widths=(100, 1000)):
+    """Return the search, not fitted, with the rows and labels it takes."""
     dataset = load_dataset(name)
     split = dataset.splits[0]
-    model = EDRVFLClassifierCV(
-        variant=variant,
-        space=[{**c, "n_hidden": n} for n in widths for c in draw_configurations(200, 0, variant)[10:20]],
-        n_layers=3,
-        weight_from=weight_from,
+    method, fixed = SETTINGS[setting]
+    network = variant(method, n_layers=3, random_state=0)
+    drawn = paper_configurations(200, 0, network)[10:20]
+    tried = [{**one, "n_hidden": n, **fixed} for n in widths for one in drawn]
+    model = EDRVFLSearchCV(
+        network,
+        [{name: [value] for name, value in one.items()} for one in tried],
+        n_iter=None,
         cv=[(np.flatnonzero(split.fit), np.flatnonzero(split.validation))],
         refit=False,
         memory=memory,
-        random_state=0,
     )
     return model, dataset.X, dataset.y
 
 
 def held_on_cpu(*args):
-    """Bytes, measured in a process of its own."""
-    context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    process = context.Process(target=_held_here, args=(queue, *args))
-    process.start()
-    held = queue.get()
-    process.join()
-    return held
+    """Return bytes, measured in a process of its own; None if the search does not begin."""
+    return measured(_held_here, *args)
 
 
 def _held_here(queue, *args):
@@ -65,7 +68,10 @@ def _held_here(queue, *args):
     model, X, y = search("iris", *args[1:], widths=(10,))
     model.fit(X, y)  # libraries loaded
     model, X, y = search(*args)
-    queue.put(peak(lambda: model.fit(X, y)))
+    try:
+        queue.put(peak(lambda: model.fit(X, y)))
+    except MemoryError:
+        queue.put(None)
 
 
 def held_on_gpu(*args):
@@ -76,7 +82,10 @@ def held_on_gpu(*args):
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
     with sklearn.config_context(array_api_dispatch=True):
-        model.fit(X, y)
+        try:
+            model.fit(X, y)
+        except MemoryError:
+            return None
     return torch.cuda.max_memory_allocated() - before
 
 
@@ -86,14 +95,13 @@ def main():
     device = parser.parse_args().device
     held_on = {"cpu": held_on_cpu, "cuda": held_on_gpu}[device]
     warnings.simplefilter("ignore", LinAlgWarning)
-    heads = f"{'dataset':10s} {'method':10s} {'weights':8s} {'budget':>12s} {'peak':>12s} {'ratio':>6s}"
-    print(f"{heads}   limit {LIMIT}")
+    print(f"{'dataset':10s} {'method':16s} {'budget':>12s} {'peak':>12s} {'ratio':>6s}   limit {LIMIT}")
     for name, budgets in BUDGETS[device].items():
-        for variant, weight_from in SETTINGS:
+        for setting in SETTINGS:
             for memory in budgets:
-                held = held_on(name, variant, weight_from, memory) / 2**20
-                figures = f"{memory:8d} MiB {held:8.0f} MiB {held / memory:6.2f}"
-                print(f"{name:10s} {variant:10s} {weight_from:8s} {figures}", flush=True)
+                held = held_on(name, setting, memory)
+                peak = "refused" if held is None else f"{held / 2**20:8.0f} MiB {held / 2**20 / memory:6.2f}"
+                print(f"{name:10s} {setting:16s} {memory:8d} MiB {peak}", flush=True)
 
 
 if __name__ == "__main__":

@@ -25,12 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from edrvfl import variant
 
-DATASETS = {
-    "iris": load_iris,
-    "wine": load_wine,
-    "breast cancer": load_breast_cancer,
-    "digits": load_digits,
-}
+DATASETS = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer, "digits": load_digits}
 NETWORKS = ("RVFL", "edRVFL_O", "edRVFL_N", "WedRVFL", "PedRVFL", "WPedRVFL")
 MODELS = {name: variant(name) for name in NETWORKS} | {
     "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),

@@ -13,12 +13,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 
-from edrvfl import EDRVFLClassifierCV
+from edrvfl import EDRVFLClassifier, EDRVFLSearchCV
 
 
-def draw(search: EDRVFLClassifierCV) -> plt.Figure:
+def draw(search: EDRVFLSearchCV) -> plt.Figure:
     """A point for each configuration at its best depth; a line for each of the twenty best."""
-    depths = search.n_layers
+    depths = search.estimator.n_layers
     scores = np.reshape(search.cv_results_["mean_test_score"], (-1, depths))
     first = search.cv_results_["params"][::depths]
     penalties, widths = ([params[name] for params in first] for name in ("regularization", "n_hidden"))
@@ -47,7 +47,9 @@ def draw(search: EDRVFLClassifierCV) -> plt.Figure:
 
 def main() -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    search = EDRVFLClassifierCV(n_iter=40, cv=4, n_jobs=2, random_state=0).fit(X, y)
+    search = EDRVFLSearchCV(EDRVFLClassifier(random_state=0), n_iter=40, cv=4, n_jobs=2, random_state=0).fit(
+        X, y
+    )
     file = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1] / "docs" / "search.png")
     draw(search).savefig(file, dpi=130)
     print(f"{file}: {search.best_params_}, validation accuracy {search.best_score_:.4f}")

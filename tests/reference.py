@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from sklearn.linear_model import Ridge
 
 G = {
     "relu": lambda z: max(z, 0.0),
@@ -88,4 +89,20 @@ def layer_scores(
         keep = sorted(ranked[min(n - 1, int(p * n + 1e-9)) :])
         A = np.hstack([H[:, keep], X])
         A_new = np.hstack([H_new[:, keep], X_new])
+    return np.array(scores)
+
+
+def scores_without_each_row(D, Y, lam, omega, counts):
+    """Scores of each row by the read-out fitted with one unit less of its weight, one fit for each row."""
+    scores = []
+    for i in range(len(D)):
+        rest = counts.copy()
+        rest[i] -= min(counts[i], 1)
+        root = np.sqrt(rest * omega)[rest > 0, None]
+        S, T = D[rest > 0] * root, Y[rest > 0] * root
+        if lam == 0:
+            beta = np.linalg.pinv(S) @ T
+        else:
+            beta = Ridge(lam, fit_intercept=False, solver="svd").fit(S, T).coef_.T
+        scores.append(D[i] @ beta)
     return np.array(scores)

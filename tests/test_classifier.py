@@ -3,13 +3,16 @@
 import inspect
 import pickle
 import re
+import tracemalloc
+from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
-from conftest import Recorder, assert_passes_scikit_learns_checks, to_host
+from helpers import Recorder, assert_passes_scikit_learns_checks, to_host
 from scipy import sparse
 from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
@@ -20,8 +23,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from edrvfl import EDRVFLClassifier, to_numpy, variant
-from edrvfl._activations import ACTIVATIONS
-from edrvfl._classifier import VARIANTS
+from edrvfl._network.activations import ACTIVATIONS
+from edrvfl._variants import VARIANTS
 
 SMALL = {"n_layers": 3, "n_hidden": 16}
 GRID = [
@@ -51,6 +54,12 @@ GRID = [
 ]
 
 
+# Without re-normalisation the features grow from layer to layer, until the default lambda is nothing beside
+# their Gram. On the 50 rows of this check the layers from the fifth on fit every row exactly, and weights
+# cannot move a read-out that makes no error: half of the layers ignore the class weights.
+EXPECTED_FAILURES = {"edRVFL_O": {"check_class_weight_classifiers": "deep read-outs interpolate"}}
+
+
 def setting_name(params):
     return "-".join(f"{k}={v}" for k, v in params.items()) or "defaults"
 
@@ -58,6 +67,11 @@ def setting_name(params):
 @pytest.mark.parametrize("params", GRID, ids=setting_name)
 def test_scikit_learns_checks_pass(params):
     assert_passes_scikit_learns_checks(EDRVFLClassifier(**params))
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_scikit_learns_checks_pass_for_a_variant_as_it_comes(name):
+    assert_passes_scikit_learns_checks(variant(name), EXPECTED_FAILURES.get(name, {}))
 
 
 @pytest.fixture
@@ -92,10 +106,7 @@ def test_every_stage_is_the_shallower_network(wine, small, ensemble):
     X, y = wine
     deep = small.set_params(ensemble=ensemble).fit(X, y)
     stages = zip(
-        deep.staged_predict(X),
-        deep.staged_predict_proba(X),
-        deep.staged_decision_function(X),
-        strict=True,
+        deep.staged_predict(X), deep.staged_predict_proba(X), deep.staged_decision_function(X), strict=True
     )
     for depth, (labels, P, scores) in enumerate(stages, start=1):
         shallow = clone(small).set_params(n_layers=depth).fit(X, y)
@@ -157,6 +168,10 @@ def test_variants(wine, name):
     assert (model.neurons_kept_[0] < 20) == ("P" in name)
     assert (model.correct_weight < 1) == name.startswith("W")
     assert model.renormalize == (name not in ("RVFL", "edRVFL_O"))
+
+
+def test_variants_are_found_in_any_case():
+    assert variant("wpedrvfl").get_params() == variant("WPedRVFL").get_params()
 
 
 def test_an_unknown_variant_gets_the_list():
@@ -264,9 +279,9 @@ def test_every_library_makes_the_same_network(xp, noisy, small, dtype):
     assert str(P.dtype).endswith(dtype)
     np.testing.assert_allclose(to_host(P), expected, atol=1e-10 if dtype == "float64" else 2e-3)
     home = to_numpy(model)
-    for layer in home.network_.layers:
+    for layer, beta in zip(home.network_.layers, home.network_.readouts, strict=True):
         assert isinstance(layer.W, np.ndarray)
-        assert isinstance(layer.beta, np.ndarray)
+        assert isinstance(beta, np.ndarray)
     np.testing.assert_allclose(home.predict_proba(X), to_host(P), atol=1e-6)
     assert home.train_accuracies_ == model.train_accuracies_
 
@@ -302,8 +317,8 @@ def test_to_numpy_reaches_into_pipelines(wine, small):
 def test_float32_in_float32_out(noisy, small):
     X, y = noisy
     model = small.fit(X.astype(np.float32), y)
-    for layer in model.network_.layers:
-        assert layer.W.dtype == layer.beta.dtype == layer.shift.dtype == np.float32
+    for layer, beta in zip(model.network_.layers, model.network_.readouts, strict=True):
+        assert layer.W.dtype == beta.dtype == layer.shift.dtype == np.float32
     assert model.predict_proba(X).dtype == np.float32
 
 
@@ -315,6 +330,8 @@ def test_float32_in_float32_out(noisy, small):
     [
         ({"n_layers": 0}, "'n_layers' parameter of EDRVFLClassifier must be an int in the range"),
         ({"n_hidden": 2.5}, "'n_hidden' parameter"),
+        ({"n_hidden": True}, "'n_hidden' parameter"),
+        ({"n_layers": True}, "'n_layers' parameter"),
         ({"regularization": -1}, "'regularization' parameter"),
         ({"activation": "gelu"}, "'activation' parameter .* must be a str among"),
         ({"renormalize": "yes"}, "'renormalize' parameter"),
@@ -349,11 +366,31 @@ def test_sparse_input(wine, small):
         small.fit(sparse.csr_array(wine[0].to_numpy()), wine[1])
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
 def test_columns_that_are_not_numbers_are_named(small, frame):
     X = frame({"age": [1.0, 2.0, 3.0, 4.0], "city": ["Rome", "Oslo", "Rome", "Oslo"]})
     with pytest.raises((ValueError, TypeError), match=r"these are not: city\. Encode them first"):
         small.fit(X, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("beside", [{"age": [1.0, 2.0, 3.0, 4.0]}, {}], ids=["beside numbers", "alone"])
+def test_dates_are_refused_by_name(small, frame, beside):
+    days = [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 5)]
+    with pytest.raises(TypeError, match=r"these are not: born.*dates or times; turn these into numbers"):
+        small.fit(frame({**beside, "born": days}), [0, 1, 0, 1])
+
+
+def test_a_lazy_frame_is_to_be_collected_first(small):
+    with pytest.raises(TypeError, match=r"lazy frame\. Collect it first"):
+        small.fit(pl.LazyFrame({"age": [1.0, 2.0, 3.0, 4.0]}), [0, 1, 0, 1])
+
+
+def test_frames_of_numbers_in_general_columns_are_taken(small):
+    objects = pd.DataFrame({"a": pd.Series([1, 2.5, 3, 4], dtype=object), "b": pd.Categorical([1, 2, 1, 2])})
+    assert small.fit(objects, [0, 1, 0, 1]).n_features_in_ == 2
+    table = pa.table({"a": [1.0, 2.0, 3.0, 4.0], "b": [True, False, True, False]})
+    assert small.fit(table, [0, 1, 0, 1]).n_features_in_ == 2
 
 
 def test_other_columns_at_predict(wine, small):
@@ -425,6 +462,88 @@ def test_a_fit_that_fails_changes_nothing(wine, small):
     with pytest.raises(ValueError, match="one class"):
         fresh.fit(X, np.zeros(len(y)))
     assert not hasattr(fresh, "n_features_in_")
+
+
+def test_what_decides_an_answer_is_fitted(wine, small):
+    X, y = wine
+    model = small.fit(X, y)
+    before = model.predict_proba(X)
+    model.set_params(
+        ensemble="vote",
+        activation="sin",
+        n_hidden=3,
+        standardize=False,
+        renormalize=False,
+        n_layers=1,
+        random_state=5,
+    )
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+    assert model.network_.rule == "softmax"
+    assert isinstance(model.network_.seed, int)
+    assert model.network_.classes.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("weights", [1e307, 1e300], ids=["sum overflows", "squares overflow"])
+def test_weights_that_overflow_are_named(wine, small, weights):
+    X, y = wine
+    with pytest.raises(ValueError, match=r"The weights are too large.*Divide the weights by their mean"):
+        small.fit(X, y, np.full(len(y), weights))
+
+
+@pytest.mark.parametrize("weights", [None, 1e-17], ids=["a huge penalty", "tiny weights"])
+def test_scores_that_vanish_are_told(wine, small, weights):
+    X, y = wine
+    small.set_params(regularization=1e20 if weights is None else 64.0)
+    with pytest.warns(UserWarning, match="all classes get nearly the same probability") as seen:
+        small.fit(X, y, None if weights is None else np.full(len(y), weights))
+    assert seen[0].filename == __file__
+
+
+def test_labels_are_where_the_probability_is_largest_also_in_float32():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 5)).astype(np.float32)
+    model = EDRVFLClassifier(n_hidden=8, n_layers=2, random_state=0).fit(X, np.arange(3000) % 300)
+    P = model.predict_proba(X)
+    np.testing.assert_array_equal(model.predict(X), P.argmax(axis=1))
+    np.testing.assert_array_equal(model.decision_function(X).argmax(axis=1), P.argmax(axis=1))
+
+
+def test_many_classes_and_layers_are_answered_by_blocks():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4000, 5))
+    model = EDRVFLClassifier(n_hidden=4, n_layers=20, random_state=0).fit(X, np.arange(4000) % 200)
+    answer = 4000 * 200 * 8
+    assert peak_bytes(lambda: model.predict(X)) < 1.5 * answer  # all layers would take 20 answers
+    assert peak_bytes(lambda: next(model.staged_predict_proba(X))) < 6 * answer
+
+
+def peak_bytes(task):
+    tracemalloc.start()
+    try:
+        task()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("n_hidden", [4, 200], ids=["features are held", "scores are held"])
+def test_stages_end_in_the_whole_network(wine, small, n_hidden):
+    X, y = wine
+    model = small.set_params(n_hidden=n_hidden, n_layers=6).fit(X, y)
+    np.testing.assert_allclose(list(model.staged_predict_proba(X))[-1], model.predict_proba(X), atol=1e-14)
+
+
+def test_a_collinear_column_among_many_rows_costs_float32_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 8))
+    X = np.column_stack([X, X[:, 0] + X[:, 1], X[:, 2] - X[:, 3]])
+    y = (X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.standard_normal(len(X)) > 0).astype(int)
+    model = EDRVFLClassifier(n_hidden=200, n_layers=2, regularization=1.0, random_state=0)
+    exact = clone(model).fit(X[:15_000], y[:15_000]).score(X[15_000:], y[15_000:])
+    single = X.astype(np.float32)
+    rough = model.fit(single[:15_000], y[:15_000])  # warnings are errors: it does not fall back
+    assert rough.fallback_layers_ == ()
+    assert abs(rough.score(single[15_000:], y[15_000:]) - exact) < 0.002
 
 
 # ---- unusual input that must work

@@ -1,211 +1,183 @@
-import json
+"""The way in, the streams, and what becomes of errors: everything that all commands share."""
+
 import os
 import signal
 import subprocess
 import sys
 import time
+import tomllib
+from pathlib import Path
 
 import pytest
 
-from edrvfl import cli
-from edrvfl.bench.store import CellState, Store
+from edrvfl import __version__, cli
+from edrvfl.bench.store import Store
+from edrvfl.cli.app import COMMANDS, repeat_options
+from edrvfl.cli.main import EXTRA, NEEDS_EXTRA
 
-TINY = ["--methods", "edRVFL_O", "--datasets", "iris", "--trials", "2", "--seeds", "2", "--jobs", "1"]
-
-
-@pytest.fixture
-def in_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+ROOT = Path(__file__).parents[1]
 
 
-@pytest.fixture
-def bench(in_folder, capsys):
-    """Call `edrvfl bench ...` here: exit status, output, errors."""
-
-    def call(*arguments):
-        status = cli.main(["bench", *arguments])
-        return (status, *capsys.readouterr())
-
-    return call
+def command(*arguments, before="", **options):
+    """Run `edrvfl` in a process of its own, after some lines of Python."""
+    code = f"import sys\n{before}\nfrom edrvfl.cli import main\nsys.exit(main(sys.argv[1:]))"
+    known = {"capture_output": True, "text": True, "timeout": 120}
+    if "stdout" in options:
+        known = {"stderr": subprocess.PIPE, "text": True, "timeout": 120}
+    return subprocess.run([sys.executable, "-c", code, *map(str, arguments)], check=False, **known | options)
 
 
-def test_a_run_ends_in_a_table_and_is_remembered(bench, in_folder):
-    status, out, err = bench("run", *TINY)
-    assert status == 0
-    header, rule, row = out.splitlines()
-    assert header.split() == ["dataset", "method", "paper", "choice", "strict", "choice", "search"]
-    assert set(rule) == {"-", " "}
-    assert row.startswith("iris     edRVFL_O  9")
-    assert row.count("±") == 2
-    assert "1 cells (methods: 1, datasets: 1) of 2 configurations and 2 seeds, in study.db" in err
-    assert "[1/1] iris" in err
-    assert (in_folder / "study.db").exists()
-    status, again, err = bench("run", *TINY, "--quiet")
-    assert (status, again, err) == (0, out, "")
+# --- the way in --------------------------------------------------------------------------------------
 
 
-def test_defaults(monkeypatch, in_folder):
-    asked = {}
-    monkeypatch.setattr(
-        cli, "run", lambda cells, store, **how: asked.update(how, cells=list(cells), store=store) or []
+def test_the_version_is_told_without_importing_anything():
+    lines = (
+        "import importlib.util, sys, edrvfl",
+        "known = set(sys.modules)",
+        "from edrvfl.cli import main",
+        "main(['--version'])",
+        "print(*set(sys.modules) - known)",
     )
-    cli.main(["bench", "run", "--quiet"])
-    assert len(asked["cells"]) == 5 * 4
-    assert {cell.dataset.name for cell in asked["cells"]} == {"iris", "wine", "breast_cancer", "digits"}
-    assert {(len(cell.configurations), cell.seeds, cell.device) for cell in asked["cells"]} == {
-        (10, 3, "cpu")
-    }
-    assert str(asked["store"]) == "study.db"
-    assert asked["jobs"] >= 1
-    cli.main(["bench", "run", "--quiet", "--paper", "--datasets", "iris"])
-    assert {(len(cell.configurations), cell.seeds) for cell in asked["cells"]} == {(200, 10)}
-    cli.main(["bench", "run", "--quiet", "--paper", "--seeds", "4", "--datasets", "iris"])
-    assert {(len(cell.configurations), cell.seeds) for cell in asked["cells"]} == {(200, 4)}
+    code = [sys.executable, "-c", "\n".join(lines)]
+    ended = subprocess.run(code, capture_output=True, text=True, check=True)
+    version, imported = ended.stdout.splitlines()
+    assert version == f"edrvfl {__version__}"
+    assert set(imported.split()) == {"edrvfl.cli", "edrvfl.cli.main"}
 
 
-def test_a_table_of_one_s_own(bench, in_folder):
-    lines = ["height,weight,kind"] + [f"{i % 7},{i * i % 11},{'ab'[i % 7 > 3]}" for i in range(60)]
-    (in_folder / "mine.csv").write_text("\n".join(lines))
-    options = ["--methods", "edRVFL_O", "--trials", "1", "--seeds", "1", "--jobs", "1", "--quiet"]
-    status, out, _ = bench("run", "--csv", "mine.csv", "--target", "kind", *options)
-    assert status == 0
-    assert out.splitlines()[-1].startswith("mine")
-    status, _, err = bench("run", "--csv", "mine.csv", *options)
-    assert status == 2
-    assert "--csv and --target go together" in err
+@pytest.mark.parametrize("missing", ["typer", "matplotlib"])
+def test_a_missing_extra_is_told_in_one_line_before_the_work(missing):
+    ended = command("bench", "sensitivity", "--datasets", "iris", before=f"sys.modules[{missing!r}] = None")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", NEEDS_EXTRA + "\n")
+
+
+def test_without_the_extra_there_is_still_a_version():
+    ended = command("--version", before="sys.modules['typer'] = None")
+    assert (ended.returncode, ended.stdout) == (0, f"edrvfl {__version__}\n")
+
+
+def test_all_of_the_extra_is_looked_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    bench = {text.split(">")[0].replace("-", "_") for text in project["optional-dependencies"]["bench"]}
+    assert bench <= set(EXTRA)
+
+
+@pytest.mark.parametrize("arguments", [[], ["bench"]])
+def test_a_group_alone_prints_its_help(arguments, capsys):
+    assert cli.main(arguments) == 0
+    assert "Usage: edrvfl" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name, capsys):
+    assert cli.main(["bench", name, "--help"]) == 0
+    assert COMMANDS[name].__doc__.split(".")[0][:40] in capsys.readouterr().out
+
+
+def test_the_help_of_run_names_the_groups(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "150")
+    cli.main(["bench", "run", "--help"])
+    out = capsys.readouterr().out
+    assert "edrvfl, randomised, fnn and peers" in out
+    assert "uci24 and demo" in out
+
+
+# --- lists -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("option", "phrase"),
+    "typed", ["--m A B C", "--m A,B,C", "--m A, B ,C", "--m=A,B C", "--m A --m B --m C", "--m A,B --m C"]
+)
+def test_lists_are_separated_by_spaces_commas_or_the_option(typed):
+    assert list(repeat_options([*typed.split(), "--q"], {"--m"})) == [
+        "--m",
+        "A",
+        "--m",
+        "B",
+        "--m",
+        "C",
+        "--q",
+    ]
+
+
+def test_only_lists_are_taken_apart():
+    typed = ["--csv", "a,b.csv", "--weights", "-1", "--quiet", "file"]
+    assert list(repeat_options(typed, {"--weights"})) == typed
+    assert list(repeat_options(["--m"], {"--m"})) == ["--m"]  # typer then says what is missing
+
+
+# --- values and places that are refused before the work ----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed", "phrase"),
     [
-        (
-            ["--methods", "WPedRVLF"],
-            "no method 'WPedRVLF'; did you mean 'WPedRVFL'? Methods and groups: SNN",
-        ),
-        (["--datasets", "iriss"], "no dataset 'iriss'; did you mean 'iris'?"),
+        ("run --trials x", "'--trials': expected a whole number of at least 1, got 'x'"),
+        ("run --seeds 0", "'--seeds': expected a whole number of at least 1, got '0'"),
+        ("run --jobs 1.5", "'--jobs': expected a whole number of at least 1, got '1.5'"),
+        ("run --methods", "'--methods' requires an argument"),
+        ("sensitivity --datasets iris --rates 0.5 1", "'prune_rate' parameter of EDRVFLClassifier must be"),
+        ("sensitivity --rates a", "'--rates': expected a number, got 'a'"),
+        ("sensitivity --datasets iris --weights 0", "(0.0, 1.0]. Got 0.0 instead"),
+        ("sensitivity --datasets iris --weights 1 2", "(0.0, 1.0]. Got 2.0 instead"),
+        ("sensitivity --datasets iris --weights nan", "(0.0, 1.0]. Got nan instead"),
+        ("sensitivity --datasets iris --activations relu,foo", "Got 'foo' instead"),
+        ("timing --repeats 0", "'--repeats': expected a whole number of at least 1"),
+        ("report --out /dev/null/x.html", "/dev/null/x.html: cannot be written (Not a directory)"),
+        ("report --out report.html/x.md", "report.html/x.md: cannot be written"),
+        ("report --figures /dev/null/f", "/dev/null/f: cannot be written (Not a directory)"),
+        ("report --out /proc/x.html", "/proc/x.html: cannot be written"),  # as on a read-only disk
     ],
 )
-def test_wrong_names_get_the_right_ones_and_the_nearest(bench, option, phrase):
-    status, out, err = bench("run", *option)
-    assert (status, out) == (2, "")
+def test_what_cannot_be_is_refused_before_the_work(typed, phrase, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    Path("study.db").touch()
+    assert cli.main(["bench", *typed.split()]) == 2
+    out, err = capsys.readouterr()
     assert phrase in err
-    assert "Traceback" not in err
+    assert (out, [path.name for path in tmp_path.iterdir()]) == ("", ["study.db"])
+    assert Path("study.db").stat().st_size == 0
 
 
-def test_wrong_numbers_are_refused(bench):
-    with pytest.raises(SystemExit) as caught:
-        bench("run", "--trials", "0")
-    assert caught.value.code == 2
+# --- the streams -------------------------------------------------------------------------------------
 
 
-def test_status_export_import_and_retry(bench, in_folder):
-    bench("run", *TINY, "--quiet")
-    status, out, _ = bench("status")
-    assert status == 0
-    assert "1 cells: 1 done, 0 failed, 0 started, 0 waiting." in out
-    status, out, _ = bench("export", "study.jsonl")
-    assert (status, out) == (0, "1 records with their units: study.jsonl\n")
-    status, text, _ = bench("export")
-    assert text == (in_folder / "study.jsonl").read_text()
-    assert {json.loads(line)["kind"] for line in text.splitlines()} == {"store", "cell", "unit", "record"}
-    status, out, _ = bench("import", "--store", "other.db", "study.jsonl")
-    assert status == 0
-    assert out.startswith("study.jsonl: 1 new records, 0 known;")
-    assert bench("export", "--store", "other.db")[1] == text
-    assert bench("retry")[1].startswith("0 failed cells")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("typed", ["bench data", "--help"])
+def test_an_output_that_cannot_be_written_is_one_line(typed):
+    with Path("/dev/full").open("w") as full:
+        ended = command(*typed.split(), stdout=full)
+    assert ended.returncode == 2
+    assert "No space left on device" in ended.stderr
+    assert ended.stderr.count("\n") == 1
 
 
-def test_an_import_that_contradicts_is_reported(bench, in_folder):
-    bench("run", *TINY, "--quiet")
-    lines = bench("export")[1].splitlines()
-    record = json.loads(lines[-1])
-    record["record"]["choices"]["paper"]["test_accuracy"][0][0] += 0.25
-    (in_folder / "other.jsonl").write_text(json.dumps(record))
-    status, _, err = bench("import", "other.jsonl")
-    assert status == 1
-    assert "differs from what is stored, which was kept: record of edRVFL_O on iris" in err
-    (in_folder / "broken.jsonl").write_text(lines[0] + "\n" + lines[1][:50])
-    status, _, err = bench("import", "broken.jsonl")
-    assert status == 2
-    assert "broken.jsonl, line 2: not a line of a study export" in err
-    status, _, err = bench("import", "missing.jsonl")
-    assert (status, "cannot be read" in err) == (2, True)
+def test_a_reader_who_leaves_is_no_error():
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = command("bench", "data", stdout=writing)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_a_failed_cell_is_shown_and_told_how_to_retry(bench, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr("edrvfl.bench.schedule.compute", lambda cell, unit: 1 / 0)
-        status, out, err = bench("run", *TINY)
-    assert status == 1
-    assert "failed" in out
-    assert "search/0: ZeroDivisionError: division by zero" in out
-    assert "`edrvfl bench retry --store study.db`" in err
-    assert "failed: search/0: ZeroDivisionError" in bench("status")[1]
-    assert bench("retry")[1].startswith("1 failed cells are open again")
-    assert bench("run", *TINY, "--quiet")[0] == 0
+def test_a_closed_output_is_no_error():
+    ended = command("bench", "data", preexec_fn=lambda: os.close(1), stdout=None)
+    assert ended.returncode == 0
+    assert "Traceback" not in ended.stderr
 
 
-def test_trouble_with_the_store_is_a_message(bench, in_folder):
-    (in_folder / "study.db").write_text("no store " * 100)
-    for command in (["run", *TINY], ["status"], ["export"], ["retry"]):
-        status, _, err = bench(*command)
-        assert status == 1
-        assert err.splitlines()[-1].startswith("edrvfl: study.db: not a study store")
-    status, _, err = bench("status", "--store", "missing.db")
-    assert (status, "no such store" in err) == (1, True)
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb", "COLUMNS": "20"}])
+def test_a_pipe_gets_whole_lines_without_colours(environment):
+    ended = command("bench", "data", env=os.environ | environment)
+    assert ended.returncode == 0
+    assert "\x1b" not in ended.stdout
+    names = [line.split()[0] for line in ended.stdout.splitlines()]
+    assert names[0] == "dataset"
+    assert names[-4:] == ["iris", "wine", "breast_cancer", "digits"]
 
 
-def test_an_export_that_cannot_be_written_leaves_the_last_one(bench, in_folder):
-    bench("run", *TINY, "--quiet")
-    status, _, err = bench("export", "nowhere/study.jsonl")
-    assert status == 1
-    assert "cannot be written" in err
-
-
-def test_data_lists_the_datasets(bench):
-    status, out, _ = bench("data")
-    assert status == 0
-    rows = [line.split() for line in out.splitlines()]
-    assert ["iris", "demo", "150", "4", "3"] in [row[:5] for row in rows]
-    assert ["abalone", "uci24"] in [row[:2] for row in rows]
-
-
-def test_a_device_that_is_not_there_is_said_before_the_run(bench, in_folder):
-    torch = pytest.importorskip("torch")
-    if torch.cuda.is_available():
-        pytest.skip("there is a CUDA device here")
-    status, _, err = bench("run", *TINY, "--device", "cuda")
-    assert (status, "torch sees no CUDA device here" in err) == (2, True)
-    assert not (in_folder / "study.db").exists()
-
-
-def a_state(**values):
-    known = {
-        "key": "k",
-        "method": "m",
-        "dataset": "d",
-        "trials": 1,
-        "seeds": 1,
-        "status": "waiting",
-        "done": 0,
-        "units": 10,
-        "seconds": 0.0,
-        "message": None,
-    }
-    return CellState(**known | values)
-
-
-def test_time_left_is_units_left_at_the_pace_of_the_dataset():
-    fast = a_state(dataset="fast", status="started", done=5, seconds=5.0)
-    slow = a_state(dataset="slow", status="ok", done=10, seconds=100.0)
-    assert cli.seconds_left([fast, slow]) == pytest.approx(5 * 1.0)
-    assert cli.seconds_left([fast, slow, a_state(dataset="slow")]) == pytest.approx(5 + 10 * 10)
-    assert cli.seconds_left([fast, slow, a_state(dataset="new")]) == pytest.approx(5 + 10 * 7)
-    assert cli.seconds_left([slow]) == 0
-    assert cli.seconds_left([a_state()]) is None
-    assert "not known" in cli.overview([a_state()])
-    assert "At most 5 s of one worker's time left" in cli.overview([fast, slow])
+# --- Ctrl-C ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -232,5 +204,30 @@ def test_ctrl_c_ends_cleanly_and_says_how_to_go_on(tmp_path, jobs):
     assert out == ""
     assert "Interrupted. What was done is stored; go on with\n  edrvfl bench run --datasets iris" in err
     assert "Traceback" not in err
-    with Store(path) as store:
-        assert not any(held.live for held in store.held())
+    with Store(path, own=True) as store:  # nobody holds the store any more
+        assert store.counts()
+
+
+def test_ctrl_c_while_the_command_starts_is_one_line(monkeypatch, capsys):
+    class Interrupted:
+        """An import system in which Ctrl-C comes while the study is imported."""
+
+        @staticmethod
+        def find_spec(name, path=None, target=None):
+            if name == "edrvfl.cli.app":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "edrvfl.cli.app")
+    monkeypatch.setattr(sys, "meta_path", [Interrupted, *sys.meta_path])
+    assert cli.main(["bench", "data"]) == 130
+    assert capsys.readouterr().err == "edrvfl: interrupted before anything was done\n"
+
+
+def test_the_version_on_a_full_disk_is_one_line():
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "edrvfl.cli", "--version"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("edrvfl: the output cannot be written")
+    assert "Traceback" not in ended.stderr

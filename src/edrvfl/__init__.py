@@ -1,7 +1,35 @@
 """Ensemble deep random vector functional link networks for tabular data."""
 
-from ._classifier import EDRVFLClassifier, to_numpy, variant
-from ._search import EDRVFLClassifierCV, draw_configurations
+from __future__ import annotations
 
-__all__ = ["EDRVFLClassifier", "EDRVFLClassifierCV", "draw_configurations", "to_numpy", "variant"]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._classifier import EDRVFLClassifier
+    from ._search.space import paper_configurations
+    from ._search_cv import EDRVFLSearchCV
+    from ._shell import to_numpy
+    from ._variants import variant
+
+__all__ = ["EDRVFLClassifier", "EDRVFLSearchCV", "paper_configurations", "to_numpy", "variant"]
 __version__ = "0.1.0"
+
+_MODULES = {
+    "EDRVFLClassifier": "_classifier",
+    "EDRVFLSearchCV": "_search_cv",
+    "paper_configurations": "_search.space",
+    "to_numpy": "_shell",
+    "variant": "_variants",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: `edrvfl --version` need not wait for scikit-learn."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

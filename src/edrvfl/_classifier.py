@@ -1,158 +1,35 @@
-"""The scikit-learn estimator: parameters, validation, fit, predict; a thin shell around the network."""
+"""EDRVFLClassifier: its parameters, its fit, its answers."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from numbers import Integral, Real
-from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy
 from scipy.linalg import LinAlgWarning
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.callback import CallbackContext, CallbackSupportMixin
-from sklearn.utils import check_random_state, compute_class_weight
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import check_random_state
 
-from . import _network
-from ._activations import ACTIVATIONS
-from ._arrays import Array, array_namespace, device, from_numpy, row_blocks
-from ._ensemble import RULES, combine, combine_staged
-from ._sklearn import (
-    Interval,
-    StrOptions,
-    _check_sample_weight,
-    _convert_to_numpy,
-    _estimator_with_converted_arrays,
-    _fit_context,
-    check_same_namespace,
-    get_namespace,
-    get_namespace_and_device,
-    move_to,
-    supported_float_dtypes,
-)
+from ._answers import RULES, combine, combine_staged, log_odds
+from ._arrays import Array, array_namespace, device, ignore_overflow, row_blocks
+from ._inputs.columns import learn_inputs
+from ._inputs.rows import Rows, prepare_rows
+from ._network.activations import ACTIVATIONS
+from ._network.grow import Problem, grow, start
+from ._network.layers import Draws, fill_inputs, layer_scores, new_features
+from ._network.pruning import n_pruned
+from ._network.records import Network, Settings
+from ._shell import ClassifierShell, unchanged_on_failure
+from ._sklearn import Count, Interval, StrOptions, _fit_context
+from ._threads import suitable_threads
 
-Estimator = TypeVar("Estimator")
+LARGEST_SEED = numpy.iinfo(numpy.int32).max
 
 
-def _predicts(estimator: PredictsByProbabilities) -> bool:
-    return estimator._can_predict()
-
-
-class PredictsByProbabilities(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
-    """What both estimators do alike: checks of the input, and predictions from `_probabilities`."""
-
-    @property
-    def _fitted_array(self) -> Array:
-        raise NotImplementedError
-
-    def _probabilities(self, X: Any, method: str) -> Array:
-        raise NotImplementedError
-
-    def _can_predict(self) -> bool:
-        return True
-
-    def _validated(self, X: Any, y: Any) -> tuple[Array, Array]:
-        """Rows and labels as arrays to fit on."""
-        xp, _, where = get_namespace_and_device(X)
-        dtypes = [t for t in supported_float_dtypes(xp, where) if t in (xp.float64, xp.float32)]
-        with naming_columns(self, X):
-            X, y = validate_data(self, X, y, dtype=dtypes)
-        check_classification_targets(y)
-        return X, y
-
-    def _checked(self, X: Any, method: str) -> Array:
-        """X as an array with the columns, the namespace and the precision of the fit."""
-        check_is_fitted(self)
-        check_same_namespace(X, self, attribute="_fitted_array", method=method)
-        with naming_columns(self, X):
-            return validate_data(self, X, reset=False, dtype=[self._fitted_array.dtype])
-
-    def _labels(self, decision: Array) -> Array:
-        xp = array_namespace(decision)
-        binary = decision.ndim == 1
-        codes = xp.astype(decision > 0, xp.int64) if binary else xp.argmax(decision, axis=-1)
-        if isinstance(self.classes_, numpy.ndarray):
-            return self.classes_[to_host(codes)]
-        return xp.take(self.classes_, codes, axis=0)
-
-    @available_if(_predicts)
-    def predict(self, X: Any) -> Array:
-        """Most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        y : array of shape (n_samples,)
-            Labels as they came in `fit`.
-        """
-        return self._labels(log_odds(self._probabilities(X, "predict")))
-
-    @available_if(_predicts)
-    def predict_proba(self, X: Any) -> Array:
-        """Class probabilities of each row: what the ensemble says.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        P : array of shape (n_samples, n_classes)
-            In the order of `classes_`; each row sums to 1.
-        """
-        return self._probabilities(X, "predict_proba")
-
-    @available_if(_predicts)
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithm of `predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        P : array of shape (n_samples, n_classes)
-            In the order of `classes_`; minus infinity where no layer votes for a class.
-        """
-        P = self._probabilities(X, "predict_log_proba")
-        with numpy.errstate(divide="ignore"):
-            return array_namespace(P).log(P)
-
-    @available_if(_predicts)
-    def decision_function(self, X: Any) -> Array:
-        """Logarithm of the probabilities; for two classes the log-odds of the second.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
-            Always finite. `predict` takes the largest, or for two classes the sign.
-        """
-        return log_odds(self._probabilities(X, "decision_function"))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.array_api_support = True
-        return tags
-
-
-class EDRVFLClassifier(PredictsByProbabilities):
+class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     """Ensemble deep random vector functional link network, with weighting and pruning.
 
     Hidden layers are random and never trained. Each layer re-normalises the random projection of
@@ -173,7 +50,8 @@ class EDRVFLClassifier(PredictsByProbabilities):
     regularization : float or "loo", default=64.0
         Ridge penalty of every read-out, lambda, on the squared output weights. 0 gives the
         Moore-Penrose solution. "loo" lets every layer choose among 25 powers of two, 2^-12 to 2^12, by
-        its leave-one-out accuracy; of equals it takes the larger.
+        its leave-one-out accuracy; of equal ones it takes the larger. That doubles the time of a fit with a
+        few classes; with hundreds of classes the scores of all 25 take most of the time.
 
     activation : {"relu", "selu", "sigmoid", "tanh", "sin", "radbas", "swish"}, default="relu"
         Activation function g of the hidden neurons.
@@ -194,8 +72,8 @@ class EDRVFLClassifier(PredictsByProbabilities):
 
     weight_from : {"train", "loo"}, default="train"
         Whose predictions decide which samples are classified correctly: the layer's own on its training
-        rows, as in the paper, or its exact leave-one-out predictions. The latter act also where a layer
-        learns its training rows by heart.
+        rows, as in the paper, or its exact leave-one-out predictions. Leave-one-out still finds wrong samples
+        where a layer has learnt its training rows by heart.
 
     prune_rate : float, default=0.2
         Share of hidden neurons, those of least importance, that do not feed the next layer, p, in
@@ -245,19 +123,21 @@ class EDRVFLClassifier(PredictsByProbabilities):
         How many neurons of each layer feed the next one.
 
     network_ : Network
-        The fitted arrays, layer by layer, in the namespace and on the device of the training `X`.
+        Everything that decides an answer: the fitted arrays, layer by layer, in the namespace and on the
+        device of the training `X`, the rule by which layers vote, the classes and the seed.
 
     Notes
     -----
     Each layer is a task for scikit-learn's callbacks (``set_callbacks``): a progress bar, a monitor of scores
     by layer, or a callback that ends the fit there.
 
-    Leave-one-out is exact given a layer's features: its read-out is the one fitted without the row (without
-    one unit of the row's weight), in closed form. The re-normalisation, the pruning and the layers before
+    Leave-one-out is exact given a layer's features: the read-out is the one fitted without the row (without
+    one unit of its weight), in closed form. The re-normalisation, the pruning and the layers before
     did see the row.
 
     ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. The fit holds
-    one (n_samples, n_hidden + n_features + 1) matrix; ``predict`` works by blocks of rows.
+    one (n_samples, n_hidden + n_features + 1) matrix; ``predict`` works by blocks of rows. Small problems
+    are computed on one BLAS thread, because more threads would only wait for each other.
 
     References
     ----------
@@ -269,7 +149,7 @@ class EDRVFLClassifier(PredictsByProbabilities):
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.model_selection import train_test_split
     >>> from edrvfl import EDRVFLClassifier
-    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> X, y = load_wine(return_X_y=True)
     >>> X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
     >>> model = EDRVFLClassifier(random_state=0).fit(X_train, y_train)
     >>> model.score(X_test, y_test) > 0.95
@@ -279,8 +159,8 @@ class EDRVFLClassifier(PredictsByProbabilities):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_layers": [Interval(Integral, 1, None, closed="left")],
-        "n_hidden": [Interval(Integral, 1, None, closed="left")],
+        "n_layers": [Count(1)],
+        "n_hidden": [Count(1)],
         "regularization": [Interval(Real, 0, None, closed="left"), StrOptions({"loo"})],
         "activation": [StrOptions(set(ACTIVATIONS))],
         "renormalize": ["boolean"],
@@ -338,14 +218,14 @@ class EDRVFLClassifier(PredictsByProbabilities):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Numeric, finite training rows: a NumPy array, a pandas or polars frame, or, with
+            Numeric, finite training rows: a NumPy array, a pandas, polars or pyarrow table, or, with
             scikit-learn's array API dispatch on, a torch or CuPy array.
 
         y : array-like of shape (n_samples,)
             Labels of at least two classes: strings, integers or booleans.
 
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, not negative and not all zero. None is 1 for each.
+            Weights of the rows, not negative and not all zero. None gives every row the weight 1.
 
         Returns
         -------
@@ -357,36 +237,60 @@ class EDRVFLClassifier(PredictsByProbabilities):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> EDRVFLClassifier:
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        X, y = self._validated(X, y)
-        X, classes, codes, s, cost = counted(X, y, sample_weight, self.class_weight)
-        if classes.shape[0] < 2:
+        rows = prepare_rows(*self._check_training_rows(X, y), sample_weight, self.class_weight)
+        if rows.targets.width < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes, but y holds only one class "
-                f"({classes[0]!r}) in the rows with positive weight."
+                f"({rows.classes.tolist()[0]!r}) in the rows with positive weight."
             )
-        settings = _network.Settings(
-            n_layers=self.n_layers,
-            n_hidden=self.n_hidden,
-            activation=self.activation,
-            renormalize=self.renormalize,
-            lam=None if self.regularization == "loo" else self.regularization,
-            gamma=self.norm_scale,
-            alpha=self.norm_shift,
-            omega_r=self.correct_weight,
-            p=self.prune_rate,
-            weight_from=self.weight_from,
-        )
-        seed = check_random_state(self.random_state).randint(numpy.iinfo(numpy.int32).max)
-        n_classes = classes.shape[0]
-        whole = self._init_callback_context(max_subtasks=self.n_layers).call_on_fit_task_begin(**given)
-        on_layer = self._reporting(whole, classes, given)
-        fit = _network.fit(X, codes, n_classes, settings, seed, s, cost, self.standardize, on_layer)
-        self.classes_ = classes
-        self.network_ = fit.network
-        self.train_accuracies_ = fit.accuracies
-        self.fallback_layers_ = tuple(l + 1 for l, fell in enumerate(fit.fell_back) if fell)
-        self.neurons_kept_ = fit.kept
-        self.regularization_ = tuple(float(lam) for lam in fit.lam)
+        seed = self._draw_seed()
+        task = self._init_callback_context(max_subtasks=self.n_layers).call_on_fit_task_begin(**given)
+        with ignore_overflow(), _threads(rows.X, self.n_hidden + rows.X.shape[1] + 1, self.n_hidden):
+            self._grow(rows, seed, task, given)
+        self._warn_of_fallbacks()
+        task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
+        return self
+
+    def _draw_seed(self) -> int:
+        """Draw the seed of the random layers; a RandomState instance moves on."""
+        return int(check_random_state(self.random_state).randint(LARGEST_SEED))
+
+    def _grow(self, rows: Rows, seed: int, task: CallbackContext, given: dict[str, Any]) -> None:
+        """Grow the network and keep its layers; after each layer print a line and ask the callbacks."""
+        inputs = learn_inputs(rows.X, rows.weights.counts, self.standardize)
+        D = new_features(rows.X.shape[0], rows.X, self.n_hidden, inputs)
+        fill_inputs(D, rows.X, inputs)
+        branch = start(D, Settings.of(self.get_params(deep=False)))
+        draws = Draws(seed, inputs.width, self.n_hidden, rows.X)
+        network = Network(inputs, (), (), self.activation, self.n_hidden, self.ensemble, rows.classes, seed)
+        accuracies, fell_back, lams = [], [], []
+        layer = _begin_layer(task, given)
+        for grown in grow(branch, Problem(rows.targets, rows.weights, draws)):
+            # What is kept of a layer is small: its right and wrong rows and its features are forgotten.
+            readout = grown.readout
+            network = network.with_layer(grown.hidden, readout.beta[0, ...])
+            accuracies.append(_weighted_share(grown.right[0, :], rows.weights.counts))
+            fell_back.append(bool(readout.fell_back[0]))
+            lams.append(float(self.regularization if readout.lam is None else readout.lam))
+            self._print_layer(len(accuracies), accuracies[-1])
+            so_far = {"network_": network, "classes_": rows.classes}
+            if layer.call_on_fit_task_end(**given, reconstruction_attributes=lambda so_far=so_far: so_far):
+                break
+            if len(accuracies) < self.n_layers:
+                layer = _begin_layer(task, given)
+        self._warn_if_scores_vanish(D, network)
+        self.network_, self.classes_ = network, rows.classes
+        self.train_accuracies_, self.regularization_ = tuple(accuracies), tuple(lams)
+        self.fallback_layers_ = tuple(l for l, fell in enumerate(fell_back, start=1) if fell)
+        kept = self.n_hidden - int(n_pruned(self.n_hidden, self.prune_rate))
+        self.neurons_kept_ = (kept,) * len(accuracies)
+
+    def _print_layer(self, layer: int, accuracy: float) -> None:
+        if self.verbose:
+            number = f"{layer:{len(str(self.n_layers))}d}/{self.n_layers}"
+            print(f"[{type(self).__name__}] layer {number}: training accuracy {accuracy:.4f}")
+
+    def _warn_of_fallbacks(self) -> None:
         if self.fallback_layers_:
             warnings.warn(
                 f"The Gram matrix is numerically singular in layer(s) "
@@ -394,61 +298,67 @@ class EDRVFLClassifier(PredictsByProbabilities):
                 f"{self.regularization}; the least-norm solution was taken there. Increase "
                 "regularization, or set renormalize=True if it is off.",
                 LinAlgWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
-        whole.call_on_fit_task_end(**given, reconstruction_attributes=dict)
-        return self
 
-    def _reporting(
-        self, whole: CallbackContext, classes: Array, given: dict[str, Any]
-    ) -> Callable[[int, float, Callable[[], _network.Network]], bool]:
-        """What is done after each layer: a line if verbose, and the callbacks, which may say stop."""
-        width = len(str(self.n_layers))
-
-        def begin() -> CallbackContext:
-            return whole.subcontext(task_name="layer").call_on_fit_task_begin(**given)
-
-        task = begin()
-
-        def on_layer(layer: int, accuracy: float, network: Callable[[], _network.Network]) -> bool:
-            nonlocal task
-            if self.verbose:
-                print(
-                    f"[{type(self).__name__}] layer {layer + 1:{width}d}/{self.n_layers}: "
-                    f"training accuracy {accuracy:.4f}"
-                )
-            stop: bool = task.call_on_fit_task_end(
-                **given, reconstruction_attributes=lambda: {"network_": network(), "classes_": classes}
+    def _warn_if_scores_vanish(self, D: Array, network: Network) -> None:
+        """Warn if all scores are so small that every class gets the same probability."""
+        xp = array_namespace(D)
+        some = D[: min(1000, D.shape[0]), :]  # the scores of all rows vanish, or those of none
+        scores = some @ network.readouts[-1]
+        if float(xp.max(scores) - xp.min(scores)) < 4 * float(xp.finfo(D.dtype).eps):
+            warnings.warn(
+                "The scores are so small that all classes get nearly the same probability, and rounding "
+                f"decides the class. Lower regularization={self.regularization}, or multiply the weights.",
+                UserWarning,
+                stacklevel=6,
             )
-            if not stop and layer + 1 < self.n_layers:
-                task = begin()
-            return stop
-
-        return on_layer
 
     @property
     def _fitted_array(self) -> Array:
-        return self.network_.layers[0].beta
+        return self.network_.readouts[0]
 
     def _probabilities(self, X: Any, method: str) -> Array:
-        return self._by_blocks(self._checked(X, method), (), combine)
+        return self._answer(self._check_new_rows(X, method))
 
-    def _staged_probabilities(self, X: Any, method: str) -> Array:
-        X = self._checked(X, method)
-        return self._by_blocks(X, (len(self.network_.layers),), combine_staged)
-
-    def _by_blocks(self, X: Array, leading: tuple[int, ...], rule: Callable[..., Array]) -> Array:
-        """Probabilities (*leading, n_samples, n_classes), a block of rows at a time."""
-        m = X.shape[0]
-        shape = (*leading, m, self._fitted_array.shape[-1])
+    def _answer(self, X: Array) -> Array:
+        """Return the probabilities of rows that were checked, block by block."""
+        network = self.network_
+        shape = (X.shape[0], network.readouts[0].shape[-1])
         answer = array_namespace(X).empty(shape, dtype=X.dtype, device=device(X))
-        for rows in row_blocks(X, m, _network.row_numbers(self.network_)):
-            scores = _network.layer_scores(self.network_, X[rows, :])
-            answer[..., rows, :] = rule(scores, self.ensemble)
+        with _threads(X, network.row_numbers, network.n_hidden):
+            for rows in row_blocks(X, X.shape[0], network.row_numbers):
+                answer[rows, :] = combine(layer_scores(network, X[rows, :]), network.rule)
         return answer
 
+    def _staged_probabilities(self, X: Any, method: str) -> Iterator[Array]:
+        """Yield the probabilities of every depth.
+
+        Either the features of all rows are held from layer to layer, or the answers of all layers are
+        computed block by block: whichever holds fewer numbers.
+        """
+        X = self._check_new_rows(X, method)
+        network = self.network_
+        (c, k), depth = network.readouts[0].shape, len(network.layers)
+        threads = (X, network.row_numbers, network.n_hidden)
+        if c < depth * k:
+            stages = combine_staged(layer_scores(network, X), network.rule)
+            for _ in range(depth):
+                with _threads(*threads):  # not across a yield: the limit would reach the caller
+                    P = next(stages)
+                yield P
+            return
+        answer = array_namespace(X).empty((depth, X.shape[0], k), dtype=X.dtype, device=device(X))
+        with _threads(*threads):
+            for rows in row_blocks(X, X.shape[0], network.row_numbers):
+                stages = combine_staged(layer_scores(network, X[rows, :]), network.rule)
+                for l, P in enumerate(stages):
+                    answer[l, rows, :] = P
+        for l in range(depth):
+            yield answer[l, ...]
+
     def staged_predict(self, X: Any) -> Iterator[Array]:
-        """`predict` of the networks of 1, 2, ... `n_layers` layers.
+        """Yield `predict` of the networks of 1, 2, ... `n_layers` layers.
 
         Parameters
         ----------
@@ -460,11 +370,11 @@ class EDRVFLClassifier(PredictsByProbabilities):
         y : array of shape (n_samples,)
             Labels as they came in `fit`.
         """
-        for P in _slices(self._staged_probabilities(X, "staged_predict")):
-            yield self._labels(log_odds(P))
+        for P in self._staged_probabilities(X, "staged_predict"):
+            yield self._labels(P)
 
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
-        """`predict_proba` of the networks of 1, 2, ... `n_layers` layers.
+        """Yield `predict_proba` of the networks of 1, 2, ... `n_layers` layers.
 
         Parameters
         ----------
@@ -476,10 +386,10 @@ class EDRVFLClassifier(PredictsByProbabilities):
         P : array of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
-        yield from _slices(self._staged_probabilities(X, "staged_predict_proba"))
+        yield from self._staged_probabilities(X, "staged_predict_proba")
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
-        """`decision_function` of the networks of 1, 2, ... `n_layers` layers.
+        """Yield `decision_function` of the networks of 1, 2, ... `n_layers` layers.
 
         Parameters
         ----------
@@ -491,162 +401,23 @@ class EDRVFLClassifier(PredictsByProbabilities):
         scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
             As in `decision_function`.
         """
-        for P in _slices(self._staged_probabilities(X, "staged_decision_function")):
+        for P in self._staged_probabilities(X, "staged_decision_function"):
             yield log_odds(P)
 
 
-# The paper's methods, and plain RVFL, as parameter values; what is not named keeps its default.
-VARIANTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "RVFL": {"n_layers": 1, "renormalize": False, "correct_weight": 1.0, "prune_rate": 0.0},
-        "edRVFL_O": {"renormalize": False, "correct_weight": 1.0, "prune_rate": 0.0},
-        "edRVFL_N": {"correct_weight": 1.0, "prune_rate": 0.0},
-        "WedRVFL": {"prune_rate": 0.0},
-        "PedRVFL": {"correct_weight": 1.0},
-        "WPedRVFL": {},
-    }
-)
+def _threads(X: Array, c: int, n: int) -> AbstractContextManager[None]:
+    """Choose the BLAS threads by the largest product: a block of rows times the hidden weights."""
+    block = next(row_blocks(X, X.shape[0], c), slice(0, 0))
+    return suitable_threads(float(block.stop) * c * n)
 
 
-def variant(name: str, **params: Any) -> EDRVFLClassifier:
-    """A classifier by the name the paper gives it.
-
-    Parameters
-    ----------
-    name : {"RVFL", "edRVFL_O", "edRVFL_N", "WedRVFL", "PedRVFL", "WPedRVFL"}
-        The method.
-
-    **params
-        Parameters of :class:`EDRVFLClassifier`; they win over the method's own.
-
-    Returns
-    -------
-    classifier : EDRVFLClassifier
-        Not fitted.
-
-    Examples
-    --------
-    >>> from edrvfl import variant
-    >>> variant("PedRVFL", prune_rate=0.4)
-    EDRVFLClassifier(correct_weight=1.0, prune_rate=0.4)
-    """
-    if name not in VARIANTS:
-        raise ValueError(f"Unknown variant {name!r}; choose one of {', '.join(VARIANTS)}.")
-    return EDRVFLClassifier(**{**VARIANTS[name], **params})
+def _begin_layer(task: CallbackContext, given: dict[str, Any]) -> CallbackContext:
+    return task.subcontext(task_name="layer").call_on_fit_task_begin(**given)
 
 
-def to_numpy(model: Estimator) -> Estimator:
-    """A copy of a fitted estimator with every array in NumPy, whatever device it was fitted on.
-
-    Parameters
-    ----------
-    model : estimator
-        An :class:`EDRVFLClassifier`, or a scikit-learn estimator that holds some.
-
-    Returns
-    -------
-    copy : estimator
-        The same model, for NumPy arrays and frames.
-    """
-    copy: Estimator = _estimator_with_converted_arrays(model, to_host)
-    return copy
-
-
-def to_host(array: Array) -> numpy.ndarray:
-    if isinstance(array, numpy.ndarray):
-        return array
-    host: numpy.ndarray = _convert_to_numpy(array, array_namespace(array))
-    return host
-
-
-def counted(
-    X: Array, y: Array, sample_weight: Any, class_weight: Any
-) -> tuple[Array, Array, Array, Array | None, Array | None]:
-    """Rows that count, the labels and their codes beside X, the rows' weights and their costs."""
-    xp, _, where = get_namespace_and_device(X)
-    s = cost = None
-    if sample_weight is not None:
-        s = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
-        X, y, s = _select(s > 0, X, y, s)
-    if class_weight is not None:
-        host_s = None if s is None else to_host(s)
-        cost = from_numpy(row_costs(class_weight, to_host(y), host_s), X)
-        X, y, s, cost = _select(cost > 0, X, y, s, cost)
-    found = get_namespace(y)[0].unique_inverse(y)
-    classes, codes = found.values, move_to(found.inverse_indices, xp=xp, device=where)
-    if not (isinstance(classes, numpy.ndarray) and classes.dtype.kind in "OUS"):
-        classes = move_to(classes, xp=xp, device=where)  # strings stay in NumPy
-    return X, classes, codes, s, cost
-
-
-def row_costs(class_weight: Any, y: numpy.ndarray, s: numpy.ndarray | None) -> numpy.ndarray:
-    """Each row's class weight."""
-    classes, codes = numpy.unique(y, return_inverse=True)
-    costs = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=s)
-    if not (numpy.isfinite(costs).all() and (costs >= 0).all()):
-        raise ValueError(
-            f"class_weight must hold finite weights that are not negative, got {class_weight!r}."
-        )
-    of_rows: numpy.ndarray = costs[codes]
-    return of_rows
-
-
-def _select(keep: Array, *arrays: Array | None) -> list[Array | None]:
-    """The rows to keep, of arrays that need not share a namespace. Weight 0 is the row left out."""
-    if bool(array_namespace(keep).all(keep)):
-        return list(arrays)
-    chosen = []
-    for array in arrays:
-        if array is not None:
-            xp, _, where = get_namespace_and_device(array)
-            array = array[move_to(keep, xp=xp, device=where)]
-        chosen.append(array)
-    return chosen
-
-
-@contextmanager
-def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
-    """Give the estimator back the attributes it had, unless all goes well."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        # what scikit-learn needs to end the callbacks stays until it has done so
-        callbacks = {k: v for k, v in vars(estimator).items() if k.startswith(("_callback", "_skl"))}
-        estimator.__dict__ = before | callbacks
-        raise
-
-
-def log_odds(P: Array) -> Array:
-    """Finite log-probabilities (n, k); for two classes the log-odds (n,) of the second."""
-    xp = array_namespace(P)
-    log_P = xp.log(xp.clip(P, float(xp.finfo(P.dtype).smallest_normal), 1.0))
-    return log_P[..., 1] - log_P[..., 0] if P.shape[-1] == 2 else log_P
-
-
-def _slices(staged: Array) -> Iterator[Array]:
-    for l in range(staged.shape[0]):
-        yield staged[l, ...]
-
-
-@contextmanager
-def naming_columns(estimator: BaseEstimator, X: Any) -> Iterator[None]:
-    """Make an error about a frame name the columns that are not numbers."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        if columns := [str(name) for name in getattr(X, "columns", ()) if not _is_numeric(X[name])]:
-            raise type(error)(
-                f"{type(estimator).__name__} takes numeric columns, but these are not: "
-                f"{', '.join(columns)}. Encode them first, for instance with "
-                f"sklearn.preprocessing.OneHotEncoder in make_column_transformer. ({error})"
-            ) from error
-        raise
-
-
-def _is_numeric(column: Any) -> bool:
-    try:
-        numpy.asarray(column, dtype=float)
-    except (ValueError, TypeError):
-        return False
-    return True
+def _weighted_share(right: Array, counts: Array | None) -> float:
+    """Return the share of the rows, by weight, that are right."""
+    xp = array_namespace(right)
+    if counts is None:
+        return float(xp.sum(xp.astype(right, xp.int64))) / right.shape[0]
+    return float(xp.sum(xp.where(right, counts, xp.zeros_like(counts))) / xp.sum(counts))

@@ -1,32 +1,34 @@
-"""The only file that imports private scikit-learn names, so that a release can break one file."""
+"""The only file that imports private scikit-learn names, so that a release of theirs can break one file."""
 
 from __future__ import annotations
 
-from sklearn.base import _fit_context
-from sklearn.utils._array_api import (
-    _convert_to_numpy,
-    _estimator_with_converted_arrays,
-    check_same_namespace,
-    get_namespace,
-    get_namespace_and_device,
-    move_to,
-    supported_float_dtypes,
-)
-from sklearn.utils._metadata_requests import _routing_enabled
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight
+from numbers import Integral
+from typing import Any
 
-__all__ = [
-    "Interval",
-    "StrOptions",
-    "_check_sample_weight",
-    "_convert_to_numpy",
-    "_estimator_with_converted_arrays",
-    "_fit_context",
-    "_routing_enabled",
-    "check_same_namespace",
-    "get_namespace",
-    "get_namespace_and_device",
-    "move_to",
-    "supported_float_dtypes",
-]
+from sklearn.base import _fit_context as _fit_context
+from sklearn.utils import _safe_indexing as _safe_indexing
+from sklearn.utils._array_api import _convert_to_numpy as _convert_to_numpy
+from sklearn.utils._array_api import _estimator_with_converted_arrays as _estimator_with_converted_arrays
+from sklearn.utils._array_api import check_same_namespace as check_same_namespace
+from sklearn.utils._array_api import get_namespace as get_namespace
+from sklearn.utils._array_api import get_namespace_and_device as get_namespace_and_device
+from sklearn.utils._array_api import move_to as move_to
+from sklearn.utils._array_api import supported_float_dtypes as supported_float_dtypes
+from sklearn.utils._metadata_requests import _routing_enabled as _routing_enabled
+from sklearn.utils._param_validation import Interval as Interval
+from sklearn.utils._param_validation import StrOptions as StrOptions
+from sklearn.utils.validation import _check_sample_weight as _check_sample_weight
+
+# scikit-learn keeps the state of callbacks in attributes with these beginnings.
+CALLBACK_ATTRIBUTES = ("_callback", "_skl")
+
+
+class Count(Interval):
+    """Whole numbers from `least` on. Python counts True as a whole number, this constraint does not."""
+
+    def __init__(self, least: int) -> None:
+        super().__init__(Integral, least, None, closed="left")
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Tell whether the value fits."""
+        return not isinstance(val, bool) and bool(super().is_satisfied_by(val))

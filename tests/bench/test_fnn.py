@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import pickle
+import re
 import sys
 
 import numpy as np
@@ -14,22 +15,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils.estimator_checks import check_estimator
 
-from edrvfl.bench.baselines.fnn import (
+from edrvfl.bench.baselines import fnn
+from edrvfl.bench.baselines.fnn import FNNClassifier, configurations
+from edrvfl.bench.baselines.fnn.grids import GRIDS
+from edrvfl.bench.baselines.fnn.networks import (
     BUILDERS,
     FORMS,
-    GRIDS,
     LECUN,
-    SMOOTHING,
-    FNNClassifier,
     Sizes,
     alpha_dropout,
-    configurations,
-    draw,
+    draw_layers,
     dropout,
+    forward,
     highway_layer,
-    hold_out,
-    logits,
 )
+from edrvfl.bench.baselines.fnn.training import SMOOTHING, hold_out
 
 torch = pytest.importorskip("torch")
 
@@ -62,7 +62,7 @@ def hidden(architecture, gain=None, depth=16, rate=0.0):
     design = BUILDERS[architecture](Sizes(n_features=256, n_classes=3, n_layers=depth, n_units=256))
     if gain is not None:
         design = with_gain(design, gain)
-    layers = draw(design.plan, generator(1))
+    layers = draw_layers(design.plan, generator(1))
     X = torch.randn((2000, 256), generator=generator(2))
     g = generator(3)
 
@@ -116,11 +116,11 @@ def test_highway_layer_by_hand():
 def first_gradient(architecture, n_layers):
     """Norm of the loss's gradient by the first layer's weights, with the weights of torch.nn.Linear."""
     design = BUILDERS[architecture](Sizes(n_features=20, n_classes=3, n_layers=n_layers, n_units=64))
-    layers = draw(with_gain(design, TORCH_DEFAULT).plan, generator(1))
+    layers = draw_layers(with_gain(design, TORCH_DEFAULT).plan, generator(1))
     first = layers[0][0].requires_grad_()
     X = torch.randn((100, 20), generator=generator(2))
     y = torch.randint(3, (100,), generator=generator(3))
-    loss = torch.nn.functional.cross_entropy(logits(design, layers, X), y)
+    loss = torch.nn.functional.cross_entropy(forward(design, layers, X), y)
     return torch.autograd.grad(loss, first)[0].norm().item()
 
 
@@ -300,9 +300,12 @@ def test_torch_tensors_are_taken_where_they_lie():
     assert np.array_equal(made, expected)
 
 
-def test_without_torch_the_error_names_the_extra(monkeypatch):
+def test_a_missing_torch_is_named_with_its_extra_before_and_in_a_fit(monkeypatch):
+    assert fnn.missing_package() is None
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match=r"edrvfl\[fnn\]"):
+    message = fnn.missing_package()
+    assert message.endswith("ResNet needs the package torch: pip install 'edrvfl[fnn]'")
+    with pytest.raises(ImportError, match=re.escape(message)):
         FNNClassifier().fit([[0.0], [1.0]], [0, 1])
 
 
@@ -334,6 +337,8 @@ def test_four_trials_are_the_reduced_grid_and_more_are_drawn_from_the_whole(arch
     assert len({json.dumps(c, sort_keys=True) for c in drawn}) == 60
     assert drawn == configurations(architecture, 60, seed=1) != configurations(architecture, 60, seed=2)
     assert json.loads(json.dumps(drawn)) == drawn
+    whole = configurations(architecture, 10_000, seed=1)
+    assert len(whole) == sum(math.prod(map(len, grid.values())) for grid in GRIDS[architecture])
     for c in drawn:
         assert FNNClassifier(architecture, **c).form in FORMS[architecture]
 

@@ -1,17 +1,36 @@
+import dataclasses
 import json
 import pickle
 
 import numpy as np
 import pytest
 
-from edrvfl.bench.baselines.peers import PEERS
-from edrvfl.bench.methods import METHOD_GROUPS, METHODS, method_names
+from edrvfl import variant
+from edrvfl.bench.data import load_dataset
+from edrvfl.bench.methods import (
+    METHOD_GROUPS,
+    METHODS,
+    SearchSplit,
+    check_installed,
+    method_names,
+    search_one_by_one,
+)
 
-FIVE = ("edRVFL_O", "edRVFL_N", "WedRVFL", "PedRVFL", "WPedRVFL")
+FAMILY = ("RVFL", "edRVFL_O", "edRVFL_N", "WedRVFL", "PedRVFL", "WPedRVFL")
 
 
 def column(configurations, name):
     return np.array([c[name] for c in configurations])
+
+
+@pytest.fixture(scope="module")
+def split():
+    iris = load_dataset("iris")
+    part = iris.splits[0]
+    return SearchSplit(iris.X[part.fit], iris.y[part.fit], iris.X[part.validation], iris.y[part.validation])
+
+
+# --- the rows --------------------------------------------------------------------------------------------
 
 
 def test_two_hundred_trials_are_twenty_hidden_settings_with_ten_readouts_inside_the_box():
@@ -43,11 +62,16 @@ def test_any_number_of_trials_and_none_is_repeated(trials):
     assert set(drawn[0]) == {"n_hidden", "regularization"}
 
 
+def test_no_trials_is_refused():
+    with pytest.raises(ValueError, match="n_iter must be at least 1"):
+        METHODS["WPedRVFL"].configurations(0, 0)
+
+
 def test_methods_share_their_hidden_settings_and_readouts():
-    of = {name: METHODS[name].configurations(50, seed=7) for name in FIVE}
-    for name in FIVE:
-        for all_of_it, own in zip(of["WPedRVFL"], of[name], strict=True):
-            assert own.items() <= all_of_it.items()
+    drawn = {name: METHODS[name].configurations(50, seed=7) for name in FAMILY}
+    for name in FAMILY:
+        for full, own in zip(drawn["WPedRVFL"], drawn[name], strict=True):
+            assert own.items() <= full.items()
 
 
 def test_configurations_depend_on_the_seed_alone():
@@ -57,45 +81,103 @@ def test_configurations_depend_on_the_seed_alone():
     assert json.loads(json.dumps(draw(20, 1))) == draw(20, 1), "plain numbers, exact in JSON"
 
 
-@pytest.mark.parametrize("name", FIVE)
+@pytest.mark.parametrize("name", FAMILY)
 def test_every_row_makes_its_classifier_in_any_process(name):
     method = pickle.loads(pickle.dumps(METHODS[name]))
     for configuration in method.configurations(20, seed=0):
-        model = method.build(configuration, random_state=5)
-        params = model.get_params()
+        params = method.build(configuration, 5).get_params()
         assert configuration.items() <= params.items()
-        assert params["n_layers"] == 10
-        assert method.build(configuration, random_state=5, depth=3).n_layers == 3
+        assert params["n_layers"] == (1 if name == "RVFL" else 10)
+        assert method.build(configuration, 5, depth=3).n_layers == 3
         assert params["random_state"] == 5
-        assert params["renormalize"] == (name != "edRVFL_O")
+        assert params["renormalize"] == (name not in ("RVFL", "edRVFL_O"))
         assert (params["correct_weight"] == 1) or name.startswith("W")
         assert (params["prune_rate"] == 0) or "P" in name
 
 
-def test_names_and_groups():
-    assert METHOD_GROUPS["edrvfl"] == FIVE
-    assert method_names(["WPedRVFL", "edrvfl"]) == ("WPedRVFL", *FIVE[:4])
-    with pytest.raises(
-        ValueError, match=r"no method 'wpedrvfl'; did you mean '\w+'\? Methods and groups: SNN"
-    ):
-        method_names(["wpedrvfl"])
-    with pytest.raises(TypeError, match="put it in a list"):
-        method_names("WPedRVFL")
-
-
-def test_no_trials_is_refused():
-    with pytest.raises(ValueError, match="n_iter must be at least 1"):
-        METHODS["WPedRVFL"].configurations(0, 0)
-
-
-@pytest.mark.parametrize("name", [name for name in METHODS if name not in FIVE])
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in FAMILY])
 def test_other_rows_make_their_classifiers_too(name):
     method = pickle.loads(pickle.dumps(METHODS[name]))
-    drawn = method.configurations(4, seed=0)
+    drawn = method.configurations(4, 0)
     assert len(drawn) == 4
     assert json.loads(json.dumps(drawn)) == drawn
+    assert method.batches(drawn) == [(0,), (1,), (2,), (3,)]
     assert method.cpu_only == (name in METHOD_GROUPS["peers"])
-    if name in METHOD_GROUPS["peers"] and not PEERS[name].installed:
+    if method.missing() is not None:
         pytest.skip(f"{name} is not installed")
     for configuration in drawn:
-        assert hasattr(method.build(configuration, random_state=0), "fit")
+        assert hasattr(method.build(configuration, 0), "fit")
+
+
+def test_the_epochs_of_the_search_become_a_parameter_of_the_refit():
+    snn = METHODS["SNN"]
+    assert snn.build(snn.configurations(1, 0)[0], 0, depth=1, epochs=17).n_epochs == 17
+
+
+# --- the search ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["RVFL", "WPedRVFL"])
+def test_networks_searched_at_once_score_as_fitted_one_by_one_at_every_depth(name, split):
+    method = dataclasses.replace(
+        METHODS[name], fixed={**METHODS[name].fixed, "n_layers": 1 if name == "RVFL" else 3}
+    )
+    configurations = [c | {"n_hidden": min(c["n_hidden"], 24)} for c in method.configurations(6, 0)]
+    at_once = method.search(configurations, split, seed=1)
+    one_by_one = dataclasses.replace(method, search_with=search_one_by_one).search(
+        configurations, split, seed=1
+    )
+    np.testing.assert_array_equal(at_once.scores, one_by_one.scores)
+    for (c, l), score in np.ndenumerate(at_once.scores):
+        model = variant(name, random_state=1, **{**configurations[c], "n_layers": l + 1})
+        assert model.fit(split.X_fit, split.y_fit).score(split.X_validation, split.y_validation) == score
+
+
+@pytest.mark.filterwarnings("ignore:The training diverged:sklearn.exceptions.ConvergenceWarning")
+def test_a_method_that_stops_early_hands_its_epochs_on(split):
+    snn, configurations = METHODS["SNN"], [{"learning_rate": 0.01}, {"learning_rate": 0.001}]
+    result = snn.search(configurations, split, seed=0)
+    assert result.scores.shape == (2, 1)
+    fitted = snn.build(configurations[1], 0).fit(split.X_fit, split.y_fit)
+    assert result.epochs[1] == fitted.n_epochs_
+
+
+def test_networks_of_one_width_are_one_batch():
+    method = METHODS["WPedRVFL"]
+    drawn = method.configurations(40, seed=1)
+    batches = method.batches(drawn)
+    assert sorted(i for batch in batches for i in batch) == list(range(40))
+    assert len(batches) == len(set(column(drawn, "n_hidden")))
+    assert all(len({drawn[i]["n_hidden"] for i in batch}) == 1 for batch in batches)
+
+
+# --- names and packages ----------------------------------------------------------------------------------
+
+
+def test_names_and_groups():
+    assert METHOD_GROUPS["edrvfl"] == FAMILY
+    assert method_names(["wpedrvfl,RVFL", "edrvfl"]) == ("WPedRVFL", *FAMILY[:5])
+    with pytest.raises(ValueError, match=r"no method 'WPedRVFLX'\. Did you mean 'WPedRVFL'\?"):
+        method_names(["WPedRVFLX"])
+
+
+def missing_oracle():
+    return "Oracle needs the package oracle: pip install 'edrvfl[peers]'"
+
+
+def test_a_package_that_is_not_installed_is_told_before_the_run():
+    check_installed(METHODS[name] for name in FAMILY)
+    oracle = dataclasses.replace(METHODS["LightGBM"], name="Oracle", missing=missing_oracle)
+    with pytest.raises(
+        ValueError, match=r"Oracle needs the package oracle.*leave the methods out that need it"
+    ):
+        check_installed([METHODS["RVFL"], oracle])
+
+
+@pytest.mark.parametrize(
+    ("name", "package"), [("LightGBM", "lightgbm"), ("CatBoost", "catboost"), ("SNN", "torch")]
+)
+def test_a_row_knows_its_package(name, package, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda asked: None if asked == package else object())
+    assert package in METHODS[name].missing()
+    assert METHODS["RVFL"].missing() is None

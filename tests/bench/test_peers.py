@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import sys
 
 import numpy as np
@@ -16,7 +17,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from edrvfl.bench.baselines.peers import PEERS, SPACES, Coded, OneOf, SoftmaxSVC, configurations
+from edrvfl.bench.baselines.peers import (
+    PEERS,
+    SPACES,
+    Coded,
+    SoftmaxSVC,
+    catboost,
+    configurations,
+    missing_package,
+)
+from edrvfl.bench.baselines.randomised import LogInteger
 
 EXTRAS = ("LightGBM", "XGBoost", "CatBoost")
 
@@ -24,8 +34,8 @@ EXTRAS = ("LightGBM", "XGBoost", "CatBoost")
 @pytest.fixture(params=list(PEERS))
 def peer(request):
     row = PEERS[request.param]
-    if not row.installed:
-        pytest.skip(f"{row.package} is not installed")
+    if message := missing_package(row):
+        pytest.skip(message)
     return row
 
 
@@ -37,8 +47,8 @@ def split(load):
 SHORT = {"max_iter": 20, "n_estimators": 20, "iterations": 20}  # where the model has such a parameter
 
 
-def short(name):
-    return {k: v for k, v in SHORT.items() if k in SPACES[name]}
+def short(peer):
+    return {k: v for k, v in SHORT.items() if k in SPACES[peer.name]}
 
 
 @pytest.mark.parametrize("name", list(PEERS))
@@ -52,16 +62,18 @@ def test_first_configuration_is_the_defaults_and_the_others_lie_inside_the_space
     for c in drawn[1:]:
         assert c.keys() == SPACES[name].keys()
         for key, axis in SPACES[name].items():
-            inside = c[key] in axis.values if isinstance(axis, OneOf) else axis.low <= c[key] <= axis.high
-            assert inside, (key, c[key])
-    assert all(isinstance(c["n_estimators"], int) for c in drawn[1:] if "n_estimators" in c)
+            assert isinstance(c[key], int) == isinstance(axis, LogInteger)
+            if isinstance(axis, tuple):
+                assert c[key] in axis
+            else:
+                low, high = (axis.low, axis.high) if isinstance(axis, LogInteger) else axis.support()
+                assert low <= c[key] <= high
 
 
 def test_learns_and_its_probabilities_make_a_log_loss(peer):
-    name = next(n for n in PEERS if PEERS[n] is peer)
     for load in (load_wine, load_breast_cancer):
         X_train, X_test, y_train, y_test = split(load)
-        model = peer.estimator(random_state=0, **short(name)).fit(X_train, y_train)
+        model = peer.estimator(random_state=0, **short(peer)).fit(X_train, y_train)
         P = model.predict_proba(X_test)
         np.testing.assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
         assert model.predict(X_test).shape == y_test.shape
@@ -71,10 +83,9 @@ def test_learns_and_its_probabilities_make_a_log_loss(peer):
 
 def test_takes_labels_with_a_gap_and_every_drawn_configuration(peer):
     """A rare class may be absent from the rows of a fit: codes 0, 2, 5."""
-    name = next(n for n in PEERS if PEERS[n] is peer)
     X, y = load_wine(return_X_y=True)
     codes = np.array([0, 2, 5])[y]
-    configuration = pickle.loads(pickle.dumps(peer)).configurations(2, 1)[1] | short(name)
+    configuration = pickle.loads(pickle.dumps(peer)).configurations(2, 1)[1] | short(peer)
     model = pickle.loads(pickle.dumps(peer.estimator(random_state=1, **configuration)))
     P = model.fit(X, codes).predict_proba(X)
     assert np.asarray(model.classes_).tolist() == [0, 2, 5]
@@ -84,9 +95,8 @@ def test_takes_labels_with_a_gap_and_every_drawn_configuration(peer):
 
 
 def test_same_seed_same_model(peer):
-    name = next(n for n in PEERS if PEERS[n] is peer)
     X, y = load_wine(return_X_y=True)
-    one, two = (peer.estimator(random_state=4, **short(name)).fit(X, y).predict_proba(X) for _ in range(2))
+    one, two = (peer.estimator(random_state=4, **short(peer)).fit(X, y).predict_proba(X) for _ in range(2))
     assert np.array_equal(one, two)
 
 
@@ -137,10 +147,25 @@ def test_coded_gives_the_labels_back():
 
 
 @pytest.mark.parametrize("name", EXTRAS)
-def test_without_the_package_the_error_names_the_extra(name, monkeypatch):
-    monkeypatch.setitem(sys.modules, PEERS[name].package, None)
-    with pytest.raises(ImportError, match=rf"needs {PEERS[name].package}.*edrvfl\[peers\]"):
+def test_a_missing_package_is_named_with_its_extra_before_and_in_a_fit(name, monkeypatch):
+    package = PEERS[name].package
+    monkeypatch.setitem(sys.modules, package, None)
+    message = missing_package(PEERS[name])
+    assert message == f"{name} needs the package {package}: pip install 'edrvfl[peers]'"
+    with pytest.raises(ImportError, match=re.escape(message)):
         PEERS[name].estimator(random_state=0)
+
+
+def test_scikit_learns_own_models_need_no_package():
+    assert [n for n in PEERS if PEERS[n].package == "sklearn" and missing_package(PEERS[n])] == []
+
+
+def test_catboost_writes_no_files(tmp_path, monkeypatch):
+    pytest.importorskip("catboost")
+    monkeypatch.chdir(tmp_path)
+    X, y = load_wine(return_X_y=True)
+    catboost(random_state=0, iterations=3).fit(X, y).predict_proba(X)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_no_trials_is_refused():

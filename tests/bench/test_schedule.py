@@ -1,33 +1,37 @@
 """Real processes, real SIGKILL, a real Dask cluster: the records are always those of a quiet run."""
 
+import dataclasses
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 import time
-from collections import Counter
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+import psutil
 import pytest
+from quiet import assert_same_records, run_cell
 from scipy import stats
+from sklearn.model_selection import ParameterSampler
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from edrvfl import draw_configurations, variant
+from edrvfl import variant
 from edrvfl.bench import schedule
-from edrvfl.bench.datasets import load_dataset
+from edrvfl.bench.cell import RefitUnit, SearchUnit
+from edrvfl.bench.data import load_dataset
 from edrvfl.bench.methods import Method
-from edrvfl.bench.protocol import run_cell
 from edrvfl.bench.schedule import Progress, StudyError, grid, run
-from edrvfl.bench.store import Store, StoreError, _born
+from edrvfl.bench.store import Store, StoreError
 
 HERE = Path(__file__).parent
 
 
 def readouts(trials, seed):
     space = {"regularization": stats.loguniform(0.01, 100), "correct_weight": [0.4, 0.7, 1.0]}
-    return draw_configurations(trials, seed, space=space)
+    return list(ParameterSampler(space, trials, random_state=seed))
 
 
 narrow = partial(variant, n_layers=3, n_hidden=16)
@@ -49,6 +53,10 @@ def deadly(random_state, **params):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def sleepy(random_state, **params):
+    time.sleep(60)
+
+
 METHODS = {
     "weighted": Method("weighted", partial(narrow, "WPedRVFL"), readouts, depth="n_layers"),
     "plain": Method("plain", partial(narrow, "edRVFL_O"), readouts, depth="n_layers"),
@@ -56,6 +64,7 @@ METHODS = {
     "one thread": Method("one thread", one_thread_only, readouts, depth="n_layers"),
     "broken": Method("broken", partial(variant, "WPedRVFL", n_layers=-1), readouts),
     "deadly": Method("deadly", deadly, readouts),
+    "sleepy": Method("sleepy", sleepy, readouts),
 }
 
 
@@ -63,33 +72,20 @@ def cells(*names, trials=5, seeds=2, datasets=("iris", "wine")):
     return list(grid([METHODS[n] for n in names], map(load_dataset, datasets), trials, seeds))
 
 
-def timeless(records):
-    return [record.without_times() for record in records]
-
-
 @pytest.fixture(scope="module")
 def quiet_run():
     """Records of the slow method, made without a store."""
-    return timeless(run_cell(cell) for cell in cells("slow"))
-
-
-def begun(path):
-    """How often units were begun, and by how many processes."""
-    with Store(path) as store:
-        pids = {pid for (pid,) in store._read("SELECT pid FROM leases")}
-        return Counter(store.attempts().values()), len(pids)
+    return [run_cell(cell) for cell in cells("slow")]
 
 
 def finished_units(path):
     if not path.exists():
         return 0
-    with Store(path) as store:
-        return sum(store.counts().values())
-
-
-def workers_of(path):
-    with Store(path) as store:
-        return {held.pid for held in store.held() if held.live}
+    try:
+        with Store(path, create=False) as store:
+            return sum(store.counts().values())
+    except StoreError:  # it is being made
+        return 0
 
 
 def wait_for(condition, seconds=120.0):
@@ -99,25 +95,38 @@ def wait_for(condition, seconds=120.0):
         time.sleep(0.01)
 
 
+def workers_of(process):
+    """The worker processes that a run has started."""
+    children = psutil.Process(process.pid).children()
+    return [child for child in children if "popen_loky" in " ".join(child.cmdline())]
+
+
+def is_alive(process):
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
 RUN = """
     import sys
     sys.path.insert(0, sys.argv[1])
     from test_schedule import cells, run
     if __name__ == "__main__":
-        run(cells("slow"), sys.argv[2], jobs=int(sys.argv[3]))
+        run(cells(sys.argv[4]), sys.argv[2], jobs=int(sys.argv[3]))
 """
 
 
 @pytest.fixture
 def start(tmp_path):
-    """Start the slow study in a process of its own; whatever is left of it ends with the test."""
+    """Start a study in a process group of its own; whatever is left of it ends with the test."""
     script = tmp_path / "study.py"
     script.write_text(textwrap.dedent(RUN))
     started = []
 
-    def start_one(path, jobs=1):
-        command = [sys.executable, script, HERE, path, str(jobs)]
-        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    def start_one(path, jobs=1, method="slow"):
+        command = [sys.executable, script, HERE, path, str(jobs), method]
+        # A shell may have told us to ignore Ctrl-C, which children would inherit.
+        listen = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        started.append(subprocess.Popen(command, start_new_session=True, preexec_fn=listen, **pipes))
         return started[-1]
 
     yield start_one
@@ -134,35 +143,26 @@ def test_the_grid_goes_dataset_by_dataset():
     assert names == [("iris", "weighted"), ("iris", "plain"), ("wine", "weighted"), ("wine", "plain")]
 
 
-def test_in_this_process(tmp_path, quiet_run):
-    path = tmp_path / "study.db"
-    assert timeless(run(cells("slow"), path)) == quiet_run
-    assert begun(path) == ({1: finished_units(path)}, 1)
+def missing_oracle():
+    return "plain needs the package oracle"
 
 
-def test_a_finished_study_is_not_done_again(tmp_path, quiet_run, monkeypatch):
+def test_a_method_without_its_package_is_refused_before_any_data_are_loaded():
+    absent = dataclasses.replace(METHODS["plain"], missing=missing_oracle)
+    with pytest.raises(ValueError, match="plain needs the package oracle"):
+        grid([absent], map(load_dataset, ["no such dataset"]), 1, 1)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_any_number_of_processes_gives_the_records_of_a_quiet_run(tmp_path, quiet_run, jobs):
+    assert_same_records(run(cells("slow"), tmp_path / "study.db", jobs=jobs), quiet_run)
+
+
+def test_a_finished_study_is_not_done_again(tmp_path, monkeypatch):
     path = tmp_path / "study.db"
     first = run(cells("slow"), path)
-    monkeypatch.setattr(schedule, "compute", None)
+    monkeypatch.setattr(schedule, "attempt", None)
     assert run(cells("slow"), path) == first
-
-
-def test_in_two_processes(tmp_path, quiet_run):
-    path = tmp_path / "study.db"
-    assert timeless(run(cells("slow"), path, jobs=2)) == quiet_run
-    assert begun(path) == ({1: finished_units(path)}, 2)
-
-
-def test_four_runs_at_once_share_the_work(tmp_path, quiet_run, start):
-    path = tmp_path / "study.db"
-    for process in [start(path) for _ in range(4)]:
-        assert process.communicate(timeout=180)[1] == ""
-        assert process.returncode == 0
-    with Store(path) as store:
-        assert timeless(store.records()) == quiet_run
-    attempts, workers = begun(path)
-    assert attempts == {1: finished_units(path)}, "nothing was done twice"
-    assert workers > 1
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -180,49 +180,95 @@ def test_a_study_grows(tmp_path):
         assert len(store.records()) == 2
 
 
+class Holding:
+    """A cell that tells how its array came."""
+
+    def __init__(self, rows):
+        self.X = np.ones((rows, 1000))
+
+    def compute(self, unit):
+        return {"type": type(self.X).__name__}
+
+
+def test_a_large_array_reaches_the_workers_as_a_memory_map():
+    """Copying it with every unit would cost more than many a unit."""
+    with schedule._in_processes(2) as workers:
+        found = [workers.submit(cell, SearchUnit((0,))).result() for cell in (Holding(1000), Holding(1))]
+    assert [value["type"] for value in found] == ["memmap", "ndarray"]
+
+
 # --- killed and taken up again ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_killed_and_started_again(tmp_path, quiet_run, start, jobs):
     path = tmp_path / "study.db"
+    kept = 0
     for after in (1, 12):
         process = start(path, jobs)
         wait_for(lambda after=after: finished_units(path) > after)
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.wait()
-    assert timeless(run(cells("slow"), path)) == quiet_run
-    attempts, _ = begun(path)
-    repeated = sum((n - 1) * count for n, count in attempts.items())
-    assert repeated <= 2 * jobs, "a kill costs at most the units in work"
+        assert finished_units(path) >= max(kept, after)
+        kept = finished_units(path)
+    with Store(path) as store:
+        stored = {cell.key: store.values(cell.key) for cell in cells("slow")}
+    assert_same_records(run(cells("slow"), path), quiet_run)
+    with Store(path) as store:
+        for key, values in stored.items():
+            assert values.items() <= store.values(key).items(), "what was stored is not done again"
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="cannot see whether a process lives")
+def test_a_second_run_on_the_same_store_is_refused_while_others_may_read(tmp_path, start):
+    path = tmp_path / "study.db"
+    start(path)
+    wait_for(lambda: finished_units(path) > 1)
+    began = time.monotonic()
+    with pytest.raises(StoreError, match="another run works on this store"):
+        run(cells("slow"), path)
+    assert time.monotonic() - began < 10
+    with Store(path, create=False) as store:
+        assert len(store.states()) == 2
+
+
 def test_the_workers_of_a_killed_run_end_by_themselves(tmp_path, start):
     path = tmp_path / "study.db"
-    process = start(path, jobs=2)
-    wait_for(lambda: finished_units(path) > 2 and workers_of(path))
-    workers = workers_of(path)
+    process = start(path, jobs=2, method="sleepy")
+    wait_for(lambda: len(workers_of(process)) == 2)
+    workers = workers_of(process)
+    time.sleep(3)  # time to begin with a unit, which takes a minute
     process.kill()
     process.wait()
-    wait_for(lambda: not any(_born(pid) for pid in workers), seconds=30 * schedule.BEAT_SECONDS)
+    wait_for(lambda: not any(map(is_alive, workers)), seconds=30)
 
 
-def test_a_dead_worker_is_replaced(tmp_path, quiet_run, start):
+def test_a_dead_worker_ends_the_run_with_the_name_of_its_unit_and_the_next_run_goes_on(tmp_path):
+    path, size = tmp_path / "study.db", {"trials": 1, "seeds": 1, "datasets": ["iris"]}
+    first = run(cells("plain", **size), path)
+    with pytest.raises(StudyError, match=r"A worker process died.*deadly on iris, search of configuration 0"):
+        run(cells("plain", "deadly", "weighted", **size), path, jobs=2)
+    again = run(cells("plain", "weighted", **size), path, jobs=2)
+    assert again[0] == first[0], "what was done is stored"
+    assert again[1].status == "ok"
+
+
+@pytest.mark.parametrize("method", ["slow", "sleepy"])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_ends_the_run_at_once_and_what_was_done_stays(tmp_path, start, jobs, method):
     path = tmp_path / "study.db"
-    process = start(path, jobs=2)
-    wait_for(lambda: finished_units(path) > 2 and workers_of(path))
-    os.kill(workers_of(path).pop(), signal.SIGKILL)
-    assert process.communicate(timeout=180)[1] == ""
-    assert process.returncode == 0
-    with Store(path) as store:
-        assert timeless(store.records()) == quiet_run
-
-
-def test_a_unit_over_which_workers_die_is_given_up_and_the_rest_goes_on(tmp_path):
-    found = run(cells("deadly", "plain", trials=1, seeds=1, datasets=["iris"]), tmp_path / "study.db", jobs=2)
-    assert [record.status for record in found] == ["failed", "ok"]
-    assert "3 worker processes died over it (exit code -9)" in found[0].message
+    process = start(path, jobs, method)
+    # Either in the middle of the work, or while the workers start and in a unit that takes a minute.
+    wait_for(lambda: finished_units(path) > 3 if method == "slow" else path.exists())
+    workers = workers_of(process)
+    before, began = finished_units(path), time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert time.monotonic() - began < 10, "about a second where nothing else runs"
+    assert process.returncode == -signal.SIGINT
+    assert errors.rstrip().endswith("KeyboardInterrupt"), "workers say nothing"
+    assert errors.count("Traceback") == 1 or "another exception" in errors
+    assert not any(map(is_alive, workers))
+    assert finished_units(path) >= before
 
 
 # --- failures --------------------------------------------------------------------------------------------
@@ -232,18 +278,23 @@ def test_a_failure_is_a_record_and_the_others_go_on(tmp_path):
     path = tmp_path / "study.db"
     found = run(cells("broken", "plain", datasets=["iris"]), path)
     assert [record.status for record in found] == ["failed", "ok"]
-    assert found[0].message.startswith("search/0: ")
+    assert found[0].message.startswith("search of configuration 0: ")
     assert "The 'n_layers' parameter" in found[0].message
     with Store(path) as store:
-        assert "Traceback" in store.values(found[0].key)[0]["search/0"]["traceback"]
+        values = store.values(found[0].key)
+        assert list(values) == [SearchUnit((0,))], "after a failure the cell's other units are not begun"
+        assert "Traceback" in values[SearchUnit((0,))]["traceback"]
         assert store.retry() == 1
-    (again, _) = run(cells("broken", "plain", datasets=["iris"]), path)
-    assert again.without_times() == found[0].without_times()
+    assert_same_records(run(cells("broken", "plain", datasets=["iris"]), path), found)
 
 
-def test_a_figure_that_is_not_finite_is_a_failure(monkeypatch):
-    monkeypatch.setattr(schedule, "compute", lambda cell, unit: {"log_loss": float("nan")})
-    assert "not JSON compliant" in schedule.attempt(None, "refit/0/1/0/0")["error"]
+class NotFinite:
+    def compute(self, unit):
+        return {"log_loss": float("nan")}
+
+
+def test_a_figure_that_is_not_finite_is_a_failure():
+    assert "not JSON compliant" in schedule.attempt(NotFinite(), RefitUnit(0, 1, 0, 0))["error"]
 
 
 def test_trouble_with_the_store_ends_the_run_with_its_message(tmp_path):
@@ -251,13 +302,6 @@ def test_trouble_with_the_store_ends_the_run_with_its_message(tmp_path):
     path.write_text("not a store " * 100)
     with pytest.raises(StoreError, match="not a study store"):
         run(cells("plain"), path)
-
-
-def test_trouble_in_a_worker_reaches_the_parent(tmp_path):
-    path = tmp_path / "study.db"
-    path.write_text("not a store " * 100)
-    with pytest.raises(StudyError, match="not a study store"):
-        schedule._in_processes(tuple(cells("plain")), path, 2)
 
 
 def test_jobs_must_be_a_number_of_processes(tmp_path):
@@ -322,8 +366,7 @@ def test_on_a_dask_cluster_of_which_a_worker_is_killed(tmp_path, quiet_run, clus
     found = run(cells("slow"), path, scheduler=cluster.scheduler_address, progress=kill_in_the_middle)
     assert killed
     assert killed[0] < finished_units(path)
-    assert timeless(found) == quiet_run
-    assert begun(path) == ({1: finished_units(path)}, 1), "the coordinator alone holds leases"
+    assert_same_records(found, quiet_run)
 
 
 def test_a_failure_on_a_dask_cluster_is_a_record(tmp_path, cluster):

@@ -1,60 +1,166 @@
-"""The rows of the study: method name -> estimator and search space. Adding a method is adding a row."""
+"""The rows of the study: a method's name, its estimator, its search space and how it searches.
+
+To add a method, add a row.
+"""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from edrvfl import draw_configurations
-from edrvfl import variant as edrvfl_variant
+import numpy as np
+
+import edrvfl
 
 from .baselines import bls, fnn, helm, peers, scn
+from .baselines.packages import missing_package
+from .device import arrays_on, to_host
+from .names import resolve_names
 
 Configuration = Mapping[str, Any]
 
-DEPTH = 10  # l_max
+DEPTH = 10  # l_max of the paper
+SEARCH_MEMORY = {"cpu": 1024, "cuda": 12 * 1024}  # MiB for the networks that are searched together
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchSplit:
+    """What the search may see of a split. Test rows and test labels are not in it."""
+
+    X_fit: np.ndarray
+    y_fit: np.ndarray
+    X_validation: np.ndarray
+    y_validation: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchResult:
+    """What the search found on one split."""
+
+    scores: np.ndarray  # validation accuracy (configuration, depth)
+    epochs: tuple[float, ...] | None = None  # by configuration, of methods that stop early
+
+
+# --- two ways to search ------------------------------------------------------------------------------
+
+
+def search_networks(
+    method: Method, configurations: Sequence[Configuration], split: SearchSplit, seed: int, device: str
+) -> SearchResult:
+    """Search the edRVFL family: many networks at once, with the scores of networks that were fitted alone.
+
+    This is the only place where the study calls the library's search.
+    """
+    m, v = len(split.y_fit), len(split.y_validation)
+    search = edrvfl.EDRVFLSearchCV(
+        method.build({}, seed),
+        [{name: [value] for name, value in configuration.items()} for configuration in configurations],
+        n_iter=None,
+        cv=[(np.arange(m), np.arange(m, m + v))],
+        refit=False,
+        error_score="raise",
+        memory=SEARCH_MEMORY[device.split(":")[0]],
+    )
+    y = np.concatenate([split.y_fit, split.y_validation])
+    with arrays_on(device, np.concatenate([split.X_fit, split.X_validation])) as (X,):
+        table = search.fit(X, y).cv_results_
+    # Configurations that happen to be the same share their rows, so rows are found by their parameters.
+    rows = zip(table["params"], table["split0_test_score"], strict=True)
+    found = {tuple(sorted(params.items())): score for params, score in rows}
+    depths = range(1, method.fixed["n_layers"] + 1)
+    scores = [[found[tuple(sorted({**c, "n_layers": l}.items()))] for l in depths] for c in configurations]
+    return SearchResult(np.array(scores))
+
+
+def search_one_by_one(
+    method: Method, configurations: Sequence[Configuration], split: SearchSplit, seed: int, device: str
+) -> SearchResult:
+    """Fit one configuration after another and score each on the validation rows."""
+    scores, epochs = [], []
+    with arrays_on(device, split.X_fit, split.X_validation) as (X_fit, X_validation):
+        for configuration in configurations:
+            model = method.build(configuration, seed).fit(X_fit, split.y_fit)
+            # A deep network answers at every smaller depth too; other methods have one answer.
+            answers = model.staged_predict(X_validation) if method.depth else [model.predict(X_validation)]
+            scores.append([float(np.mean(to_host(labels) == split.y_validation)) for labels in answers])
+            if method.epochs:
+                epochs.append(float(getattr(model, f"{method.epochs}_")))
+    return SearchResult(np.array(scores), tuple(epochs) or None)
+
+
+# --- a row -------------------------------------------------------------------------------------------
+
+
+def _miss_nothing() -> str | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One row. Both functions must be importable by name, or partials of such, to reach other processes."""
+    """One row. Its functions must be importable by name, or partials of such, to reach other processes."""
 
     name: str
     estimator: Callable[..., Any]  # (random_state=seed, **fixed, **configuration) -> classifier, not fitted
     configurations: Callable[[int, int], list[dict[str, Any]]]  # (trials, seed) -> all that will be tried
     fixed: Mapping[str, Any] = field(default_factory=dict)  # parameters that are not searched
-    depth: str | None = None  # the parameter whose every smaller value is scored too; None: no depth axis
-    # configurations that differ in these alone are searched in one call
-    together: tuple[str, ...] = ()
-    variant: str | None = None  # of an edRVFL method, whose networks EDRVFLClassifierCV searches together
-    # fitted attribute of the search fits whose mean over the splits becomes a parameter of the refit
-    carry: tuple[str, str] | None = None
-    cpu_only: bool = False  # takes NumPy arrays alone
+    search_with: Callable[..., SearchResult] = search_one_by_one
+    shares: tuple[str, ...] = ()  # configurations that agree in these are searched in one call
+    depth: str | None = None  # the parameter of which one fit scores all smaller values too
+    epochs: str | None = None  # the parameter that early stopping finds in the search, for the refit
+    cpu_only: bool = False  # the estimator takes NumPy arrays alone
+    # returns a message about what has to be installed first, or None
+    missing: Callable[[], str | None] = _miss_nothing
 
-    def build(self, configuration: Configuration, random_state: int, depth: int | None = None) -> Any:
-        """The classifier of a configuration, not fitted; of a smaller depth where the method has one."""
-        cut = {self.depth: depth} if self.depth is not None and depth is not None else {}
-        return self.estimator(random_state=random_state, **{**self.fixed, **configuration, **cut})
+    def search(
+        self, configurations: Sequence[Configuration], split: SearchSplit, seed: int, device: str = "cpu"
+    ) -> SearchResult:
+        """Score configurations on the validation rows of a split, at every depth."""
+        return self.search_with(self, configurations, split, seed, device)
+
+    def build(
+        self, configuration: Configuration, seed: int, depth: int | None = None, epochs: int | None = None
+    ) -> Any:
+        """Make the classifier of a configuration, not fitted, with the depth and epochs that were found."""
+        found = ((self.depth, depth), (self.epochs, epochs))
+        chosen = {name: value for name, value in found if name is not None and value is not None}
+        return self.estimator(random_state=seed, **{**self.fixed, **configuration, **chosen})
+
+    def batches(self, configurations: Sequence[Configuration]) -> list[tuple[int, ...]]:
+        """Return the numbers of the configurations, grouped by who is searched in one call.
+
+        Examples
+        --------
+        >>> some = [{"n_hidden": 20, "lam": 1}, {"n_hidden": 50, "lam": 1}, {"n_hidden": 20, "lam": 2}]
+        >>> Method("any", print, print, shares=("n_hidden",)).batches(some)
+        [(0, 2), (1,)]
+        """
+        if not self.shares:
+            return [(i,) for i in range(len(configurations))]
+        found: dict[Any, list[int]] = {}
+        for i, configuration in enumerate(configurations):
+            found.setdefault(tuple(configuration[name] for name in self.shares), []).append(i)
+        return [tuple(group) for group in found.values()]
 
 
-def _drawn(name: str, trials: int, seed: int) -> list[dict[str, Any]]:
-    return draw_configurations(trials, seed, name)
+# --- the rows ----------------------------------------------------------------------------------------
 
 
-def _edrvfl(name: str) -> Method:
+def _draw(name: str, trials: int, seed: int) -> list[dict[str, Any]]:
+    return edrvfl.paper_configurations(trials, seed, edrvfl.variant(name))
+
+
+def _edrvfl(name: str, depth: int = DEPTH) -> Method:
     return Method(
         name,
-        partial(edrvfl_variant, name),
-        partial(_drawn, name),
-        fixed={"n_layers": DEPTH, "activation": "relu"},
+        partial(edrvfl.variant, name),
+        partial(_draw, name),
+        fixed={"n_layers": depth, "activation": "relu"},
+        search_with=search_networks,
+        shares=("n_hidden",),  # networks of one width share their random layers
         depth="n_layers",
-        # all that is drawn but the width: networks of one width share their random layers
-        together=("norm_scale", "norm_shift", "prune_rate", "regularization", "correct_weight"),
-        variant=name,
     )
 
 
@@ -63,12 +169,14 @@ def _fnn(name: str, architecture: str) -> Method:
         name,
         partial(fnn.FNNClassifier, architecture),
         partial(fnn.configurations, architecture),
-        carry=("n_epochs_", "n_epochs"),
+        epochs="n_epochs",
+        missing=partial(missing_package, name, "torch", "fnn"),
     )
 
 
 def _peer(name: str, peer: peers.Peer) -> Method:
-    return Method(name, peer.estimator, peer.configurations, cpu_only=True)
+    missing = partial(missing_package, name, peer.package, "peers")
+    return Method(name, peer.estimator, peer.configurations, cpu_only=True, missing=missing)
 
 
 _ROWS = (
@@ -79,6 +187,7 @@ _ROWS = (
     Method("SCN", scn.SCNClassifier, scn.configurations),
     Method("BLS", bls.BLSClassifier, bls.configurations),
     Method("H-ELM", helm.HELMClassifier, helm.configurations),
+    _edrvfl("RVFL", depth=1),
     _edrvfl("edRVFL_O"),
     _edrvfl("edRVFL_N"),
     _edrvfl("WedRVFL"),
@@ -91,7 +200,7 @@ METHODS: Mapping[str, Method] = MappingProxyType({row.name: row for row in _ROWS
 
 METHOD_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "edrvfl": ("edRVFL_O", "edRVFL_N", "WedRVFL", "PedRVFL", "WPedRVFL"),
+        "edrvfl": ("RVFL", "edRVFL_O", "edRVFL_N", "WedRVFL", "PedRVFL", "WPedRVFL"),
         "randomised": ("SCN", "BLS", "H-ELM"),
         "fnn": ("SNN", "MSRAinit", "Highway", "ResNet"),
         "peers": tuple(peers.PEERS),
@@ -100,21 +209,19 @@ METHOD_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def method_names(names_or_groups: Sequence[str]) -> tuple[str, ...]:
-    """Methods in the order asked for, each once, groups expanded.
+    """Return methods in the order asked for, each once, with groups expanded.
 
     Examples
     --------
-    >>> method_names(["PedRVFL", "edrvfl"])
-    ('PedRVFL', 'edRVFL_O', 'edRVFL_N', 'WedRVFL', 'WPedRVFL')
+    >>> method_names(["pedrvfl,RVFL", "randomised"])
+    ('PedRVFL', 'RVFL', 'SCN', 'BLS', 'H-ELM')
     """
-    if isinstance(names_or_groups, str):
-        raise TypeError(f"names must be a list of names, got the text {names_or_groups!r}: put it in a list")
-    meaning = {name: (name,) for name in METHODS} | dict(METHOD_GROUPS)
-    found: dict[str, None] = {}
-    for name in names_or_groups:
-        if name not in meaning:
-            near = difflib.get_close_matches(name, meaning, n=1, cutoff=0.4)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
-            raise ValueError(f"there is no method {name!r}{hint} Methods and groups: {', '.join(meaning)}")
-        found |= dict.fromkeys(meaning[name])
-    return tuple(found)
+    return resolve_names(names_or_groups, METHODS, METHOD_GROUPS, "method")
+
+
+def check_installed(methods: Iterable[Method]) -> None:
+    """Raise an error that names everything the methods need and that is not installed."""
+    messages = [message for method in methods if (message := method.missing()) is not None]
+    if messages:
+        listed = "; ".join(dict.fromkeys(messages))
+        raise ValueError(f"{listed}. Install what is missing, or leave the methods out that need it.")

@@ -27,7 +27,8 @@ def resolve_names(
 
     Examples
     --------
-    >>> resolve_names(["WINE,iris", "demo"], ["iris", "wine", "digits"], {"demo": ["iris", "digits"]}, "dataset")
+    >>> groups = {"demo": ["iris", "digits"]}
+    >>> resolve_names(["WINE,iris", "demo"], ["iris", "wine", "digits"], groups, "dataset")
     ('wine', 'iris', 'digits')
     """
     if isinstance(asked, str):

@@ -1,44 +1,50 @@
-"""Who does the units of the cells: this process, several on this machine, or a Dask cluster.
+"""Who does the units of the cells: this process, several processes on this machine, or a Dask cluster.
 
-One function, `run`, hides which. Every unit is done on one BLAS thread, since thread counts change last bits,
-so the records are the same whoever does the work, and however often it is killed and taken up again.
+`run` hides which. It owns the store and is the only one that writes it, each unit as soon as it is finished,
+so whoever is killed loses no more than the units in work. Every unit is done on one BLAS thread, because
+the number of threads changes last bits: the records are the same whoever does the work.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
-import multiprocessing
 import os
 import signal
 import threading
 import time
 import traceback
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
+# joblib's own pool behind Parallel: unlike Parallel it takes new work while it runs, as refits need.
+from joblib.executor import get_memmapping_executor
+from scipy.linalg import LinAlgWarning
 from threadpoolctl import threadpool_limits
 
-from .datasets import Dataset
-from .methods import Method
-from .protocol import Cell, RunRecord, compute, describe, expected_units, make_cell, pending, record
-from .store import LEASE_SECONDS, Store, StoreError, Worker
+from .cell import Cell, Unit, Value
+from .data import Dataset
+from .methods import Method, check_installed
+from .protocol import StudyCell, make_cell
+from .record import Record
+from .store import Store
 
-POLL_SECONDS = 0.2  # how often a worker with nothing to do looks again
-BEAT_SECONDS = 1.0  # how often a worker looks whether its parent lives
-REPORT_SECONDS = 1.0
-DEATHS = 3  # a unit over which so many processes died is given up
-THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+REPORT_SECONDS = 1.0  # how often `progress` is called
+WATCH_SECONDS = 0.5  # how often a worker process looks whether the run still lives
+ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+R = TypeVar("R", bound=Record)
+Task = tuple[Cell[Any], Unit]
 
 
 class StudyError(RuntimeError):
-    """A run that cannot go on; what was done is stored."""
+    """A run cannot go on. What was done is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,228 +55,262 @@ class Progress:
     cells_done: int
     units: int  # at most; the true number is known when all cells are done
     units_done: int
-    new: tuple[RunRecord, ...]
+    new: tuple[Any, ...]  # of the type that the cells end in
 
 
 def grid(
     methods: Iterable[Method], datasets: Iterable[Dataset], trials: int, seeds: int, device: str = "cpu"
-) -> Iterator[Cell]:
-    """Every method on every dataset, dataset by dataset."""
+) -> Iterator[StudyCell]:
+    """Return every method on every dataset, dataset by dataset. A missing package is an error at once."""
     methods = tuple(methods)
-    for dataset in datasets:
-        for method in methods:
-            yield make_cell(method, dataset, trials, seeds, device)
+    check_installed(methods)
+    return (make_cell(m, dataset, trials, seeds, device) for dataset in datasets for m in methods)
 
 
 def run(
-    cells: Iterable[Cell],
+    cells: Iterable[Cell[R]],
     store: str | Path,
     *,
     jobs: int = 1,
     scheduler: str | None = None,
     progress: Callable[[Progress], None] | None = None,
-) -> list[RunRecord]:
-    """Bring cells to their records, doing only what the store does not hold yet.
+) -> list[R]:
+    """Bring cells to their records, and do only what the store does not hold yet.
 
     Parameters
     ----------
     cells : iterable of Cell
-        What to do; records come back in this order.
+        What to do. Records come back in this order.
 
     store : path
-        The SQLite file; other processes may work on it at the same time, and they share the work.
+        The SQLite file. It is owned by this run until it ends; a second run on it is an error.
 
     jobs : int, default=1
         1 works in this process, more in as many processes of their own.
 
     scheduler : str, default=None
-        Address of a Dask scheduler: its workers compute, this process alone reads and writes the store.
+        Address of a Dask scheduler whose workers compute.
 
     progress : callable, default=None
-        Called about once a second with a `Progress`, and once at the end.
+        Called at the start, about once a second, and at the end, with a `Progress`.
     """
     cells = tuple({cell.key: cell for cell in cells}.values())
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1, got {jobs}.")
-    with Store(store) as opened:
-        opened.add_cells({cell.key: describe(cell) for cell in cells})
-    with _reporting(cells, store, progress):
-        if scheduler is not None:
-            _on_dask(cells, store, scheduler)
-        elif jobs == 1:
-            _work(cells, store)
-        else:
-            _in_processes(cells, store, jobs)
-    with Store(store) as opened:
-        records = [opened.record(cell.key) for cell in cells]
-    return [found for found in records if found is not None]
+    with Store(store, own=True) as opened:
+        opened.add_cells(cells)
+        board = _Board(cells, opened)
+        with _start_workers(board, jobs, scheduler) as workers:
+            _work(board, workers, _Reporter(cells, opened, progress))
+        return [cast(R, opened.record(cell.key)) for cell in cells]
 
 
-# --- one worker --------------------------------------------------------------------------------------
-
-
-class _Board:
-    """The cells that are still open, as one worker sees them."""
-
-    def __init__(self, cells: Iterable[Cell], store: Store, worker: Worker) -> None:
-        closed = store.finished()
-        self.open = {cell.key: cell for cell in cells if cell.key not in closed}
-        self._store, self._worker = store, worker
-        self._done: dict[str, dict[str, Any]] = {key: {} for key in self.open}
-        self._marks = dict.fromkeys(self.open, 0)
-
-    def take(self) -> tuple[Cell, str] | None:
-        """Lease the next unit, closing the cells that have all theirs; None if others hold what is left."""
-        for key, cell in list(self.open.items()):
-            new, self._marks[key] = self._store.values(key, self._marks[key])
-            self._done[key] |= new
-            units = pending(cell, self._done[key])
-            if not units:
-                self._store.add_record(record(cell, self._done.pop(key)))
-                del self.open[key]
-            elif (unit := self._store.take(key, units, self._worker)) is not None:
-                return cell, unit
-        return None
-
-
-def _work(cells: Iterable[Cell], path: str | Path, parent: Any = None) -> None:
-    """Do units until every cell has its record, or until the parent process, if there is one, has ended."""
-    with Store(path) as store, _leasing(store, parent) as worker, threadpool_limits(1):
-        board = _Board(cells, store, worker)
-        while board.open and (parent is None or parent.is_alive()):
-            if (task := board.take()) is not None:
-                cell, unit = task
-                store.finish(cell.key, unit, attempt(cell, unit))
-            elif board.open:
-                time.sleep(POLL_SECONDS)
-
-
-def attempt(cell: Cell, unit: str) -> dict[str, Any]:
-    """A unit's value; of a unit that fails, its error and the end of its traceback."""
+def attempt(cell: Cell[Any], unit: Unit) -> Value:
+    """Do a unit and return its value. If it fails, the value is its error and the end of its traceback."""
+    start = time.perf_counter()
     try:
-        value = compute(cell, unit)
+        with warnings.catch_warnings():
+            # The search tries penalties at which the Gram is singular; the least-norm answer is the method's.
+            warnings.simplefilter("ignore", LinAlgWarning)
+            value = cell.compute(unit)
+        value = {**value, "seconds": time.perf_counter() - start}
         json.dumps(value, allow_nan=False)  # a figure that is not finite is a failure
         return value
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc(limit=-3)}
 
 
-@contextmanager
-def _leasing(store: Store, parent: Any = None) -> Iterator[Worker]:
-    """A worker of this process, whose leases are renewed while it lives and given back when it leaves."""
-    worker, over = Worker.here(), threading.Event()
-
-    def beat() -> None:
-        renewed = time.monotonic()
-        with Store(store.path) as own:
-            while not over.wait(BEAT_SECONDS):
-                if parent is not None and not parent.is_alive():
-                    os._exit(1)  # the run was killed: its workers end with it, even in the middle of a unit
-                if time.monotonic() - renewed > LEASE_SECONDS / 6:
-                    renewed = time.monotonic()
-                    with suppress(StoreError):  # trouble is the worker's to report
-                        own.renew(worker)
-
-    heart = threading.Thread(target=beat, daemon=True)
-    heart.start()
-    try:
-        yield worker
-    finally:
-        over.set()
-        heart.join()
-        with suppress(StoreError):
-            store.release(worker)
+# --- what is left to do ------------------------------------------------------------------------------
 
 
-# --- several processes -------------------------------------------------------------------------------
+@dataclass(slots=True)
+class _Open:
+    """A cell without a record: what is done, what waits and what is in work."""
+
+    cell: Cell[Any]
+    done: dict[Unit, Value]
+    waiting: deque[Unit] = field(default_factory=deque)
+    in_work: int = 0
 
 
-def _in_processes(cells: tuple[Cell, ...], path: str | Path, jobs: int) -> None:
-    """Workers side by side on one store. One that dies is replaced; a unit that kills three is given up."""
-    deaths: Counter[tuple[str, str] | None] = Counter()
-    with _one_thread_each():
-        workers = dict(_start(cells, path) for _ in range(jobs))
-        try:
-            while workers:
-                wait([process.sentinel for process in workers])
-                for process in [p for p in workers if not p.is_alive()]:
-                    process.join()
-                    with workers.pop(process) as messages, suppress(EOFError):  # most leave no message
-                        raise StudyError(messages.recv())
-                    if process.exitcode != 0:
-                        _bury(process, path, deaths)
-                        workers |= dict([_start(cells, path)])
-        finally:
-            for process in workers:
-                process.terminate()
-            for process in workers:
-                process.join()
+class _Board:
+    """The cells that have no record yet, in the order in which they are to be done."""
+
+    def __init__(self, cells: Iterable[Cell[Any]], store: Store) -> None:
+        closed = store.finished()
+        self._store = store
+        self.open = {c.key: _Open(c, store.values(c.key)) for c in cells if c.key not in closed}
+
+    def take(self) -> Task | None:
+        """Return the next unit, and write the records of finished cells on the way.
+
+        None means that whatever is left waits for units in work.
+        """
+        for key, cell in list(self.open.items()):
+            if not cell.waiting and not cell.in_work:
+                cell.waiting.extend(cell.cell.pending(cell.done))
+                if not cell.waiting:
+                    self._store.add_record(cell.cell.record(cell.done))
+                    del self.open[key]
+            if cell.waiting:
+                cell.in_work += 1
+                return cell.cell, cell.waiting.popleft()
+        return None
+
+    def finish(self, task: Task, value: Value) -> None:
+        """Store the value of a unit. After a failure the cell's other units are not begun."""
+        cell, unit = task
+        self._store.finish(cell.key, unit, value)
+        here = self.open[cell.key]
+        here.done[unit] = value
+        here.in_work -= 1
+        if "error" in value:
+            here.waiting.clear()
 
 
-def _start(cells: tuple[Cell, ...], path: str | Path) -> tuple[SpawnProcess, Connection]:
-    context = multiprocessing.get_context("spawn")
-    messages, into = context.Pipe(duplex=False)
-    process = context.Process(target=_process, args=(cells, path, into), daemon=True)
-    with _deaf_to_interrupts():  # Ctrl-C is for the parent, which ends its workers
-        process.start()
-    into.close()
-    return process, messages
+# --- the loop ----------------------------------------------------------------------------------------
 
 
-def _process(cells: tuple[Cell, ...], path: str | Path, into: Connection) -> None:
-    try:
-        _work(cells, path, multiprocessing.parent_process())
-    except Exception as error:
-        expected = isinstance(error, StoreError)
-        into.send(str(error) if expected else f"A worker process failed.\n{traceback.format_exc()}")
-        raise SystemExit(1) from None
+@dataclass(frozen=True, slots=True)
+class _Workers:
+    """Where units are done."""
+
+    submit: Callable[[Cell[Any], Unit], Future[Value]]
+    room: Callable[[], int]  # how many units may be in work at once
+    advice: str  # what to do if the workers are lost
 
 
-def _bury(process: SpawnProcess, path: str | Path, deaths: Counter[tuple[str, str] | None]) -> None:
-    """Count the death against the unit the process was at."""
-    with Store(path) as store:
-        held = [(lease.cell, lease.unit) for lease in store.held() if lease.pid == process.pid]
-        units: list[tuple[str, str] | None] = [*held] or [None]
-        for unit in units:
-            deaths[unit] += 1
-            if deaths[unit] < DEATHS:
+def _work(board: _Board, workers: _Workers, reporter: _Reporter) -> None:
+    """Keep the workers busy until every cell has its record."""
+    in_work: dict[Future[Value], Task] = {}
+    reporter.report()
+    while True:
+        while len(in_work) < workers.room() and (task := board.take()) is not None:
+            in_work[workers.submit(*task)] = task
+        if not in_work:
+            break
+        finished, _ = wait(in_work, timeout=REPORT_SECONDS, return_when=FIRST_COMPLETED)
+        lost = None
+        for future in finished:
+            try:
+                value = future.result()
+            except (BrokenExecutor, CancelledError) as error:
+                lost = error  # the others of `finished` may still have good values
                 continue
-            message = f"{DEATHS} worker processes died over it (exit code {process.exitcode})"
-            if unit is None:
-                raise StudyError(f"Worker processes die before they begin: {message}. Try jobs=1 to see why.")
-            store.finish(*unit, {"error": f"{message}; if memory ran out, retry with fewer jobs"})
+            except Exception as error:  # Dask gives up a unit over which several workers died
+                value = {"error": f"{type(error).__name__}: {error}"}
+            board.finish(in_work.pop(future), value)
+        if lost is not None:
+            units = "; ".join(
+                f"{c.describe()['method']} on {c.describe()['dataset']}, {u}" for c, u in in_work.values()
+            )
+            reason = str(lost).partition("\n")[0] or type(lost).__name__
+            raise StudyError(f"{workers.advice} In work were: {units}. ({reason})") from lost
+        reporter.report_if_due()
+    reporter.report()
+
+
+class _Reporter:
+    """Calls `progress` with what the store holds of some cells."""
+
+    def __init__(
+        self, cells: Iterable[Cell[Any]], store: Store, progress: Callable[[Progress], None] | None
+    ) -> None:
+        self._most = {cell.key: int(cell.describe()["most_units"]) for cell in cells}
+        self._store, self._progress = store, progress
+        self._reported: set[str] = set()
+        self._last = 0.0
+
+    def report_if_due(self) -> None:
+        if time.monotonic() - self._last >= REPORT_SECONDS:
+            self.report()
+
+    def report(self) -> None:
+        if self._progress is None:
+            return
+        done, counts = self._store.finished() & self._most.keys(), self._store.counts()
+        new = tuple(r for key in sorted(done - self._reported) if (r := self._store.record(key)))
+        units = sum(counts.get(key, 0) if key in done else most for key, most in self._most.items())
+        units_done = sum(counts.get(key, 0) for key in self._most)
+        self._reported |= done
+        self._progress(Progress(len(self._most), len(done), units, units_done, new))
+        self._last = time.monotonic()
+
+
+# --- three sorts of workers --------------------------------------------------------------------------
+
+
+def _start_workers(board: _Board, jobs: int, scheduler: str | None) -> AbstractContextManager[_Workers]:
+    if scheduler is not None:
+        return _on_dask(scheduler, board.open)
+    return _in_this_process() if jobs == 1 else _in_processes(jobs)
 
 
 @contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """An environment in which new processes start with one BLAS thread, so that none is even created."""
-    before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))
+def _in_this_process() -> Iterator[_Workers]:
+    def submit(cell: Cell[Any], unit: Unit) -> Future[Value]:
+        future: Future[Value] = Future()
+        future.set_result(attempt(cell, unit))
+        return future
+
+    with threadpool_limits(1):
+        yield _Workers(submit, lambda: 1, "The work was lost.")
+
+
+@contextmanager
+def _in_processes(jobs: int) -> Iterator[_Workers]:
+    """Start worker processes, which end when the block ends and when this process is killed.
+
+    joblib passes large arrays as memory maps, so the data are written once and not with every unit.
+    """
+    advice = (
+        "A worker process died, killed from outside or because memory ran out. What was done is stored; run "
+        "again to go on, with fewer jobs if memory is short."
+    )
+    # The pool starts a helper here that sets the signal mask anew, so it has to be made before we do.
+    pool = get_memmapping_executor(jobs, initializer=_begin_worker, initargs=(os.getpid(),), env=ONE_THREAD)
     try:
-        yield
+        with _interrupts_delayed():
+            pool.submit(os.getpid)  # starts all processes
+        # One unit more than there are processes waits, so that none is idle while a value is stored.
+        yield _Workers(lambda c, u: pool.submit(_attempt_on_one_thread, c, u), lambda: jobs + 1, advice)
     finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
+        pool.terminate(kill_workers=True)
 
 
 @contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """A child started in here ignores SIGINT from its first moment on."""
-    if threading.current_thread() is not threading.main_thread():
+def _interrupts_delayed() -> Iterator[None]:
+    """Let Ctrl-C wait until the block ends. Processes started in it never see Ctrl-C: the run ends them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-# --- Dask --------------------------------------------------------------------------------------------
+def _begin_worker(run: int) -> None:
+    """Prepare a worker process: it leaves Ctrl-C to the run, and ends with the run even within a unit."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == run:
+            time.sleep(WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
-def _on_dask(cells: tuple[Cell, ...], path: str | Path, address: str) -> None:
-    """Lease units here, compute them there. Dask gives a dead worker's units to another."""
+def _attempt_on_one_thread(cell: Cell[Any], unit: Unit) -> Value:
+    threadpool_limits(1)  # for good: threads of one Dask worker would undo each other's limits
+    return attempt(cell, unit)
+
+
+@contextmanager
+def _on_dask(address: str, open_cells: Mapping[str, Any]) -> Iterator[_Workers]:
+    """Send units to a Dask cluster. Dask gives the units of a dead worker to another one."""
     try:
         distributed: Any = importlib.import_module("distributed")
     except ImportError as error:
@@ -279,86 +319,28 @@ def _on_dask(cells: tuple[Cell, ...], path: str | Path, address: str) -> None:
         client = distributed.Client(address)
     except (OSError, ValueError) as error:
         raise StudyError(f"No Dask scheduler answers at {address!r}: {error}") from error
-    try:
-        with client, Store(path) as store, _leasing(store) as worker:
-            _feed(distributed, client, _Board(cells, store, worker), store)
-    except (OSError, distributed.CancelledError) as error:
-        raise StudyError(f"The Dask scheduler at {address!r} was lost; run again to go on.") from error
-
-
-def _feed(distributed: Any, client: Any, board: _Board, store: Store) -> None:
-    """Keep the cluster's workers busy until every cell has its record."""
-    # A cell is a task of its own, not data: if the worker that holds it dies, Dask makes it again.
     sent: dict[str, Any] = {}
-    flying: dict[Any, tuple[Cell, str]] = {}
-    while board.open or flying:
-        room = 2 * max(4, sum(client.nthreads().values())) - len(flying)
-        while room > 0 and (task := board.take()) is not None:
-            cell, unit = task
-            if cell.key not in sent:
-                sent[cell.key] = client.submit(_cell, cell, key=f"edrvfl-{cell.key}")
-            flying[client.submit(_unit, sent[cell.key], unit, pure=False)] = task
-            room -= 1
-        for key in sent.keys() - board.open.keys():
-            del sent[key]
-        if not flying:
-            time.sleep(POLL_SECONDS)
-            continue
-        with suppress(TimeoutError):
-            distributed.wait(list(flying), timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
-        for future in [f for f in flying if f.done()]:
-            cell, unit = flying.pop(future)
-            if future.status not in ("finished", "error"):
-                raise distributed.CancelledError(unit)
-            died = future.exception()  # the unit killed several workers
-            value = {"error": f"{type(died).__name__}: {died}"} if died else future.result()
-            store.finish(cell.key, unit, value)
+
+    def submit(cell: Cell[Any], unit: Unit) -> Future[Value]:
+        for key in sent.keys() - open_cells.keys():
+            del sent[key]  # the cluster forgets the data of finished cells
+        if cell.key not in sent:
+            # A cell is a task of its own, not data: if the worker that holds it dies, Dask makes it again.
+            sent[cell.key] = client.submit(_return_cell, cell, key=f"edrvfl-{cell.key}")
+        future: Future[Value] = executor.submit(_attempt_on_one_thread, sent[cell.key], unit)
+        return future
+
+    def room() -> int:
+        return 2 * max(4, sum(client.nthreads().values()))
+
+    advice = f"The Dask scheduler at {address!r} was lost. What was done is stored; run again to go on."
+    with client:
+        executor = client.get_executor(pure=False)
+        try:
+            yield _Workers(submit, room, advice)
+        except OSError as error:  # the connection, noticed outside of a unit
+            raise StudyError(advice) from error
 
 
-def _cell(cell: Cell) -> Cell:
+def _return_cell(cell: Cell[Any]) -> Cell[Any]:
     return cell
-
-
-def _unit(cell: Cell, unit: str) -> dict[str, Any]:
-    threadpool_limits(1)  # for good: threads of one Dask worker would undo each other's limits
-    return attempt(cell, unit)
-
-
-# --- progress ----------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _reporting(
-    cells: tuple[Cell, ...], path: str | Path, progress: Callable[[Progress], None] | None
-) -> Iterator[None]:
-    """Report from the store, which knows the work of all processes, in a thread of its own."""
-    if progress is None:
-        yield
-        return
-    over = threading.Event()
-    most = {cell.key: expected_units(describe(cell)) for cell in cells}
-    reported: set[str] = set()
-
-    def report(store: Store) -> None:
-        done, counts = store.finished() & most.keys(), store.counts()
-        new = tuple(found for key in sorted(done - reported) if (found := store.record(key)))
-        reported.update(done)
-        units = {key: counts.get(key, 0) if key in done else most[key] for key in most}
-        units_done = sum(counts.get(key, 0) for key in most)
-        progress(Progress(len(most), len(done), sum(units.values()), units_done, new))
-
-    def repeat() -> None:
-        with suppress(StoreError), Store(path) as store:
-            report(store)
-            while not over.wait(REPORT_SECONDS):
-                report(store)
-
-    thread = threading.Thread(target=repeat, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-    with Store(path) as store:
-        report(store)

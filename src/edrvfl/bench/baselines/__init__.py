@@ -1,1 +1,1 @@
-"""The competitors of the paper's Table 3, one file each: scikit-learn classifiers and their search spaces."""
+"""The competitors of the paper's Table 3, and of today: scikit-learn classifiers and their search spaces."""

@@ -5,19 +5,36 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from array_api_compat import array_namespace, device
+from scipy import stats
 from sklearn.preprocessing import StandardScaler
 
-from edrvfl._sklearn import Interval
+from .randomised import (
+    COUNT,
+    NOT_NEGATIVE,
+    Array,
+    RandomisedClassifier,
+    from_numpy,
+    sample_configurations,
+    to_numpy,
+)
 
-from .helm import Array, RandomisedClassifier, checked_trials, to_device, to_host
+SCALES = (0.5, 1, 3, 5, 7, 9, 15, 25, 50, 100, 150, 200)  # lambda in the authors' code
+CONTRACTIONS = (0.9, 0.99, 0.999, 0.9999, 0.99999)  # r in the authors' code
 
-SCALES = (0.5, 1, 3, 5, 7, 9, 15, 25, 50, 100, 150, 200)  # lambda, of the authors' class
-CONTRACTIONS = (0.9, 0.99, 0.999, 0.9999, 0.99999)  # r, likewise
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How nodes are looked for, and when the network stops growing; see the parameters of SCNClassifier."""
+
+    max_nodes: int
+    n_candidates: int
+    scales: Sequence[float]
+    contractions: Sequence[float]
+    tol: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,74 +42,59 @@ class Node:
     """An admitted node g: its weights, its place in the factorisation H = Q R, and why it was admitted."""
 
     w: Array  # (d + 1,), the bias last
-    q: Array  # (m,), the part of g orthogonal to the nodes before, of length 1
-    r_column: Array  # (l + 1,), g in the basis of Q: the nodes before, then itself
+    q: Array  # (m,), the part of g that is orthogonal to the nodes before it, of length 1
+    r_column: Array  # (l + 1,), the coordinates of g in the columns of Q, its own q last
     xi: tuple[float, ...]  # margins of the inequality, one for each output
-    r: float  # the contraction with which it was admitted
+    r: float  # the contraction with which the node was admitted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Configured:
-    """A configured network and the history of its nodes."""
+    """A finished network and the history of its nodes."""
 
     W: Array  # (d + 1, L), the biases in the last row
     beta: Array  # (L, k)
-    residual_norms: tuple[float, ...]  # before the first node and after each
+    residual_norms: tuple[float, ...]  # before the first node and after each node
     margins: tuple[tuple[float, ...], ...]
     admitted_at: tuple[float, ...]
     stop_reason: str
 
 
-def configure(
-    X: Array,
-    Y: Array,
-    *,
-    max_nodes: int,
-    n_candidates: int,
-    scales: Sequence[float],
-    contractions: Sequence[float],
-    tol: float,
-    rng: np.random.Generator,
-) -> Configured:
-    """H beta ~ Y, a node at a time, all of beta = argmin |H beta - Y|^2 after each: Algorithm SC-III.
+def configure(X: Array, Y: Array, rules: Rules, rng: np.random.Generator) -> Configured:
+    """H beta ~ Y, one node at a time, with beta = argmin |H beta - Y|^2 after each: Algorithm SC-III.
 
-    H = Q R grows by a column with each node, so the residual E = Y - Q Q'Y costs one product, and
-    R beta = Q'Y is solved once, at the end.
+    H = Q R grows by one column with each node. So the residual E = Y - Q Q'Y costs one product per node,
+    and R beta = Q'Y is solved only once, at the end.
     """
     xp = array_namespace(X)
-    m, d = X.shape
-
-    def zeros(*shape: int) -> Array:
-        return xp.zeros(shape, dtype=X.dtype, device=device(X))
-
-    W, Qt, R = zeros(d + 1, max_nodes), zeros(max_nodes, m), zeros(max_nodes, max_nodes)
-    QtY, E = zeros(max_nodes, Y.shape[1]), Y
-    norms = [float(xp.linalg.vector_norm(E))]
-    xis, rs = [], []
+    (m, d), k, n = X.shape, Y.shape[1], rules.max_nodes
+    shapes = (d + 1, n), (n, m), (n, n), (n, k)
+    W, Qt, R, QtY = (xp.zeros(shape, dtype=X.dtype, device=device(X)) for shape in shapes)
+    E, norms, xis, rs = Y, [float(xp.linalg.vector_norm(Y))], [], []
     stop_reason = "max_nodes"
-    for l in range(max_nodes):
-        if norms[-1] <= tol * math.sqrt(m):
+    for l in range(n):
+        if norms[-1] <= rules.tol * math.sqrt(m):
             stop_reason = "tolerance"
             break
-        node = _search(X, E, Qt[:l, :], n_candidates, scales, contractions, rng)
+        node = find_node(X, E, Qt[:l, :], rules, rng)
         if node is None:
             stop_reason = "no candidate"
             break
         W[:, l], Qt[l, :], R[: l + 1, l] = node.w, node.q, node.r_column
-        QtY[l, :] = node.q @ E  # = q'Y: the rest of Y is orthogonal to q
+        QtY[l, :] = node.q @ E  # equals q'Y, because what E lacks of Y is orthogonal to q
         E = E - node.q[:, None] * QtY[l, :][None, :]
         norms.append(float(xp.linalg.vector_norm(E)))
         xis.append(node.xi)
         rs.append(node.r)
     L = len(rs)
-    beta = xp.linalg.solve(R[:L, :L], QtY[:L, :])  # LU of a triangle is back substitution
+    beta = xp.linalg.solve(R[:L, :L], QtY[:L, :])  # the LU of a triangle is back substitution
     return Configured(W[:, :L], beta, tuple(norms), tuple(xis), tuple(rs), stop_reason)
 
 
 def sigmoid_nodes(X: Array, W: Array) -> Array:
     """H = 1 / (1 + exp(-(X W + b))) = (1 + tanh((X W + b) / 2)) / 2, the biases b in the last row of W."""
     Z = X @ W[:-1, :]
-    Z += W[-1, :]
+    Z += W[-1, :]  # in place: H is the largest array of the method
     Z /= 2
     H = array_namespace(X).tanh(Z)
     H /= 2
@@ -101,47 +103,46 @@ def sigmoid_nodes(X: Array, W: Array) -> Array:
 
 
 def margins(gains: Any, energies: Any, r: float) -> Any:
-    """xi_q = (e_q'g)^2 / g'g - (1 - r) e_q'e_q, as in the authors' code, for each output q and candidate g.
+    """xi_q = (e_q'g)^2 / g'g - (1 - r) e_q'e_q, for each output q and candidate g.
 
-    The paper subtracts (1 - r - mu_L) e_q'e_q with mu_L = (1 - r) / (L + 1), which is less: a node that
-    passes here passes there.
+    This is the inequality of the authors' code. The paper subtracts (1 - r - mu_L) e_q'e_q with
+    mu_L = (1 - r) / (L + 1), which is less, so a node that passes here passes there.
     """
     return gains - (1 - r) * energies[:, None]
 
 
-def _search(
-    X: Array,
-    E: Array,
-    Qt: Array,
-    n_candidates: int,
-    scales: Sequence[float],
-    contractions: Sequence[float],
-    rng: np.random.Generator,
-) -> Node | None:
-    """The candidate with the largest sum of margins at the first (lambda, r) where one has all positive."""
+def find_node(X: Array, E: Array, Qt: Array, rules: Rules, rng: np.random.Generator) -> Node | None:
+    """Find the first (lambda, r) at which a candidate has only positive margins; take their best candidate.
+
+    The best candidate has the largest sum of margins. The result is None if no (lambda, r) has one.
+    """
     xp = array_namespace(X)
-    energies = to_host(xp.sum(E * E, axis=0))
-    for scale in scales:
-        W = to_device(rng.uniform(-scale, scale, (X.shape[1] + 1, n_candidates)), X)
+    energies = to_numpy(xp.sum(E * E, axis=0))
+    for scale in rules.scales:
+        W = from_numpy(rng.uniform(-scale, scale, (X.shape[1] + 1, rules.n_candidates)), X)
         H = sigmoid_nodes(X, W)
         lengths = xp.sum(H * H, axis=0)
-        lengths = xp.where(lengths > 0, lengths, 1.0)  # a node that never fires gains nothing
-        gains = to_host((xp.matrix_transpose(E) @ H) ** 2 / lengths)
-        refused = np.zeros(n_candidates, dtype=bool)
-        for r in contractions:
+        lengths = xp.where(lengths > 0, lengths, 1.0)  # a node that is 0 in every row has a gain of 0
+        gains = to_numpy((xp.matrix_transpose(E) @ H) ** 2 / lengths)
+        refused = np.zeros(rules.n_candidates, dtype=bool)
+        for r in rules.contractions:
             xi = margins(gains, energies, r)
             while (admissible := (xi.min(axis=0) > 0) & ~refused).any():
                 t = int(np.argmax(np.where(admissible, xi.sum(axis=0), -np.inf)))
-                if (place := _orthogonalised(H[:, t], Qt)) is not None:
+                if (place := orthogonalise(H[:, t], Qt)) is not None:
                     return Node(W[:, t], *place, tuple(xi[:, t].tolist()), r)
-                if not refused.any():  # seldom: where one adds nothing others do not either
-                    refused |= _dependent(H, Qt)
+                # Dependent nodes are rare, but come in numbers: test all candidates after the first one.
+                if not refused.any():
+                    refused |= _find_dependent(H, Qt)
                 refused[t] = True
     return None
 
 
-def _orthogonalised(g: Array, Qt: Array) -> tuple[Array, Array] | None:
-    """q and the column of R with g = [Q, q] column, by Gram-Schmidt done twice; None if g is dependent."""
+def orthogonalise(g: Array, Qt: Array) -> tuple[Array, Array] | None:
+    """Find q and the column of R with g = [Q, q] column; None if g depends on the columns of Q.
+
+    Gram-Schmidt is done twice, because one pass loses digits for a node that nearly depends on the others.
+    """
     xp = array_namespace(g)
     first = Qt @ g
     q = g - first @ Qt
@@ -153,72 +154,72 @@ def _orthogonalised(g: Array, Qt: Array) -> tuple[Array, Array] | None:
     return q / left, xp.concat([first + second, xp.reshape(left, (1,))])
 
 
-def _dependent(H: Array, Qt: Array) -> Any:
-    """Which columns of H add nothing to the nodes of Q, on the host."""
+def _find_dependent(H: Array, Qt: Array) -> np.ndarray:
+    """Mark the columns of H that depend on the columns of Q."""
     xp = array_namespace(H)
     left = xp.linalg.vector_norm(H - xp.matrix_transpose(Qt) @ (Qt @ H), axis=0)
-    return to_host(left <= _least_part(H) * xp.linalg.vector_norm(H, axis=0))
+    return to_numpy(left <= _least_part(H) * xp.linalg.vector_norm(H, axis=0))
 
 
 def _least_part(like: Array) -> float:
-    """sqrt(eps): a smaller part of a node is rounding as much as direction, and its weight huge."""
+    """sqrt(eps): below this share, the direction of q is mostly rounding and its output weight is huge."""
     return math.sqrt(float(array_namespace(like).finfo(like.dtype).eps))
 
 
 class SCNClassifier(RandomisedClassifier):
     """Stochastic configuration network: (e_q'g)^2 / g'g > (1 - r) e_q'e_q for each node g and each output q.
 
-    The network grows by nodes g = sigmoid(X w + b). Of `n_candidates` random ones those pass that take more
-    than the share 1 - r of every output's squared residual e_q'e_q; of these the best overall joins, and
-    all output weights are fitted anew by least squares (algorithm SC-III). If none passes, r grows, then
-    the weights' range. Outputs are the one-hot classes; there is no penalty, no link from the inputs, no
-    constant.
+    The network grows by nodes g = sigmoid(X w + b). A random candidate passes if it removes more than the
+    share 1 - r of the squared residual e_q'e_q of every output. The best candidate that passes joins the
+    network, and all output weights are fitted again by least squares (algorithm SC-III). If no candidate
+    passes, r is raised, and after the last r the range of the weights. The outputs are the one-hot classes.
+    There is no penalty, no link from the inputs, and no constant.
 
     Parameters
     ----------
     max_nodes : int, default=100
-        Most nodes, L_max. A smaller value gives the first nodes of the same network.
+        Largest number of nodes, L_max. A smaller value gives the first nodes of the same network.
 
     n_candidates : int, default=100
-        Random nodes tried at once, T_max.
+        Number of random nodes that are compared at a time, T_max.
 
     scales : sequence of float, default=(0.5, 1, 3, 5, 7, 9, 15, 25, 50, 100, 150, 200)
-        Ranges lambda of the candidates' weights and biases, U[-lambda, lambda], ascending.
+        Ranges lambda, ascending: weights and biases of candidates are drawn from U[-lambda, lambda].
 
     contractions : sequence of float, default=(0.9, 0.99, 0.999, 0.9999, 0.99999)
-        Values of r in (0, 1), ascending; all are tried with one lambda before the next.
+        Values of r in (0, 1), ascending. All of them are tried with one lambda before the next lambda.
 
     tol : float, default=0.0001
-        Root of the mean over the rows of the squared residual at which the network is good enough.
+        The network stops growing when the root of the mean squared residual of a row is this small.
 
     standardize : bool, default=True
-        Whether inputs are brought to mean 0 and variance 1 with the training rows' statistics.
+        Whether inputs are scaled to mean 0 and variance 1, as measured on the training rows.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of the candidates, the same for every array library.
+        Seed of the candidates, which are the same for every array library.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-        The labels, as they came.
+        The labels, as they were given to `fit`.
 
     n_features_in_ : int
         Number of columns seen in `fit`.
 
     n_nodes_ : int
-        Nodes of the network.
+        Number of nodes of the network.
 
     stop_reason_ : {"max_nodes", "tolerance", "no candidate"}
-        Why it has no more.
+        Why the network stopped growing.
 
     residual_norms_ : tuple of float
         Frobenius norm of the residual before the first node and after each.
 
     margins_ : tuple of tuples of float
-        xi of each node, one for each output, when it was admitted.
+        The margins xi of each node when it was admitted, one for each output.
 
     admitted_at_ : tuple of float
-        r with which each node was admitted.
+        The r with which each node was admitted.
 
     hidden_weights_ : array of shape (n_features_in_ + 1, n_nodes_)
         Weights w of the nodes, biases b in the last row.
@@ -244,11 +245,11 @@ class SCNClassifier(RandomisedClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "max_nodes": [Interval(Integral, 1, None, closed="left")],
-        "n_candidates": [Interval(Integral, 1, None, closed="left")],
+        "max_nodes": [COUNT],
+        "n_candidates": [COUNT],
         "scales": ["array-like"],
         "contractions": ["array-like"],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "tol": [NOT_NEGATIVE],
         "standardize": ["boolean"],
         "random_state": ["random_state"],
     }
@@ -273,19 +274,15 @@ class SCNClassifier(RandomisedClassifier):
         self.random_state = random_state
 
     def _learn(self, X: Array, Y: Array, seed: np.random.SeedSequence) -> None:
-        scales = _ascending("scales", self.scales, math.inf)
-        contractions = _ascending("contractions", self.contractions, 1.0)
-        self.input_scaler_ = StandardScaler().fit(X) if self.standardize else None
-        found = configure(
-            self._scaled(X),
-            Y,
+        rules = Rules(
             max_nodes=self.max_nodes,
             n_candidates=self.n_candidates,
-            scales=scales,
-            contractions=contractions,
+            scales=_check_ascending("scales", self.scales, math.inf),
+            contractions=_check_ascending("contractions", self.contractions, 1.0),
             tol=self.tol,
-            rng=np.random.default_rng(seed),
         )
+        self.input_scaler_ = StandardScaler().fit(X) if self.standardize else None
+        found = configure(self._scale_inputs(X), Y, rules, np.random.default_rng(seed))
         self.n_nodes_ = len(found.admitted_at)
         self.stop_reason_ = found.stop_reason
         self.residual_norms_ = found.residual_norms
@@ -294,14 +291,14 @@ class SCNClassifier(RandomisedClassifier):
         self.hidden_weights_ = found.W
         self.output_weights_ = found.beta
 
-    def _scaled(self, X: Array) -> Array:
+    def _scale_inputs(self, X: Array) -> Array:
         return X if self.input_scaler_ is None else self.input_scaler_.transform(X)
 
     def _features(self, X: Array) -> Array:
-        return sigmoid_nodes(self._scaled(X), self.hidden_weights_)
+        return sigmoid_nodes(self._scale_inputs(X), self.hidden_weights_)
 
 
-def _ascending(name: str, values: Sequence[float], below: float) -> list[float]:
+def _check_ascending(name: str, values: Sequence[float], below: float) -> list[float]:
     numbers = [float(v) for v in values]
     if not numbers or sorted(set(numbers)) != numbers or numbers[0] <= 0 or not numbers[-1] < below:
         bound = "" if math.isinf(below) else f" below {below:g}"
@@ -309,26 +306,26 @@ def _ascending(name: str, values: Sequence[float], below: float) -> list[float]:
     return numbers
 
 
-def configurations(trials: int, seed: int) -> list[dict[str, Any]]:
-    """SCN's search space, drawn beforehand; the first of many draws are the draws of few.
+# L_max is 100 in the authors' class and 10 or 250 in their demos. The range of the stretch is ours: with
+# many standardised inputs even the authors' smallest lambda, 0.5, saturates the sigmoid.
+SPACE = {"max_nodes": (25, 50, 100, 200, 400), "stretch": stats.loguniform(2.0**-4, 2.0)}
 
-    L_max is one of 25, 50, 100, 200, 400: the authors' class has 100, their demos 10 and 250. The authors'
-    lambda sequence is stretched by 2^u, u even in [-4, 1] (our range): many standardised inputs saturate
-    the sigmoid already at its smallest, 0.5. T_max, r and the tolerance stay the authors'.
+
+def configurations(trials: int, seed: int) -> list[dict[str, Any]]:
+    """Draw what the search tries; the first of many draws are the draws of few.
+
+    `max_nodes` is drawn, and a factor by which the authors' sequence of lambda is stretched. T_max, r and
+    the tolerance stay those of the authors.
 
     Examples
     --------
     >>> configurations(1, 0)[0]["max_nodes"], configurations(1, 0)[0]["scales"][:3]
-    (100, [0.284, 0.568, 1.7])
+    (400, [0.244, 0.488, 1.46])
     """
-    rng = np.random.default_rng(seed)
-    drawn = []
-    for _ in range(checked_trials(trials)):
-        stretch = 2 ** rng.uniform(-4, 1)
-        drawn.append(
-            {
-                "max_nodes": int(rng.choice((25, 50, 100, 200, 400))),
-                "scales": [float(f"{scale * stretch:.3g}") for scale in SCALES],
-            }
-        )
-    return drawn
+    return [
+        {
+            "max_nodes": drawn["max_nodes"],
+            "scales": [float(f"{scale * drawn['stretch']:.3g}") for scale in SCALES],
+        }
+        for drawn in sample_configurations(SPACE, trials, seed)
+    ]

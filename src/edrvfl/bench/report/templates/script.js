@@ -4,7 +4,7 @@
   const said = document.getElementById("said");
   const numeric = (text) => text !== "" && Number.isFinite(Number(text));
 
-  // Sorting: a button in every column's heading. What has no value stays at the end.
+  // Sorting: a button in every column's heading. A cell without a value stays at the end.
   function sort(table, column, direction) {
     const body = table.tBodies[0];
     const key = (row) => {
@@ -37,14 +37,19 @@
     });
   }
 
-  // Choosing methods: their rows and columns hide; means and ranks follow from what is shown.
+  // Choosing methods: the rows and columns of hidden methods hide.
   const choose = document.getElementById("choose");
   if (!choose) return;
   choose.hidden = false;
   const boxes = [...choose.querySelectorAll("input")];
-  const original = new Map();
+
+  // Means and average ranks depend on which methods are compared, and the page has no server and no room for
+  // every subset of the methods. So this script computes these two rows again, from the printed accuracies and
+  // by the rules of comparison.py. All else on the page, and these rows too while all methods are shown, is
+  // what Python wrote. tests/bench/test_report_browser.py compares the two.
+  const written = new Map();
   for (const node of document.querySelectorAll("[data-common], table[data-scores] tfoot td")) {
-    original.set(node, node.textContent);
+    written.set(node, node.textContent);
   }
   const halfUp = (total, n) => (Math.floor(total / n + 0.5 + 1e-9) / 100).toFixed(2); // total in hundredths
   function twiceRank(values, mine) {
@@ -52,7 +57,7 @@
     const equal = values.filter((v) => v === mine).length;
     return 2 * better + equal + 1;
   }
-  function foot(table, all) {
+  function recompute(table) {
     const note = document.querySelector(`[data-common="${table.id}"]`);
     const [means, ranks] = table.tFoot.rows;
     const heads = [...table.tHead.rows[0].cells];
@@ -69,9 +74,6 @@
       means.cells[j].textContent = common.length ? halfUp(total, common.length) : "";
       ranks.cells[j].textContent = common.length ? halfUp(50 * twice, common.length) : "";
     });
-    if (all) return [note, ...means.cells, ...ranks.cells].forEach((node) => {
-      if (original.has(node)) node.textContent = original.get(node);
-    });
     const over = `Means and ranks are over the ${common.length} datasets that all ${shown.length} methods shown have`;
     note.textContent = over + (left.length ? `; left out: ${left.join(", ")}.` : ".");
   }
@@ -80,11 +82,12 @@
     for (const node of document.querySelectorAll("[data-method]")) {
       node.hidden = hidden.has(node.dataset.method) || hidden.has(node.dataset.other);
     }
-    for (const table of document.querySelectorAll("table[data-scores]")) foot(table, hidden.size === 0);
+    if (hidden.size) document.querySelectorAll("table[data-scores]").forEach(recompute);
+    else written.forEach((text, node) => { node.textContent = text; });
     said.textContent = `${boxes.length - hidden.size} of ${boxes.length} methods shown.`;
   }
   boxes.forEach((box) => {
-    box.checked = true; // browsers remember; the page starts with all
+    box.checked = true; // browsers remember boxes; the page starts with all methods
     box.addEventListener("change", follow);
   });
 })();

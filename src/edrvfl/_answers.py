@@ -1,0 +1,88 @@
+"""From the layers' scores to one answer (the last line of Algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from scipy.special import softmax
+
+from ._arrays import Array, array_namespace, from_numpy, index_dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How layers become one answer: what each contributes, and what becomes of the mean contribution."""
+
+    contribute: Callable[[Array], Array]
+    finish: Callable[[Array], Array]
+
+
+def _softmax(scores: Array) -> Array:
+    answer: Array = softmax(scores, axis=-1)
+    return answer
+
+
+def _ballot(scores: Array) -> Array:
+    """Give 1 to the class with the largest score, the first of equal ones, and 0 to the others."""
+    xp = array_namespace(scores)
+    classes = from_numpy(range(scores.shape[-1]), scores, index_dtype(scores))
+    return xp.astype(xp.argmax(scores, axis=-1, keepdims=True) == classes, scores.dtype)
+
+
+def _unchanged(values: Array) -> Array:
+    return values
+
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        "softmax": Rule(_softmax, _unchanged),
+        "mean": Rule(_unchanged, _softmax),
+        "vote": Rule(_ballot, _unchanged),
+    }
+)
+
+
+def combine_staged(scores: Iterator[Array], rule: str) -> Iterator[Array]:
+    """Yield the probabilities (rows, k) of the first one, two, ... layers together.
+
+    The layers' scores come in batches of consecutive layers, (layers, rows, k).
+    """
+    total: Array = 0.0
+    depth = 0
+    for batch in scores:
+        contributions = RULES[rule].contribute(batch)
+        for i in range(batch.shape[0]):
+            total, depth = total + contributions[i, ...], depth + 1
+            yield RULES[rule].finish(total / depth)
+
+
+def combine(scores: Iterator[Array], rule: str) -> Array:
+    """Return the probabilities (rows, k) of all layers together; scores come as in `combine_staged`."""
+    total: Array = 0.0
+    depth = 0
+    for batch in scores:
+        total = total + array_namespace(batch).sum(RULES[rule].contribute(batch), axis=0)
+        depth += batch.shape[0]
+    return RULES[rule].finish(total / depth)
+
+
+def log_probabilities(P: Array) -> Array:
+    """Return finite logarithms of the probabilities P (rows, k), whose largest is where P is largest.
+
+    In low precision the logarithm merges neighbours: where another class reaches the winner's logarithm
+    with a smaller probability, it is moved one step down.
+    """
+    xp = array_namespace(P)
+    limits = xp.finfo(P.dtype)
+    log_P = xp.log(xp.clip(P, float(limits.smallest_normal), 1.0))
+    top = xp.max(log_P, axis=-1, keepdims=True)
+    merged = (log_P == top) & (xp.max(P, axis=-1, keepdims=True) > P)
+    return xp.where(merged, log_P * (1 + 2 * float(limits.eps)), log_P)
+
+
+def log_odds(P: Array) -> Array:
+    """Return `log_probabilities` (rows, k); for two classes the log-odds (rows,) of the second class."""
+    log_P = log_probabilities(P)
+    return log_P[..., 1] - log_P[..., 0] if P.shape[-1] == 2 else log_P

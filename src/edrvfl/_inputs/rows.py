@@ -1,0 +1,110 @@
+"""Prepare rows for a fit: the one place that drops rows without weight, codes labels and weighs classes.
+
+`EDRVFLClassifier.fit` and every split of a search call it, so both see the same rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+from sklearn.utils import compute_class_weight
+
+from .._arrays import Array, array_namespace, from_numpy
+from .._sklearn import (
+    _check_sample_weight,
+    _convert_to_numpy,
+    get_namespace,
+    get_namespace_and_device,
+    move_to,
+)
+from .targets import Classes
+from .weights import RowWeights
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Training rows with their classes and weights. Every row has a positive weight."""
+
+    X: Array  # (m, d)
+    classes: Array  # (k,), labels as they came, sorted
+    targets: Classes
+    weights: RowWeights
+
+
+def prepare_rows(X: Array, y: Array, sample_weight: Any = None, class_weight: Any = None) -> Rows:
+    """Drop rows of weight 0, code the labels, and weigh the classes.
+
+    Parameters
+    ----------
+    X : validated array of shape (m, d)
+    y : validated labels of shape (m,), in NumPy or in the namespace of X
+    sample_weight : array-like of shape (m,) or None
+    class_weight : dict, "balanced" or None
+    """
+    xp, _, where = get_namespace_and_device(X)
+    counts = costs = None
+    if sample_weight is not None:
+        counts = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+        X, y, counts = _keep(counts > 0, X, y, counts)
+    if class_weight is not None:
+        costs = from_numpy(_class_costs(class_weight, y, counts), X)
+        X, y, counts, costs = _keep(costs > 0, X, y, counts, costs)
+    weights = RowWeights(counts, costs)
+    _refuse_overflow(weights)
+    found = get_namespace(y)[0].unique_inverse(y)
+    classes, codes = found.values, move_to(found.inverse_indices, xp=xp, device=where)
+    if not (isinstance(classes, numpy.ndarray) and classes.dtype.kind in "OUS"):
+        classes = move_to(classes, xp=xp, device=where)  # strings stay in NumPy
+    return Rows(X, classes, Classes(codes, int(classes.shape[0]), X[:0, 0]), weights)
+
+
+def to_host(array: Array) -> numpy.ndarray:
+    """Bring an array of any library to NumPy."""
+    if isinstance(array, numpy.ndarray):
+        return array
+    host: numpy.ndarray = _convert_to_numpy(array, array_namespace(array))
+    return host
+
+
+def _class_costs(class_weight: Any, y: Array, counts: Array | None) -> numpy.ndarray:
+    """Return the class weight of each row."""
+    labels = to_host(y)
+    classes, codes = numpy.unique(labels, return_inverse=True)
+    counts = None if counts is None else to_host(counts)
+    costs = compute_class_weight(class_weight, classes=classes, y=labels, sample_weight=counts)
+    if not (numpy.isfinite(costs).all() and (costs >= 0).all() and (costs > 0).any()):
+        raise ValueError(
+            "class_weight must hold finite weights that are not negative and, for the classes of y, not all "
+            f"zero, got {class_weight!r}."
+        )
+    by_row: numpy.ndarray = costs[codes]
+    return by_row
+
+
+def _keep(rows: Array, *arrays: Array | None) -> list[Array | None]:
+    """Keep the marked rows of arrays that need not share a namespace."""
+    if bool(array_namespace(rows).all(rows)):
+        return list(arrays)
+    kept = []
+    for array in arrays:
+        if array is not None:
+            xp, _, where = get_namespace_and_device(array)
+            array = array[move_to(rows, xp=xp, device=where)]
+        kept.append(array)
+    return kept
+
+
+def _refuse_overflow(weights: RowWeights) -> None:
+    """Refuse weights so large that sums of weighted squares overflow, before the features get the blame."""
+    base = weights.base
+    if base is None:
+        return
+    xp = array_namespace(base)
+    largest, bound = float(xp.max(base)), float(xp.finfo(base.dtype).max) ** 0.5
+    if not largest * base.shape[0] < bound:
+        raise ValueError(
+            f"The weights are too large: the largest sample_weight times class_weight is {largest:.3g}, and "
+            f"sums of weighted squares overflow {base.dtype}. Divide the weights by their mean."
+        )

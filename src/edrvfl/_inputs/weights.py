@@ -1,0 +1,39 @@
+"""How much rows weigh: sample weights, class costs, and the weights of a layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .._arrays import Array, array_namespace, device, ignore_overflow, product
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowWeights:
+    """How much each training row weighs, apart from the layer's own omega (Eq. 14).
+
+    None stands for ones. No weight is 0: rows without weight are dropped before.
+    """
+
+    counts: Array | None = None  # (m,), sample weights: weight 2 is the row twice, in every statistic
+    costs: Array | None = None  # (m,), class weights: factors of the row's squared error alone
+
+    @property
+    def base(self) -> Array | None:
+        """The factor of a row's squared error in every read-out; a layer multiplies it by its omega."""
+        return product(self.counts, self.costs)
+
+    def counts_of(self, m: int, like: Array) -> Array:
+        """Return the counts of m rows as an array, ones if there are none."""
+        if self.counts is not None:
+            return self.counts
+        return array_namespace(like).ones((m,), dtype=like.dtype, device=device(like))
+
+    def left_out_shares(self, m: int, like: Array) -> Array:
+        """Return how much of a row's weight leave-one-out removes.
+
+        A row of weight 3 stands for three rows, so leaving one out removes a third of its weight. A row of
+        weight 1 or less is removed completely.
+        """
+        counts = self.counts_of(m, like)
+        with ignore_overflow():  # the inverse of a tiny weight is infinite and becomes 1
+            return array_namespace(counts).clip(1 / counts, None, 1.0)

@@ -1,0 +1,183 @@
+"""Symmetric positive definite systems: Gram matrices, Cholesky factors, eigenvalues.
+
+For NumPy these are direct BLAS and LAPACK calls, because the general functions copy their input (measured:
+one copy of a Gram of 1051 columns costs as much as its Cholesky factor's solve).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+from array_api_compat import array_namespace, device, is_numpy_array, is_torch_array
+from scipy.linalg import blas, lapack
+
+from ._arrays import Array, aligned, from_numpy
+
+
+def add_gram(G: Array, S: Array) -> None:
+    """Add S'S to the lower triangle of G (..., c, c), in place. The upper triangle may hold anything."""
+    if is_numpy_array(S):
+        syrk = blas.ssyrk if S.dtype == numpy.float32 else blas.dsyrk
+        S = numpy.ascontiguousarray(S)  # makes no copy after `weighted_copy`
+        for i in numpy.ndindex(S.shape[:-2]):
+            # Fortran sees the transposes, so its upper triangle is our lower one: no copy is made.
+            syrk(1.0, S[i].T, beta=1.0, c=G[i].T, overwrite_c=True)
+        return
+    c = S.shape[-1]
+    step = c if c <= 512 else aligned(-(-c // 3))  # three panels do 2/3 of the full product
+    for j in range(0, c, step):
+        end = min(j + step, c)
+        G[..., j:, j:end] += array_namespace(S).matrix_transpose(S[..., j:]) @ S[..., j:end]
+
+
+def symmetric(G: Array) -> Array:
+    """Copy the lower triangle of G over its upper one, and return G."""
+    xp = array_namespace(G)
+    c, step = G.shape[-1], 512
+    for j in range(0, c, step):  # by tiles, so that no second matrix is held
+        end = min(j + step, c)
+        tile = xp.tril(G[..., j:end, j:end])
+        G[..., j:end, j:end] = tile + xp.matrix_transpose(xp.tril(tile, k=-1))
+        if end < c:
+            G[..., j:end, end:] = xp.matrix_transpose(G[..., end:, j:end])
+    return G
+
+
+def add_to_diagonal(G: Array, value: Any) -> Array:
+    """Return G + value I as an array of its own shape and `value`'s stack, (*stack, c, c).
+
+    G is overwritten where it already has that shape.
+    """
+    xp = array_namespace(G)
+    stack = numpy.broadcast_shapes(G.shape[:-2], numpy.shape(value))
+    if stack != G.shape[:-2]:
+        G = xp.asarray(xp.broadcast_to(G, (*stack, *G.shape[-2:])), copy=True)
+    if is_numpy_array(G):
+        numpy.einsum("...ii->...i", G)[...] += numpy.asarray(value, dtype=G.dtype)[..., None]
+        return G
+    if is_torch_array(G):
+        G.diagonal(dim1=-2, dim2=-1).add_(from_numpy(value, G)[..., None])
+        return G
+    eye = xp.eye(G.shape[-1], dtype=G.dtype, device=device(G))
+    return G + from_numpy(value, G)[..., None, None] * eye
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cholesky:
+    """G = LL' for each member of a stack, and which members have such a factor."""
+
+    G: Array  # (..., c, c)
+    L: Array  # (..., c, c); means nothing where `regular` is False
+    regular: Array  # (...) of bool
+
+    @property
+    def singular_members(self) -> list[tuple[int, ...]]:
+        """The indices of the members without a factor."""
+        if bool(array_namespace(self.regular).all(self.regular)):
+            return []
+        return [i for i in numpy.ndindex(self.regular.shape) if not bool(self.regular[i])]
+
+
+def factorise(G: Array) -> Cholesky:
+    """Factorise symmetric positive definite matrices by Cholesky.
+
+    A member counts as singular when a pivot keeps less than eps * size of its diagonal entry: that column
+    is, to working precision, a combination of the columns before it. Scaling the rows and columns of G does
+    not change this verdict.
+    """
+    xp = array_namespace(G)
+    if is_torch_array(G):
+        L, info = xp.linalg.cholesky_ex(G)
+        regular = info == 0
+    else:
+        one = _cholesky_lapack if is_numpy_array(G) else _cholesky_standard
+        members = [one(G[(*i, ...)]) for i in numpy.ndindex(G.shape[:-2])]
+        L = _stack([L for L, _ in members], G.shape)
+        regular = xp.asarray([ok for _, ok in members], dtype=xp.bool, device=device(G))
+        regular = xp.reshape(regular, G.shape[:-2])
+    floor = xp.finfo(G.dtype).eps * G.shape[-1]
+    pivots, entries = xp.linalg.diagonal(L), xp.linalg.diagonal(G)
+    return Cholesky(G, L, regular & xp.all(pivots**2 > floor * entries, axis=-1))
+
+
+def _stack(members: list[Array], shape: tuple[int, ...]) -> Array:
+    """Put the members of a stack together. A single matrix is not copied."""
+    xp = array_namespace(members[0])
+    return members[0] if len(shape) == members[0].ndim else xp.reshape(xp.stack(members), shape)
+
+
+def _cholesky_lapack(G: Array) -> tuple[Array, bool]:
+    potrf = lapack.spotrf if G.dtype == numpy.float32 else lapack.dpotrf
+    L, info = potrf(G.T, lower=True, clean=False)
+    return L, info == 0
+
+
+def _cholesky_standard(G: Array) -> tuple[Array, bool]:
+    xp = array_namespace(G)
+    try:
+        L = xp.linalg.cholesky(G)
+    except numpy.linalg.LinAlgError:
+        return G, False
+    return L, bool(xp.all(xp.isfinite(L)))  # CuPy reports an indefinite matrix by values that are not finite
+
+
+def solve(factor: Cholesky, B: Array) -> Array:
+    """Solve G X = B by the factor. X of a singular member means nothing."""
+    G, L = factor.G, factor.L
+    xp = array_namespace(G)
+    if is_torch_array(G):
+        return xp.cholesky_solve(B, L)
+    if is_numpy_array(G):
+        potrs = lapack.spotrs if G.dtype == numpy.float32 else lapack.dpotrs
+        B = numpy.broadcast_to(B, (*G.shape[:-2], *B.shape[-2:]))
+        # LAPACK reads columns: to it L is the upper factor L', and no copy is made.
+        members = [potrs(L[i].T, B[i], lower=False)[0] for i in numpy.ndindex(G.shape[:-2])]
+    else:  # the standard has no triangular solve
+        B = xp.broadcast_to(B, (*G.shape[:-2], *B.shape[-2:]))
+        members = [_lu_solve(factor, B[(*i, ...)], i) for i in numpy.ndindex(G.shape[:-2])]
+    return _stack(members, B.shape)
+
+
+def inverse_forms(factor: Cholesky, S: Array) -> Array:
+    """Return s' G^-1 s for every row s of S (..., rows, c), as |L^-1 s|^2, which is a sum of squares."""
+    G, L = factor.G, factor.L
+    xp = array_namespace(G)
+    if is_torch_array(G):
+        Z = xp.linalg.solve_triangular(L, xp.matrix_transpose(S), upper=False)
+        return xp.sum(Z * Z, axis=-2)
+    S = xp.broadcast_to(S, (*G.shape[:-2], *S.shape[-2:]))
+    if is_numpy_array(G):
+        trtrs = lapack.strtrs if G.dtype == numpy.float32 else lapack.dtrtrs
+        members = []
+        for i in numpy.ndindex(G.shape[:-2]):
+            Z, _ = trtrs(L[i].T, S[i].copy().T, lower=False, trans=True, overwrite_b=True)
+            members.append(numpy.einsum("ij,ij->j", Z, Z))
+    else:
+        rows = [(i, S[(*i, ...)]) for i in numpy.ndindex(G.shape[:-2])]
+        members = [
+            xp.sum(s * xp.matrix_transpose(_lu_solve(factor, xp.matrix_transpose(s), i)), axis=-1)
+            for i, s in rows
+        ]
+    return _stack(members, S.shape[:-1])
+
+
+def _lu_solve(factor: Cholesky, B: Array, i: tuple[int, ...]) -> Array:
+    xp = array_namespace(B)
+    if not bool(factor.regular[i]):
+        return xp.asarray(B, copy=True)  # the caller replaces it
+    return xp.linalg.solve(factor.G[(*i, ...)], B)
+
+
+def kept_eigenvalues(G: Array) -> tuple[Array, Array]:
+    """Return 1 / eigenvalue and the eigenvectors of G (c, c).
+
+    Directions with an eigenvalue below eps * size * max count as absent: their inverse is 0, so that
+    V (inverse V'B) is the solution of G X = B of least norm.
+    """
+    xp = array_namespace(G)
+    values, V = xp.linalg.eigh(G)
+    kept = values > xp.finfo(G.dtype).eps * G.shape[-1] * xp.max(values)
+    safe = xp.where(kept, values, xp.ones_like(values))  # never divides by zero, also not where it is unused
+    return xp.where(kept, 1 / safe, xp.zeros_like(values)), V

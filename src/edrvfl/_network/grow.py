@@ -1,0 +1,179 @@
+"""Algorithm 1: grow networks layer by layer. This is the only loop over layers that fits anything.
+
+Networks that differ only in lambda and omega_r have the same features until pruning parts them, so one
+projection, one set of statistics and one sum over the rows serve all of them. A single network is the case
+of one read-out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy
+
+from .._arrays import Array, array_namespace, device, empty_rows
+from .._inputs.targets import Classes
+from .._inputs.weights import RowWeights
+from .._ridge.equations import Regression, normal_equations
+from .._ridge.many import read_outs
+from .._ridge.solve import ReadOut
+from .layers import Draws, next_layer
+from .pruning import importance, survivor_mask, survivors
+from .records import Branch, HiddenLayer, Settings
+from .weighting import next_weights
+
+
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """One layer of a branch, just grown. D holds its features until the next layer is asked for."""
+
+    layer: int
+    members: slice
+    hidden: HiddenLayer
+    readout: ReadOut  # beta of shape (..., r, c, k)
+    D: Array  # (..., rows, c)
+    targets: Classes
+
+    @cached_property
+    def right(self) -> Array:
+        """Which training rows the layer classifies correctly, (..., r, m)."""
+        return self.targets.right(self.D[..., : self.targets.codes.shape[0], :], self.readout.beta)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """The training rows, which are the first m rows of D, and the random layers."""
+
+    targets: Classes
+    weights: RowWeights
+    draws: Draws
+    stacked: bool = False  # whether branches and their systems are computed side by side, as suits a GPU
+
+
+def start(D: Array, settings: Settings) -> Branch:
+    """Return the branch from which all networks grow: the first layer sees X alone."""
+    n, d = settings.n_hidden, D.shape[-1] - settings.n_hidden - 1
+    lam = None if settings.lam is None else numpy.atleast_1d(settings.lam)
+    settings = replace(settings, lam=lam, omega_r=numpy.atleast_1d(settings.omega_r))
+    return Branch(settings, slice(0, settings.omega_r.size), 0, D, D, slice(n, n + d))
+
+
+def grow(branch: Branch, problem: Problem) -> Iterator[Grown]:
+    """Algorithm 1, one layer at a time: draw, project, re-normalise, activate, read out, weigh, prune.
+
+    Whoever wants a network keeps the layers that come out, whoever wants scores keeps the scores, whoever
+    has seen enough stops asking.
+    """
+    m, n, D = problem.targets.codes.shape[0], branch.settings.n_hidden, branch.D
+    regression = Regression(D[..., :m, :], problem.targets, problem.weights.base)
+    if D.ndim == 2 and not problem.stacked and 2 * n < D.shape[-1] <= m:
+        # Where X is wider than H, its part of the Gram is not summed again for each layer.
+        of_inputs = normal_equations(replace(regression, D=D[:m, n:]))
+        regression = replace(regression, of_inputs=of_inputs)
+    yield from _grow(branch, problem, regression)
+
+
+def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[Grown]:
+    settings, D = branch.settings, branch.D
+    m, n = problem.targets.codes.shape[0], settings.n_hidden
+    for l in range(branch.layer, settings.n_layers):
+        last = l + 1 == settings.n_layers
+        hidden = next_layer(branch, _without_pruned(*problem.draws(l), branch), problem.weights.counts, m)
+        if not last:
+            problem.draws.prepare(l + 1)
+        want_loo = settings.weighs_by_loo and not last
+        shares = problem.weights.left_out_shares(m, D) if want_loo or settings.lam is None else None
+        rows = replace(regression, D=D[..., :m, :], omega=branch.omega, shares=shares)
+        readout = read_outs(rows, settings.lam, problem.stacked, want_loo)
+        _refuse_overflow(readout, l, D)
+        grown = Grown(l, branch.members, hidden, readout, D, problem.targets)
+        yield grown
+        if last:
+            return
+        branch = replace(branch, layer=l + 1, source=D, inputs=slice(0, D.shape[-1] - 1))
+        if settings.weighs:
+            branch = replace(branch, omega=_next_weights(grown, settings, problem))
+        if settings.prunes:
+            theta = importance(readout.beta[..., :n, :])
+            if readout.beta.shape[-3] > 1:
+                for child in _part(branch, theta, problem.stacked):
+                    yield from _grow(child, problem, regression)
+                return
+            branch = _prune(branch, theta[..., 0, :])
+
+
+def _without_pruned(W: Array, b: Array, branch: Branch) -> tuple[Array, Array]:
+    """Drop the rows of W that belong to pruned neurons. W is drawn in full, so draws do not depend on p."""
+    if branch.mask is not None:
+        return W * branch.mask[..., None], b
+    if isinstance(branch.inputs, slice):
+        return W, b
+    return array_namespace(W).take(W, branch.inputs, axis=0), b
+
+
+def _next_weights(grown: Grown, settings: Settings, problem: Problem) -> Array:
+    """Weigh the samples of the next layer by what this layer got right (Eq. 12-14)."""
+    targets, m = problem.targets, problem.targets.codes.shape[0]
+    right = targets.hits(grown.readout.loo, slice(0, m)) if settings.weighs_by_loo else grown.right
+    return next_weights(right, problem.weights.counts_of(m, grown.D), settings.omega_r)
+
+
+def _prune(branch: Branch, theta: Array) -> Branch:
+    """Keep the least important neurons out of the next layer (Eq. 17): by index, or in a stack by a mask."""
+    n = branch.settings.n_hidden
+    d = branch.D.shape[-1] - n - 1
+    xp = array_namespace(theta)
+    if theta.ndim > 1:  # members of a stack keep different neurons, so rows of W become zero
+        ones = xp.ones((*theta.shape[:-1], d), dtype=theta.dtype, device=device(theta))
+        return replace(branch, mask=xp.concat([survivor_mask(theta, branch.settings.p), ones], axis=-1))
+    kept = survivors(theta, float(branch.settings.p))
+    direct_links = xp.arange(n, n + d, dtype=kept.dtype, device=device(kept))
+    return replace(branch, inputs=xp.concat([kept, direct_links]))
+
+
+def _part(branch: Branch, theta: Array, stacked: bool) -> Iterator[Branch]:
+    """Give every read-out features of its own, because pruning keeps different neurons for each."""
+    s, D, n = branch.settings, branch.D, branch.settings.n_hidden
+    r = s.lam.shape[-1]
+    if stacked:
+        # hidden setting i with read-out j becomes hidden setting (i, j) with one read-out
+        gamma, alpha, p = (_repeat(value, r) for value in (s.gamma, s.alpha, s.p))
+        own = replace(s, lam=s.lam[..., None], omega_r=s.omega_r[..., None], gamma=gamma, alpha=alpha, p=p)
+        child = replace(branch, settings=own, D=_own_features(D, n, s.lam.shape), source=D[..., None, :, :])
+        omega = None if branch.omega is None else branch.omega[..., None, :]
+        yield _prune(replace(child, omega=omega), theta)
+        return
+    own_D = _own_features(D, n, ())  # one buffer for all: a branch is grown to its end before the next begins
+    first = branch.members.start
+    for i in range(r):
+        child = replace(
+            branch,
+            settings=replace(s, lam=s.lam[i : i + 1], omega_r=s.omega_r[i : i + 1]),
+            members=slice(first + i, first + i + 1),
+            D=own_D,
+            omega=None if branch.omega is None else branch.omega[i : i + 1, :],
+        )
+        yield _prune(child, theta[i, :])
+
+
+def _own_features(D: Array, n: int, stack: tuple[int, ...]) -> Array:
+    """Allocate [H, X, 1] for branches that part, with the same X."""
+    own = empty_rows((*stack, *D.shape[-2:]), like=D)
+    own[..., n:] = D[..., None, :, n:] if stack else D[..., n:]
+    return own
+
+
+def _repeat(value: Any, r: int) -> numpy.ndarray:
+    return numpy.repeat(numpy.asarray(value)[..., None], r, axis=-1)
+
+
+def _refuse_overflow(readout: ReadOut, layer: int, D: Array) -> None:
+    xp = array_namespace(D)
+    if not bool(xp.all(xp.isfinite(readout.beta))):
+        raise ValueError(
+            f"The hidden features overflow {D.dtype} in layer {layer + 1}. Set renormalize=True and "
+            "standardize=True, use fewer layers, or rescale the input columns."
+        )

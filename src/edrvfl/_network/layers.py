@@ -1,0 +1,170 @@
+"""Hidden layers: draw, project, re-normalise, activate (Eq. 5-11)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+
+from .._arrays import (
+    Array,
+    array_namespace,
+    empty_rows,
+    from_numpy,
+    ignore_overflow,
+    matmul_into,
+    row_blocks,
+    scale_and_shift,
+    take_columns,
+)
+from .._inputs.columns import Inputs, moments
+from .activations import ACTIVATIONS
+from .records import Branch, HiddenLayer, Network
+
+EPSILON = 1e-5  # of Eq. 10: a constant neuron stays constant instead of dividing by zero
+DRAW_SCHEME = 1  # the number of the rule below; a model that stores its seed names the rule too
+
+
+def draw(seed: int, layer: int, n_inputs: int, n_hidden: int) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """Draw W ~ U[-1, 1] of shape (n_inputs, n_hidden) and b ~ U[0, 1] of one layer (Eq. 5, 6).
+
+    Layer l is child l of the seed, W and b are children of that: a prefix of a deep network is the
+    shallower network, and W and b are independent.
+    """
+    W = 2 * uniform(seed, (layer, 0), n_inputs * n_hidden) - 1
+    return W.reshape(n_inputs, n_hidden), uniform(seed, (layer, 1), n_hidden)
+
+
+def uniform(seed: int, child: tuple[int, ...], size: int) -> numpy.ndarray:
+    """Draw numbers in [0, 1) that every version of NumPy repeats bit for bit.
+
+    NumPy keeps its bit generators and SeedSequence the same for ever, but not what `Generator` makes of
+    the bits. The top 53 bits times 2^-53 are what `Generator.random` makes of them today.
+    """
+    bits = numpy.random.PCG64(numpy.random.SeedSequence(seed, spawn_key=child)).random_raw(size)
+    bits >>= numpy.uint64(11)
+    return bits * 2.0**-53
+
+
+class Draws:
+    """The random layers of one seed and width, on the device of `like`."""
+
+    def __init__(self, seed: int, n_inputs: int, n_hidden: int, like: Array, keep: bool = False) -> None:
+        self._shape = (seed, n_inputs, n_hidden)
+        self._like, self._keep = like, keep
+        self._drawn: dict[int, tuple[Any, Any]] = {}
+
+    def prepare(self, layer: int) -> None:
+        """Draw a layer ahead on the host, while a GPU still works on the layer before."""
+        if layer not in self._drawn:
+            seed, d, n = self._shape
+            self._drawn[layer] = draw(seed, layer, d if layer == 0 else n + d, n)
+
+    def __call__(self, layer: int) -> tuple[Array, Array]:
+        """Return W and b of a layer. With `keep` they stay, for other networks that share them."""
+        self.prepare(layer)
+        W, b = (from_numpy(values, self._like) for values in self._drawn[layer])
+        if self._keep:
+            self._drawn[layer] = W, b
+        else:
+            del self._drawn[layer]
+        return W, b
+
+
+def renormalisation(mean: Array, variance: Array, b: Array, gamma: Any, alpha: Any) -> tuple[Array, Array]:
+    """Scale and shift of each neuron, so that gamma xhat + alpha + b = scale z + shift (Eq. 10, 11)."""
+    gamma, alpha = (from_numpy(value, mean)[..., None] for value in (gamma, alpha))
+    scale = gamma / array_namespace(mean).sqrt(variance + EPSILON)
+    return scale, alpha + b - mean * scale
+
+
+def activate(Z: Array, scale: Array | None, shift: Array, g: Callable[[Array], Array]) -> None:
+    """H = g(scale z + shift), written over Z (Eq. 5, 6 after Eq. 11)."""
+    if scale is None:
+        Z += shift[..., None, :]
+    else:
+        scale_and_shift(Z, scale, shift)
+    H = g(Z)
+    if H is not Z:
+        Z[...] = H
+
+
+def new_features(n_rows: int, X: Array, n: int, inputs: Inputs, stack: tuple[int, ...] = ()) -> Array:
+    """Allocate D = [H, X, 1] for n_rows rows: the only matrix of this size that a network holds."""
+    D = empty_rows((*stack, n_rows, n + inputs.width + 1), like=X)
+    D[..., -1] = 1.0
+    return D
+
+
+def fill_inputs(D: Array, X: Array, inputs: Inputs) -> None:
+    """Write the direct links X of D = [H, X, 1] as the network sees them."""
+    for rows in row_blocks(X, *X.shape):
+        D[..., rows, -inputs.width - 1 : -1] = inputs.apply(X[rows, :])
+
+
+def project(D: Array, layer_inputs: Array | slice, W: Array, H: Array) -> None:
+    """H = A W, the input of the activation functions (Eq. 7), with A the named columns of D."""
+    matmul_into(take_columns(D, layer_inputs), W, H)
+
+
+def next_layer(branch: Branch, drawn: tuple[Array, Array], counts: Array | None, m: int) -> HiddenLayer:
+    """Replace H in D = [H, X, 1] by the features of the next layer (Eq. 5-11), and return that layer.
+
+    The statistics are those of the first m rows, the training rows, weighted by their counts.
+    """
+    D, settings = branch.D, branch.settings
+    W, b = drawn
+    *stack, n_rows, c = D.shape
+    H = D[..., : settings.n_hidden]
+    g = ACTIVATIONS[settings.activation]
+    training = list(row_blocks(D, m, c * math.prod(stack)))
+    others = [slice(m + r.start, m + r.stop) for r in row_blocks(D, n_rows - m, c * math.prod(stack))]
+
+    def projected(rows: slice) -> Array:
+        Z = H[..., rows, :]
+        project(branch.source[..., rows, :], branch.inputs, W, Z)
+        return Z
+
+    scale, shift = None, b
+    if settings.renormalize:
+        blocks = ((projected(rows), None if counts is None else counts[rows]) for rows in training)
+        scale, shift = renormalisation(*moments(blocks), b, settings.gamma, settings.alpha)
+    for rows in others if settings.renormalize else training + others:
+        projected(rows)
+    for rows in training + others:
+        activate(H[..., rows, :], scale, shift, g)
+    return HiddenLayer(branch.inputs, W, scale, shift)
+
+
+def layer_scores(network: Network, X: Array) -> Iterator[Array]:
+    """Yield the scores of consecutive layers, a few layers at a time, as (layers, rows, k).
+
+    The features of a layer are forgotten when the next one is computed. Layers whose scores are small come
+    together, because combining layers one by one would cost more than computing them.
+    """
+    xp = array_namespace(X)
+    n, g = network.n_hidden, ACTIVATIONS[network.activation]
+    c, k = network.readouts[0].shape
+    together = max(1, c // k)  # their scores hold no more numbers than the features do
+    blocks = list(row_blocks(X, X.shape[0], network.row_numbers))
+    scores = []
+    with ignore_overflow():
+        D = new_features(X.shape[0], X, n, network.inputs)
+        fill_inputs(D, X, network.inputs)
+    for l, layer in enumerate(network.layers):
+        with ignore_overflow():
+            for rows in blocks:
+                project(D[rows, :], layer.inputs, layer.W, D[rows, :n])
+                activate(D[rows, :n], layer.scale, layer.shift, g)
+            scores.append(D @ network.readouts[l])
+        if len(scores) < together and l + 1 < len(network.layers):
+            continue
+        batch, scores = xp.stack(scores), []
+        if not bool(xp.all(xp.isfinite(batch))):
+            raise ValueError(
+                f"The hidden features of some rows overflow {X.dtype}: their values are far larger than "
+                "those seen in fit. Fit with standardize=True, or rescale the input columns."
+            )
+        yield batch

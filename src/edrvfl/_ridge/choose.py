@@ -1,0 +1,89 @@
+"""Choose lambda by leave-one-out: one decomposition of the Gram serves every candidate."""
+
+from __future__ import annotations
+
+import numpy
+
+from .._arrays import Array, array_namespace, device, from_numpy, row_blocks
+from .._inputs.targets import Classes
+from .equations import Regression, layer_equations
+from .leave_one_out import from_dual, from_leverage
+from .solve import ReadOut, gram_of_rows, ridge
+
+LAMBDAS = 2.0 ** numpy.arange(-12, 13)  # the candidates: the paper's range, Table 2
+TIE_DIGITS = 12  # accuracies that agree to so many digits are equal
+
+
+def ridge_by_loo(problem: Regression, want_loo: bool = True) -> ReadOut:
+    """Fit the read-out whose lambda has the best leave-one-out accuracy, weighted as the read-out is.
+
+    Of equal candidates the larger wins. A lambda at which the system is numerically singular does not
+    compete; if no system is regular the largest lambda is taken. The problem's targets are classes, and its
+    shares are given; its scores without each row are returned if they are wanted.
+    """
+    D, root = problem.D, problem.root
+    xp = array_namespace(D)
+    if problem.primal:
+        equations = layer_equations(problem)
+        G, B = equations.G, equations.R
+    else:
+        G, B = gram_of_rows(D), problem.Y
+        if root is not None:
+            G, B = root[:, None] * G * root, root[:, None] * B
+    lams = LAMBDAS[:0]
+    if bool(xp.all(xp.isfinite(xp.linalg.diagonal(G)))):
+        values, V = xp.linalg.eigh(G)
+        values = xp.clip(values, 0.0, None)
+        floor = float(xp.finfo(D.dtype).eps * values.shape[0] * xp.max(values))
+        lams = LAMBDAS[LAMBDAS + float(xp.min(values)) > floor]
+    if not len(lams):
+        plain = ridge(problem, float(LAMBDAS[-1]))
+        return ReadOut(plain.beta, plain.fell_back, plain.loo, float(LAMBDAS[-1]))
+    B = xp.matrix_transpose(V) @ B
+    inverse = 1 / (values[:, None] + from_numpy(lams, D))  # (j, lambdas)
+    forms, accuracy = _try_all(problem, V, B, inverse, lams)
+    best = max(range(len(lams)), key=lambda i: (accuracy[i], lams[i]))
+    beta = solution = V @ (inverse[:, best, None] * B)
+    if not problem.primal:
+        beta = xp.matrix_transpose(D) @ (solution if root is None else root[:, None] * solution)
+    loo = None
+    if want_loo:
+        loo = xp.empty((D.shape[0], B.shape[-1]), dtype=D.dtype, device=device(D))
+        for rows in row_blocks(D, *D.shape):
+            answers = D[rows, :] @ beta if problem.primal else solution[rows, :]
+            loo[rows, :] = _scores(problem, rows, answers, forms[rows, best], float(lams[best]))
+    return ReadOut(beta, xp.zeros((), dtype=xp.bool, device=device(D)), loo, float(lams[best]))
+
+
+def _try_all(
+    problem: Regression, V: Array, B: Array, inverse: Array, lams: numpy.ndarray
+) -> tuple[Array, list[float]]:
+    """Return s'(G + lam I)^-1 s of every row and lambda, and the leave-one-out accuracy of every lambda."""
+    D, targets = problem.D, problem.targets
+    assert isinstance(targets, Classes)
+    xp, (m, c) = array_namespace(D), D.shape
+    k, n_lams = targets.width, len(lams)
+    spread = xp.reshape(inverse[:, :, None] * B[:, None, :], (inverse.shape[0], -1))
+    forms = xp.empty((m, n_lams), dtype=D.dtype, device=device(D))
+    counts = xp.ones_like(problem.shares) if problem.weights is None else problem.weights
+    counts = xp.astype(counts, xp.float64)
+    total = xp.zeros((n_lams,), dtype=xp.float64, device=device(D))
+    for rows in row_blocks(D, m, c + 4 * n_lams * k):  # the scores of all lambdas are held for a block
+        P = D[rows, :] @ V if problem.primal else V[rows, :]
+        forms[rows, :] = (P * P) @ inverse
+        answers = xp.moveaxis(xp.reshape(P @ spread, (-1, n_lams, k)), 1, 0)
+        loo = _scores(problem, rows, answers, xp.matrix_transpose(forms[rows, :]), lams[:, None])
+        total += xp.sum(xp.where(targets.hits(loo, rows), counts[rows], 0 * counts[rows]), axis=-1)
+    share = total / xp.sum(counts)
+    return forms, [round(float(share[i]), TIE_DIGITS) for i in range(n_lams)]
+
+
+def _scores(
+    problem: Regression, rows: slice, answers: Array, forms: Array, lam: float | numpy.ndarray
+) -> Array:
+    """Return leave-one-out scores (..., rows, k) from the scores, or in the dual from the dual solution."""
+    Y, root = problem.targets.rows(rows), problem.root
+    if problem.primal:
+        return from_leverage(answers, Y, problem.removed[rows] * forms)
+    error = answers if root is None else answers / root[rows, None]
+    return from_dual(error, Y, forms, problem.shares[rows], from_numpy(lam, answers))

@@ -1,0 +1,156 @@
+"""The least-squares problem of a layer, and the sums over rows that its solution needs: D'WD and D'WY."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy
+
+from .._arrays import (
+    Array,
+    array_namespace,
+    device,
+    packed_width,
+    product,
+    row_blocks,
+    take_rows,
+    weighted_copy,
+)
+from .._inputs.targets import Classes, Values
+from .._linalg import add_gram, symmetric
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NormalEquations:
+    """G beta = R with G = D'WD and R = D'WY (Eq. 3, 15 before lambda is added). Sums of parts add up."""
+
+    G: Array  # (..., c, c)
+    R: Array  # (..., c, k)
+
+    def __add__(self, other: NormalEquations) -> NormalEquations:
+        """Return the equations of both sets of rows together."""
+        return NormalEquations(self.G + other.G, self.R + other.R)
+
+    def __mul__(self, factor: Any) -> NormalEquations:
+        """Return the equations in which every row weighs `factor` times as much."""
+        return NormalEquations(self.G * factor, self.R * factor)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Regression:
+    """One layer's rows as a weighted least-squares problem, or a stack of such problems."""
+
+    D: Array  # (..., m, c), the features
+    targets: Classes | Values
+    base: Array | None = None  # (m,), the factor of a row's squared error; None for ones
+    omega: Array | None = None  # (..., m), the layer's own weights, which take two values (Eq. 14)
+    shares: Any = None  # (m,), how much of a row's weight is left out; None if no scores are wanted
+    of_inputs: NormalEquations | None = None  # of the columns [X, 1]; summed once if X is wider than H
+
+    @property
+    def weights(self) -> Array | None:
+        """The weight of each row, (..., m); None for ones."""
+        return product(self.base, self.omega)
+
+    @property
+    def root(self) -> Array | None:
+        """The square root of the weights: rows of D and Y times it make the problem an unweighted one."""
+        weights = self.weights
+        return None if weights is None else array_namespace(weights).sqrt(weights)
+
+    @property
+    def removed(self) -> Array:
+        """The weight that leave-one-out takes from each row."""
+        return product(self.shares, self.weights)
+
+    @property
+    def Y(self) -> Array:
+        """The targets of all rows as one matrix (m, k)."""
+        return self.targets.rows(slice(0, self.D.shape[-2]))
+
+    @property
+    def primal(self) -> bool:
+        """Whether D has no more columns than rows, so that the primal system is the smaller one."""
+        return bool(self.D.shape[-1] <= self.D.shape[-2])
+
+    def member(self, i: tuple[int, ...], stack: tuple[int, ...]) -> Regression:
+        """Return problem i of a stack of problems, some of whose arrays may be common to all."""
+        xp = array_namespace(self.D)
+        D = xp.broadcast_to(self.D, (*stack, *self.D.shape[-2:]))[(*i, ...)]
+        omega = self.omega
+        if omega is not None:
+            omega = xp.broadcast_to(omega, (*stack, omega.shape[-1]))[(*i, ...)]
+        return replace(self, D=D, omega=omega)
+
+
+def normal_equations(problem: Regression, only: Array | None = None, dtype: Any = None) -> NormalEquations:
+    """Sum D'WD and D'WY over blocks of rows: of all rows, or of those whose indices are in `only`.
+
+    `dtype` is the precision of the sums, by default that of D.
+    """
+    D, targets, root = problem.D, problem.targets, problem.root
+    xp = array_namespace(D)
+    dtype = D.dtype if dtype is None else dtype
+    *stack, m, c = D.shape
+    if root is not None:
+        stack = numpy.broadcast_shapes(tuple(stack), root.shape[:-1])
+        root = xp.astype(root, dtype, copy=False)
+    width = packed_width(D, c)
+    G = xp.zeros((*stack, width, width), dtype=dtype, device=device(D))
+    R = xp.zeros((*stack, width, targets.width), dtype=dtype, device=device(D))
+    for rows in row_blocks(D, m if only is None else only.shape[0], c * math.prod(stack) + targets.width):
+        which = rows if only is None else only[rows]
+        block = D[..., rows, :] if only is None else take_rows(D, which)
+        part = None if root is None else root[..., rows] if only is None else xp.take(root, which)
+        # Rows get the precision of the sums before they are weighted: rounding would part collinear columns.
+        S, T = xp.astype(block, dtype, copy=False), targets.rows(which)
+        if only is None or part is not None or width > c:  # named rows are a packed copy already on a CPU
+            S = weighted_copy(S, part)
+        T = xp.astype(T, dtype, copy=False) if part is None else T * part[..., None]
+        add_gram(G, S)
+        R += xp.matrix_transpose(S) @ T
+    return NormalEquations(symmetric(G[..., :c, :c]), R[..., :c, :])
+
+
+def layer_equations(problem: Regression) -> NormalEquations:
+    """Sum the equations of a layer's features, without summing again what is known of its inputs."""
+    if problem.of_inputs is None:
+        return normal_equations(problem)
+    xp, D = array_namespace(problem.D), problem.D
+    m, c = D.shape
+    n = c - problem.of_inputs.G.shape[-1]
+    weights, k = problem.weights, problem.targets.width
+    G = xp.zeros((c, c), dtype=D.dtype, device=device(D))
+    R = xp.zeros((c, k), dtype=D.dtype, device=device(D))
+    for rows in row_blocks(D, m, 2 * n + k):  # H'W[H, X, 1], the part that is new in this layer
+        H = D[rows, :n] if weights is None else D[rows, :n] * weights[rows, None]
+        G[:n, :] += xp.matrix_transpose(H) @ D[rows, :]
+        R[:n, :] += xp.matrix_transpose(H) @ problem.targets.rows(rows)
+    of_inputs = reweighted(problem.of_inputs, replace(problem, D=D[:, n:]))
+    G[n:, :n] = xp.matrix_transpose(G[:n, n:])
+    G[n:, n:], R[n:, :] = of_inputs.G, of_inputs.R
+    return NormalEquations(G, R)
+
+
+def reweighted(shared: NormalEquations, problem: Regression) -> NormalEquations:
+    """Give the rows of `shared`, which have the base weights, the layer's weights omega (m,) too.
+
+    Eq. 14 gives omega two values, low for the rows that were right and high for the wrong ones, so
+    D'WD = low D'D + (high - low) D_w'D_w, and the wrong rows D_w are few.
+    """
+    if problem.omega is None:
+        return shared * 1.0
+    xp = array_namespace(problem.omega)
+    low, high = xp.min(problem.omega), xp.max(problem.omega)
+    if not bool(high > low):
+        return shared * low
+    wrong = xp.nonzero(problem.omega == high)[0]
+    extra = normal_equations(replace(problem, omega=None), wrong)
+    G, R = extra.G, extra.R  # in place from here on: a Gram of many columns is large
+    G *= high - low
+    R *= high - low
+    G += shared.G * low
+    R += shared.R * low
+    return NormalEquations(G, R)

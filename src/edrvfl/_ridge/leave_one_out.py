@@ -1,0 +1,69 @@
+"""Exact leave-one-out scores, given the features: the formula in its primal, dual and least-norm form.
+
+Without row i a read-out gives the row (score - h y) / (1 - h), with the leverage
+h = share * w * d'(D'WD + lam I)^-1 d, where `share` is the part of the row's weight that is left out.
+In the dual 1 - h would cancel. There the error is taken from the dual solution itself:
+y - loo = (dual / sqrt(w)) / ((1 - share) / lam + share * q), with q the diagonal of (K + lam I)^-1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .._arrays import Array, array_namespace, device, from_numpy, row_blocks
+from .._linalg import Cholesky, inverse_forms
+from .equations import Regression
+
+
+def from_leverage(score: Array, Y: Array, h: Array) -> Array:
+    """Return (score - h y) / (1 - h)."""
+    xp = array_namespace(score)
+    rest = xp.clip(1 - h, float(xp.finfo(score.dtype).eps), None)[..., None]
+    return (score - h[..., None] * Y) / rest
+
+
+def from_dual(error: Array, Y: Array, q: Array, shares: Array, lam: Array) -> Array:
+    """Return y - error / ((1 - share) / lam + share * q), with error = dual / sqrt(w)."""
+    return Y - error / ((1 - shares) / lam + shares * q)[..., None]
+
+
+def primal_scores(problem: Regression, factor: Cholesky, beta: Array) -> Array:
+    """Return leave-one-out scores (..., m, k) from the factor of D'WD + lam I, by blocks of rows."""
+    D, targets = problem.D, problem.targets
+    xp, dtype, stack = array_namespace(D), factor.G.dtype, beta.shape[:-2]
+    m, k = D.shape[-2], targets.width
+    loo = xp.empty((*stack, m, k), dtype=dtype, device=device(D))
+    for rows in row_blocks(D, m, (D.shape[-1] + 3 * k) * math.prod(stack)):
+        block = xp.astype(D[..., rows, :], dtype, copy=False)
+        h = problem.removed[..., rows] * inverse_forms(factor, block)
+        loo[..., rows, :] = from_leverage(block @ beta, targets.rows(rows), h)
+    return loo
+
+
+def dual_scores(problem: Regression, factor: Cholesky, dual: Array, lam: Any) -> Array:
+    """Return leave-one-out scores (..., m, k) from the factor of K + lam I and the solution `dual`."""
+    xp, root = array_namespace(dual), problem.root
+    q = inverse_forms(factor, xp.eye(dual.shape[-2], dtype=dual.dtype, device=device(dual)))
+    error = dual if root is None else dual / root[..., None]
+    return from_dual(error, problem.Y, q, problem.shares, from_numpy(lam, dual)[..., None])
+
+
+def least_norm_scores(problem: Regression, U: Array, inverse: Array, beta: Array) -> Array:
+    """Return leave-one-out scores (m, k) of the least-norm solution, the limit of lam -> 0.
+
+    U (m, j) holds left singular vectors of the weighted rows, `inverse` (j,) is 1 / singular value, or 0
+    for a direction that counts as absent. A row that lies outside the span of the other rows has leverage
+    1, and (score - h y) / (1 - h) is 0 / 0 there: for such a row the dual form is the limit.
+    """
+    xp, shares = array_namespace(U), problem.shares
+    D, Y = (xp.astype(A, U.dtype, copy=False) for A in (problem.D, problem.Y))
+    root = xp.ones_like(shares) if problem.root is None else problem.root
+    squares = U * U
+    h = xp.sum(squares * xp.astype(inverse > 0, U.dtype), axis=-1)
+    q = xp.sum(squares * (inverse * inverse), axis=-1)
+    dual = U @ ((inverse * inverse)[:, None] * (xp.matrix_transpose(U) @ (Y * root[:, None])))
+    alone = (h > 1 - float(xp.finfo(U.dtype).eps) ** 0.5) & (shares == 1)
+    inside = from_leverage(D @ beta, Y, xp.where(alone, xp.zeros_like(h), shares * h))
+    outside = Y - dual / (root * xp.where(alone, q, xp.ones_like(q)))[:, None]
+    return xp.where(alone[:, None], outside, inside)

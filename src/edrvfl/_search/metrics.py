@@ -1,0 +1,178 @@
+"""How answers are judged: accuracy and log-loss for many networks at once, any other scorer one by one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+from sklearn.base import clone
+
+from .._arrays import Array, array_namespace, from_numpy, index_dtype, itemsize
+from .._inputs.rows import to_host
+from .._shell import ClassifierShell
+from .._sklearn import _safe_indexing
+from .plan import Candidate, Size
+
+Split = tuple[numpy.ndarray, numpy.ndarray]  # indices of training and of test rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Some rows: as an array, and for scorers that are called as they were given."""
+
+    X: Array
+    labels: numpy.ndarray
+    weights: Array | None
+    given: Any = None  # a frame, or an array in NumPy
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # what the scorer gets beside X and y
+
+    def take(self, rows: numpy.ndarray) -> Sample:
+        """Return the named rows."""
+
+        def part(values: Any) -> Any:
+            of_rows = numpy.shape(values)[:1] == self.labels.shape
+            return _safe_indexing(values, rows) if of_rows else values
+
+        metadata = {name: part(values) for name, values in self.metadata.items()}
+        return Sample(part(self.X), part(self.labels), part(self.weights), part(self.given), metadata)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Search:
+    """What all parts of a search have in common."""
+
+    rows: Sample
+    classes: numpy.ndarray  # all labels
+    scoring: Any  # a key of KERNELS, or a scorer
+    error_score: Any  # what a network scores that fails, or "raise"
+    stacked: bool  # whether networks are computed side by side, as suits a GPU
+
+    def size(self, split: Split) -> Size:
+        """Return what decides the memory that networks need on a split."""
+        X = self.rows.X
+        m, v = (len(part) for part in split)
+        return Size(m, v, X.shape[1], len(self.classes), itemsize(X), self.stacked)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judge:
+    """Scores networks on one split, and notes what goes wrong."""
+
+    search: Search
+    train: Sample
+    test: Sample
+    codes: Array  # the places of the test rows' labels among all classes
+    failures: list[str] = field(default_factory=list)  # an entry for each network and depth without a score
+
+    @classmethod
+    def of(cls, search: Search, split: Split) -> Judge:
+        """Take the rows of a split."""
+        train, test = (search.rows.take(rows) for rows in split)
+        codes = numpy.searchsorted(search.classes, test.labels)
+        return cls(search, train, test, from_numpy(codes, test.X, index_dtype(test.X)))
+
+    def __call__(
+        self, P: Array, trained: numpy.ndarray, candidates: Sequence[Candidate], depth: int
+    ) -> Array:
+        """Score the probabilities P (networks, v, k) of networks at one depth, as (networks,)."""
+        P = self.spread(P, trained)
+        if self.search.scoring in KERNELS:
+            return KERNELS[self.search.scoring](P, self.codes, self.test.weights)
+        answers = zip(to_host(P), candidates, strict=True)
+        return numpy.array([self._call_scorer(Answers(self, one, depth, of_one)) for of_one, one in answers])
+
+    def spread(self, P: Array, trained: numpy.ndarray) -> Array:
+        """Return P (..., k) with a column for every class: one that the training rows lack gets 0."""
+        if len(trained) == len(self.search.classes):
+            return P
+        return P @ from_numpy(trained[:, None] == self.search.classes, P)
+
+    def _call_scorer(self, answers: Answers) -> float:
+        try:
+            score: float = self.search.scoring(
+                answers, self.test.given, self.test.labels, **self.test.metadata
+            )
+        except Exception as error:
+            return self.excuse(error)
+        return score
+
+    def excuse(self, error: Exception, depths: int = 1) -> float:
+        """Return what a network scores that failed at so many depths, unless errors are to be raised."""
+        if self.search.error_score == "raise":
+            raise error
+        self.failures.extend([f"{type(error).__name__}: {error}"] * depths)
+        return float(self.search.error_score)
+
+
+def _accuracy(P: Array, codes: Array, weights: Array | None) -> Array:
+    """Return the share of rows, by weight, whose most probable class is theirs: (..., v, k) -> (...)."""
+    return _mean(array_namespace(P).argmax(P, axis=-1) == codes, weights)
+
+
+def _log_loss(P: Array, codes: Array, weights: Array | None) -> Array:
+    """Return the mean, by weight, of the log-probability of the true class."""
+    xp = array_namespace(P)
+    index = xp.broadcast_to(codes[:, None], (*P.shape[:-1], 1))
+    of_truth = xp.take_along_axis(P, index, axis=-1)[..., 0]
+    return _mean(xp.log(xp.clip(of_truth, float(xp.finfo(P.dtype).eps), 1.0)), weights)
+
+
+def _mean(values: Array, weights: Array | None) -> Array:
+    """Average in float64, so that equal accuracies of float32 networks stay equal."""
+    xp = array_namespace(values)
+    values = xp.astype(values, xp.float64)
+    if weights is None:
+        return xp.mean(values, axis=-1)
+    weights = xp.astype(weights, xp.float64)
+    return xp.sum(values * weights, axis=-1) / xp.sum(weights)
+
+
+# The metrics that are computed for many networks at once. None is accuracy.
+KERNELS: Mapping[Any, Callable[[Array, Array, Array | None], Array]] = {
+    None: _accuracy,
+    "accuracy": _accuracy,
+    "neg_log_loss": _log_loss,
+}
+
+
+def takes_sample_weight(scorer: Any) -> bool:
+    """Tell whether a scorer, or the metric inside it, has a parameter `sample_weight`."""
+    try:
+        return "sample_weight" in inspect.signature(getattr(scorer, "_score_func", scorer)).parameters
+    except ValueError:  # a compiled function does not tell
+        return False
+
+
+class Answers(ClassifierShell):
+    """What a scorer sees in place of a fitted estimator.
+
+    It knows the answers for the rows of the split. A scorer that asks about other rows, or about anything
+    else that a fitted network has, makes the network be fitted alone.
+    """
+
+    def __init__(self, judge: Judge, candidate: Candidate, depth: int, P: numpy.ndarray) -> None:
+        self.judge, self.candidate, self.depth, self.P = judge, candidate, depth, P
+        self.classes_ = judge.search.classes
+        self._network: Any = None
+
+    def _probabilities(self, X: Any, method: str) -> numpy.ndarray:  # noqa: ARG002
+        if X is self.judge.test.given:
+            return self.P
+        network = self._fitted_alone()
+        return self.judge.spread(network.predict_proba(X), network.classes_)
+
+    def _fitted_alone(self) -> Any:
+        if self._network is None:
+            train = self.judge.train
+            weights = None if train.weights is None else to_host(train.weights)
+            self._network = clone(self.candidate.estimator).set_params(n_layers=self.depth)
+            self._network.fit(train.given, train.labels, weights)
+        return self._network
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "judge" not in vars(self):
+            raise AttributeError(name)
+        return getattr(self._fitted_alone(), name)

@@ -1,0 +1,172 @@
+"""Who shares what: networks in groups that are grown together and fit the memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy
+from sklearn.base import clone
+
+from .._arrays import MIN_BLOCK_ROWS, Array, aligned, block_bytes, free_bytes
+from .._network.records import Settings
+from .._ridge.choose import LAMBDAS
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """One network of a search."""
+
+    number: int  # its place among all networks
+    estimator: Any  # with all its parameters, not fitted
+    settings: Settings
+    seed: int  # of its random layers
+
+    @property
+    def problem(self) -> Hashable:
+        """What decides its rows, its inputs and its random layers."""
+        e = self.estimator
+        return self.seed, self.settings.n_hidden, e.standardize, repr(e.class_weight)
+
+    @property
+    def frame(self) -> Hashable:
+        """What networks of one stack must have in common."""
+        s = self.settings
+        chosen_by_loo = self.number if s.lam is None else None  # a network that chooses lambda grows alone
+        shape = (s.n_layers, s.activation, s.renormalize, s.weight_from, s.prunes, chosen_by_loo)
+        return *shape, self.estimator.ensemble, self.problem
+
+    @property
+    def hidden(self) -> Hashable:
+        """What decides its features, apart from the frame; networks that agree differ in their read-outs."""
+        s = self.settings
+        return (s.gamma, s.alpha, s.p) if s.renormalize else s.p
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResultRow:
+    """One row of the results: a network at one depth."""
+
+    candidate: Candidate
+    depth: int
+    params: dict[str, Any]  # what the search set
+
+
+def result_rows(estimator: Any, configurations: Sequence[Mapping[str, Any]]) -> list[ResultRow]:
+    """Return what is scored: every configuration at every depth, or at the depth that it names.
+
+    Configurations that differ in `n_layers` alone are one network, because a shallower one is its prefix.
+    """
+    networks: dict[str, Any] = {}
+    rows: dict[tuple[str, int], dict[str, Any]] = {}  # each network at each depth once
+    for configuration in configurations:
+        model = clone(estimator).set_params(**clone(configuration, safe=False))
+        model._validate_params()
+        depths = [model.n_layers] if "n_layers" in configuration else range(1, model.n_layers + 1)
+        identity = repr(model.get_params() | {"n_layers": None})
+        network = networks.setdefault(identity, model)
+        network.n_layers = max(network.n_layers, model.n_layers)
+        for depth in depths:
+            rows.setdefault((identity, depth), {**configuration, "n_layers": depth})
+    candidates = {}
+    for i, (identity, model) in enumerate(networks.items()):
+        settings, seed = Settings.of(model.get_params()), clone(model)._draw_seed()
+        candidates[identity] = Candidate(i, model, settings, seed)
+    return [ResultRow(candidates[identity], depth, params) for (identity, depth), params in rows.items()]
+
+
+Stack = list[list[Candidate]]  # hidden settings, each with its read-outs
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What decides the memory that a stack needs, apart from its settings."""
+
+    m: int  # training rows
+    v: int  # rows that are scored
+    d: int
+    k: int  # classes
+    itemsize: int
+    stacked: bool  # whether hidden settings and read-outs are computed side by side
+
+
+def groups(items: Sequence[Item], key: Callable[[Item], Hashable]) -> list[list[Item]]:
+    """Put items with the same key together, in the order in which the keys first occur."""
+    found: dict[Hashable, list[Item]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return list(found.values())
+
+
+def stacks(candidates: Sequence[Candidate], size: Size, memory: int) -> Iterator[Stack]:
+    """Cut candidates of one problem into stacks that fit the memory.
+
+    Side by side, a stack has several hidden settings with the same number of read-outs; otherwise it has
+    one hidden setting.
+    """
+    for frame in groups(candidates, lambda c: c.frame):
+        pieces = [p for alike in groups(frame, lambda c: c.hidden) for p in _fitting(alike, size, memory)]
+        for alike in groups(pieces, len):
+            stack: Stack = []
+            for piece in alike:
+                if stack and not (size.stacked and bytes_needed([*stack, piece], size) <= memory):
+                    yield stack
+                    stack = []
+                stack.append(piece)
+            yield stack
+
+
+def _fitting(read_outs: list[Candidate], size: Size, memory: int) -> Iterator[list[Candidate]]:
+    """Halve the read-outs of one hidden setting until a part of them fits."""
+    n = len(read_outs)
+    while (need := bytes_needed([read_outs[:n]], size)) > memory:
+        if n == 1:
+            raise MemoryError(
+                f"One network of {read_outs[0].settings.n_hidden} neurons on {size.m} + {size.v} rows needs "
+                f"about {math.ceil(need / 2**20)} MiB; the memory budget is {memory // 2**20} MiB. Give more "
+                "memory or try fewer neurons."
+            )
+        n = (n + 1) // 2
+    yield from (read_outs[i : i + n] for i in range(0, len(read_outs), n))
+
+
+def stack_settings(stack: Stack, stacked: bool) -> Settings:
+    """Return the settings of a stack, with the axes (hidden settings, read-outs) if it is side by side."""
+    first = stack[0][0].settings
+    if first.lam is None:
+        return first
+    of_hidden, of_read_out = ("gamma", "alpha", "p"), ("lam", "omega_r")
+    values = {name: [getattr(row[0].settings, name) for row in stack] for name in of_hidden}
+    values |= {name: [[getattr(c.settings, name) for c in row] for row in stack] for name in of_read_out}
+    arrays = {name: numpy.array(value, dtype=float) for name, value in values.items()}
+    return replace(first, **(arrays if stacked else {name: array[0] for name, array in arrays.items()}))
+
+
+def memory_budget(memory: int | None, like: Array) -> int:
+    """Return the bytes that a search may use: so many MiB, or half of what is free where the data live."""
+    return free_bytes(like) // 2 if memory is None else memory * 2**20
+
+
+def bytes_needed(stack: Stack, size: Size) -> int:
+    """Estimate the peak memory of scoring a stack, from shapes; benchmarks/search_memory.py checks it."""
+    s = stack_settings(stack, size.stacked)
+    f, r, m, v, k = len(stack), len(stack[0]), size.m, size.v, size.k
+    n, rows, c = s.n_hidden, m + v, s.n_hidden + size.d + 1
+    side = min(c, m)
+    abreast = f * r if size.stacked else 1  # systems that are solved at a time
+    parted = s.prunes and s.n_layers > 1 and r > 1  # then every network gets features of its own
+    features = (f + (abreast if parted else 0)) * rows * aligned(c)
+    systems = (4 * abreast + 2) * side * side * (2 if s.weighs_by_loo and c > m else 1)
+    draws = (s.n_layers + (3 * abreast if size.stacked and s.prunes else 1)) * (c + 1) * n
+    answers = f * r * (4 * v * k + 6 * m) + (2 * f * r * m * k if s.weighs_by_loo else 0)
+    # Leave-one-out tries all penalties, on a block of rows that has the scores of all of them.
+    chosen = m * k + len(LAMBDAS) * (2 * m + 4 * k * min(m, MIN_BLOCK_ROWS)) if s.lam is None else 0
+    # Moore-Penrose: the weighted rows, both sides of their decomposition, and its work space
+    decomposed = 4 * m * c if s.lam is not None and numpy.any(s.lam == 0) else 0
+    block = min(block_bytes(size.stacked, abreast * c * size.itemsize), abreast * rows * c * size.itemsize)
+    numbers = features + systems + draws + answers + chosen + decomposed + rows * size.d
+    return size.itemsize * numbers + 3 * block

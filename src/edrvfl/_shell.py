@@ -1,0 +1,228 @@
+"""What every estimator does at its door: check input, name bad columns, undo a failed fit, answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import narwhals.stable.v2 as narwhals
+import numpy
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._answers import log_odds
+from ._arrays import Array, array_namespace
+from ._inputs.rows import to_host
+from ._sklearn import (
+    CALLBACK_ATTRIBUTES,
+    _estimator_with_converted_arrays,
+    check_same_namespace,
+    get_namespace_and_device,
+    supported_float_dtypes,
+)
+
+Estimator = TypeVar("Estimator")
+
+
+def _predicts(estimator: ClassifierShell) -> bool:
+    return estimator._can_predict()
+
+
+class ClassifierShell(ClassifierMixin, BaseEstimator):
+    """A classifier that answers from class probabilities. Subclasses say how these are computed."""
+
+    classes_: Array
+
+    @property
+    def _fitted_array(self) -> Array:
+        """An array of the fitted model, which tells its library, device and precision."""
+        raise NotImplementedError
+
+    def _probabilities(self, X: Any, method: str) -> Array:
+        """Return probabilities (rows, classes). `method` is the public method that asks, for messages."""
+        raise NotImplementedError
+
+    def _can_predict(self) -> bool:
+        return True
+
+    def _check_training_rows(self, X: Any, y: Any) -> tuple[Array, Array]:
+        """Return rows and labels as arrays that can be fitted."""
+        xp, _, where = get_namespace_and_device(X)
+        dtypes = [t for t in supported_float_dtypes(xp, where) if t in (xp.float64, xp.float32)]
+        with name_bad_columns(self, X):
+            X, y = validate_data(self, X, y, dtype=dtypes)
+        check_classification_targets(y)
+        return X, y
+
+    def _check_new_rows(self, X: Any, method: str) -> Array:
+        """Return X as an array with the columns, the library and the precision of the fit."""
+        check_is_fitted(self)
+        check_same_namespace(X, self, attribute="_fitted_array", method=method)
+        with name_bad_columns(self, X):
+            return validate_data(self, X, reset=False, dtype=[self._fitted_array.dtype])
+
+    def _labels(self, P: Array) -> Array:
+        """Return the label of the largest probability of each row."""
+        codes = array_namespace(P).argmax(P, axis=-1)
+        if isinstance(self.classes_, numpy.ndarray):
+            return self.classes_[to_host(codes)]
+        return array_namespace(P).take(self.classes_, codes, axis=0)
+
+    @available_if(_predicts)
+    def predict(self, X: Any) -> Array:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        y : array of shape (n_samples,)
+            Labels as they came in `fit`: the largest of `predict_proba`.
+        """
+        return self._labels(self._probabilities(X, "predict"))
+
+    @available_if(_predicts)
+    def predict_proba(self, X: Any) -> Array:
+        """Return the class probabilities of each row.
+
+        They are a softmax of least-squares scores and are not calibrated: their order is good, but they
+        stay far from 0 and 1. `sklearn.calibration.CalibratedClassifierCV` calibrates them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        P : array of shape (n_samples, n_classes)
+            In the order of `classes_`; each row sums to 1.
+        """
+        return self._probabilities(X, "predict_proba")
+
+    @available_if(_predicts)
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithm of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        P : array of shape (n_samples, n_classes)
+            In the order of `classes_`; minus infinity where a probability is 0.
+        """
+        P = self._probabilities(X, "predict_log_proba")
+        with numpy.errstate(divide="ignore"):
+            return array_namespace(P).log(P)
+
+    @available_if(_predicts)
+    def decision_function(self, X: Any) -> Array:
+        """Return the logarithm of the probabilities; for two classes the log-odds of the second.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
+            Always finite. `predict` takes the largest, or for two classes the sign.
+        """
+        return log_odds(self._probabilities(X, "decision_function"))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags
+
+
+def to_numpy(model: Estimator) -> Estimator:
+    """Copy a fitted estimator with every array in NumPy, whatever device it was fitted on.
+
+    Parameters
+    ----------
+    model : estimator
+        An :class:`EDRVFLClassifier`, or a scikit-learn estimator that holds some.
+
+    Returns
+    -------
+    copy : estimator
+        The same model, for NumPy arrays and frames.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from edrvfl import EDRVFLClassifier, to_numpy
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = EDRVFLClassifier(n_hidden=20, random_state=0).fit(X, y)
+    >>> bool((to_numpy(model).predict(X) == model.predict(X)).all())
+    True
+    """
+    copy: Estimator = _estimator_with_converted_arrays(model, to_host)
+    return copy
+
+
+@contextmanager
+def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
+    """Give the estimator back the attributes it had if the fit inside fails."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        # scikit-learn needs the state of its callbacks until it has ended them
+        callbacks = {k: v for k, v in vars(estimator).items() if k.startswith(CALLBACK_ATTRIBUTES)}
+        estimator.__dict__ = before | callbacks
+        raise
+
+
+@contextmanager
+def name_bad_columns(estimator: BaseEstimator, X: Any) -> Iterator[None]:
+    """Refuse columns of dates, and make an error about a frame name the columns that are not numbers."""
+    if hasattr(X, "__dlpack__"):  # an array has no named columns, and asking costs more than a small predict
+        yield
+        return
+    frame = narwhals.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, narwhals.DataFrame):
+        lazy = narwhals.from_native(X, pass_through=True)
+        if isinstance(lazy, narwhals.LazyFrame):
+            raise TypeError(
+                f"{type(estimator).__name__} takes rows in memory, but X is a lazy frame. Collect it first."
+            )
+        yield
+        return
+    if dates := [str(column.name) for column in frame.iter_columns() if column.dtype.is_temporal()]:
+        raise TypeError(
+            _bad_columns_message(estimator, dates, "they hold dates or times; turn these into numbers")
+        )
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if bad := [str(column.name) for column in frame.iter_columns() if not _is_numeric(column)]:
+            raise type(error)(_bad_columns_message(estimator, bad, str(error))) from error
+        raise
+
+
+def _bad_columns_message(estimator: BaseEstimator, columns: list[str], why: str) -> str:
+    return (
+        f"{type(estimator).__name__} takes numeric columns, but these are not: {', '.join(columns)}. "
+        f"Encode them first, for instance with OneHotEncoder in make_column_transformer. ({why})"
+    )
+
+
+def _is_numeric(column: Any) -> bool:
+    """Tell whether a column holds numbers, also where its type is a general one (objects, categories)."""
+    try:
+        numpy.asarray(column.to_numpy(), dtype=float)
+    except (ValueError, TypeError):
+        return False
+    return True

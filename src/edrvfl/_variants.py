@@ -1,0 +1,49 @@
+"""The paper's names for its methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from ._classifier import EDRVFLClassifier
+
+# The paper's methods, and plain RVFL, as parameter values. What is not named keeps its default.
+VARIANTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "RVFL": {"n_layers": 1, "renormalize": False, "correct_weight": 1.0, "prune_rate": 0.0},
+        "edRVFL_O": {"renormalize": False, "correct_weight": 1.0, "prune_rate": 0.0},
+        "edRVFL_N": {"correct_weight": 1.0, "prune_rate": 0.0},
+        "WedRVFL": {"prune_rate": 0.0},
+        "PedRVFL": {"correct_weight": 1.0},
+        "WPedRVFL": {},
+    }
+)
+
+
+def variant(name: str, **params: Any) -> EDRVFLClassifier:
+    """Build a classifier by the name that the paper gives it.
+
+    Parameters
+    ----------
+    name : {"RVFL", "edRVFL_O", "edRVFL_N", "WedRVFL", "PedRVFL", "WPedRVFL"}
+        The method, in any case.
+
+    **params
+        Parameters of :class:`EDRVFLClassifier`; they win over the method's own.
+
+    Returns
+    -------
+    classifier : EDRVFLClassifier
+        Not fitted.
+
+    Examples
+    --------
+    >>> from edrvfl import variant
+    >>> variant("PedRVFL", prune_rate=0.4)
+    EDRVFLClassifier(correct_weight=1.0, prune_rate=0.4)
+    """
+    names = {known.casefold(): known for known in VARIANTS}
+    if name.casefold() not in names:
+        raise ValueError(f"Unknown variant {name!r}; choose one of {', '.join(VARIANTS)}.")
+    return EDRVFLClassifier(**{**VARIANTS[names[name.casefold()]], **params})

@@ -1,0 +1,322 @@
+"""FNNClassifier: the four networks as one scikit-learn classifier."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from array_api_compat import is_torch_array
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .. import packages
+from ..randomised import (
+    COUNT,
+    POSITIVE,
+    Interval,
+    ScoredClassifier,
+    StrOptions,
+    fit_context,
+    seed_sequence,
+    to_numpy,
+)
+from .networks import BUILDERS, FORMS, Design, Sizes, draw_layers, forward_by_blocks
+from .training import Recipe, Rows, Streams, Trained, hold_out, train
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+NETWORKS = "Each of SNN, MSRAinit, Highway and ResNet"  # in the message about a missing package
+SMALLEST_BATCH, LARGEST_BATCH, STEPS = 32, 128, 64  # batch_size="auto" aims at 64 steps in an epoch
+
+
+def missing_package() -> str | None:
+    """Return None if PyTorch is installed, else a message that says how to install it."""
+    return packages.missing_package(NETWORKS, "torch", "fnn")
+
+
+class FNNClassifier(ScoredClassifier):
+    """Feed-forward network trained by gradient descent: SNN, MSRAinit, Highway or ResNet.
+
+    Training is stochastic gradient descent with mini-batches, without momentum, in float32. `fit` holds out
+    some rows, and stops early by their loss, averaged over the last five epochs. Inputs are standardised by
+    the rows that train. The class needs PyTorch: install the extra ``fnn``.
+
+    Parameters
+    ----------
+    architecture : {"snn", "msra", "highway", "resnet"}, default="snn"
+        "snn" has SELU, LeCun-normal weights and alpha dropout; "msra" has ReLU and He weights; "highway" has
+        highway layers; "resnet" has residual blocks.
+
+    n_layers : int, default=4
+        Number of hidden layers, highway layers or residual blocks.
+
+    n_units : int, default=256
+        Neurons in each hidden layer.
+
+    form : {"rectangular", "conic", "diavolo"}, default="rectangular"
+        "conic" (for "snn" and "msra"): widths shrink from `n_units` to the number of classes in a geometric
+        progression. "diavolo" (for "resnet"): layers inside a block have `bottleneck` times `n_units`
+        neurons.
+
+    bottleneck : float, default=0.5
+        Share of `n_units` inside a block of the form "diavolo".
+
+    block_layers : int, default=2
+        Number of layers in a residual block, 2 or 3.
+
+    learning_rate : float, default=0.1
+        Step of the gradient descent.
+
+    dropout : float, default=0.0
+        Share of neurons dropped in each training step, in [0, 1).
+
+    batch_size : int or "auto", default="auto"
+        Number of rows in a step. "auto" makes 64 steps an epoch, with 32 rows at least and 128 at most.
+
+    max_epochs : int, default=100
+        Largest number of passes over the rows.
+
+    validation_fraction : float, default=0.1
+        Share of the rows held out, class by class, for early stopping.
+
+    patience : int, default=20
+        Training ends after this many epochs without a smaller smoothed validation loss.
+
+    n_epochs : int or None, default=None
+        Train on all rows for this many epochs, without early stopping. The study refits in this way, with
+        the mean of `n_epochs_` over the fits of its search.
+
+    device : str or None, default=None
+        Where torch computes, "cpu" or "cuda". None means the device of `X` if it is a torch tensor, else
+        the CPU.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of weights, held-out rows, batches and dropout. The same seed gives the same bits on one
+        device. On another device only the dropout differs. torch's global generator is not used.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, when `X` has string names.
+
+    n_epochs_ : int
+        The epoch whose weights were kept; 0 if the first one diverged.
+
+    losses_ : tuple of float
+        Mean training loss of each epoch.
+
+    validation_losses_ : tuple of float
+        Loss on the held-out rows after each epoch, not smoothed; empty if no rows were held out.
+
+    scaler_ : StandardScaler
+        Means and scales of the columns.
+
+    weights_ : list of pair of ndarray
+        W and b of each layer, the read-out last, always in NumPy.
+
+    Notes
+    -----
+    Predictions are computed in float64, so that those of a row do not depend on the rows beside it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from edrvfl.bench.baselines.fnn import FNNClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = FNNClassifier("snn", n_layers=2, n_units=32, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "architecture": [StrOptions(set(BUILDERS))],
+        "n_layers": [COUNT],
+        "n_units": [COUNT],
+        "form": [StrOptions({form for forms in FORMS.values() for form in forms})],
+        "bottleneck": [Interval(Real, 0, 1, closed="right")],
+        "block_layers": [Interval(Integral, 2, 3, closed="both")],
+        "learning_rate": [POSITIVE],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "batch_size": [COUNT, StrOptions({"auto"})],
+        "max_epochs": [COUNT],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "patience": [COUNT],
+        "n_epochs": [Interval(Integral, 0, None, closed="left"), None],
+        "device": [str, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        architecture: str = "snn",
+        *,
+        n_layers: int = 4,
+        n_units: int = 256,
+        form: str = "rectangular",
+        bottleneck: float = 0.5,
+        block_layers: int = 2,
+        learning_rate: float = 0.1,
+        dropout: float = 0.0,
+        batch_size: int | str = "auto",
+        max_epochs: int = 100,
+        validation_fraction: float = 0.1,
+        patience: int = 20,
+        n_epochs: int | None = None,
+        device: str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.architecture = architecture
+        self.n_layers = n_layers
+        self.n_units = n_units
+        self.form = form
+        self.bottleneck = bottleneck
+        self.block_layers = block_layers
+        self.learning_rate = learning_rate
+        self.dropout = dropout
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.n_epochs = n_epochs
+        self.device = device
+        self.random_state = random_state
+
+    @fit_context()
+    def fit(self, X: Any, y: Any) -> FNNClassifier:
+        """Train the network.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Numeric, finite training rows.
+
+        y : array-like of shape (n_samples,)
+            Labels of at least two classes.
+
+        Returns
+        -------
+        self : FNNClassifier
+            The fitted estimator.
+        """
+        if self.form not in FORMS[self.architecture]:
+            raise ValueError(
+                f"form={self.form!r} is not one of architecture={self.architecture!r}; choose "
+                f"{' or '.join(map(repr, FORMS[self.architecture]))}."
+            )
+        where = _choose_device(self.device, X)
+        X, targets = self._prepare_training_rows(_to_host(X), _to_host(y))
+        trained = self._train(X.astype(np.float64), targets.codes, where)
+        self.weights_ = [(W.cpu().numpy(), b.cpu().numpy()) for W, b in trained.layers]
+        self.n_epochs_ = trained.epoch
+        self.losses_ = trained.losses
+        self.validation_losses_ = trained.validation_losses
+        if trained.diverged:
+            warnings.warn(
+                f"The training diverged in epoch {len(trained.losses)} with learning_rate="
+                f"{self.learning_rate}; the weights of epoch {trained.epoch} were kept. Lower learning_rate.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _train(self, X: np.ndarray, codes: np.ndarray, where: torch.device) -> Trained:
+        """Hold out rows unless `n_epochs` is given, learn the scaling, draw the network, and train it."""
+        row_seed, weight_seed, batch_seed, dropout_seed = seed_sequence(self.random_state).spawn(4)
+        held = np.zeros(len(codes), dtype=bool)
+        if self.n_epochs is None:
+            held = hold_out(codes, self.validation_fraction, np.random.default_rng(row_seed))
+        self.scaler_ = StandardScaler().fit(X[~held])
+        recipe = Recipe(
+            learning_rate=self.learning_rate,
+            dropout=self.dropout,
+            batch_size=_choose_batch_size(self.batch_size, int((~held).sum())),
+            epochs=self.max_epochs if self.n_epochs is None else self.n_epochs,
+            patience=self.patience,
+        )
+        design = self._design()
+        layers = draw_layers(design.plan, _generator(weight_seed, "cpu"))
+        return train(
+            design,
+            [(W.to(where), b.to(where)) for W, b in layers],
+            self._rows(X[~held], codes[~held], where),
+            self._rows(X[held], codes[held], where) if held.any() else None,
+            recipe,
+            Streams(_generator(batch_seed, "cpu"), _generator(dropout_seed, where)),
+        )
+
+    def _design(self) -> Design:
+        sizes = Sizes(
+            n_features=self.n_features_in_,
+            n_classes=len(self.classes_),
+            n_layers=self.n_layers,
+            n_units=self.n_units,
+            form=self.form,
+            bottleneck=self.bottleneck,
+            block_layers=self.block_layers,
+        )
+        return BUILDERS[self.architecture](sizes)
+
+    def _rows(self, X: np.ndarray, codes: np.ndarray, where: torch.device) -> Rows:
+        import torch
+
+        inputs = torch.asarray(self.scaler_.transform(X), dtype=torch.float32, device=where)
+        return Rows(inputs, torch.asarray(codes, dtype=torch.int64, device=where))
+
+    def _scores(self, X: Any, method: str) -> np.ndarray:  # noqa: ARG002  rows of any library are taken
+        """Compute the logits, in float64 as the notes of the class say."""
+        check_is_fitted(self)
+        where = _choose_device(self.device, X)
+        import torch
+
+        X = self.scaler_.transform(validate_data(self, _to_host(X), reset=False, dtype=np.float64))
+
+        def widen(array: np.ndarray) -> Tensor:
+            return torch.asarray(np.array(array, dtype=np.float64), device=where)
+
+        layers = [(widen(W), widen(b)) for W, b in self.weights_]
+        logits: np.ndarray = forward_by_blocks(self._design(), layers, widen(X)).cpu().numpy()
+        return logits
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = False  # rows of any library are taken, but answers are in NumPy
+        return tags
+
+
+def _choose_batch_size(batch_size: int | str, m: int) -> int:
+    if isinstance(batch_size, str):
+        return min(LARGEST_BATCH, max(SMALLEST_BATCH, m // STEPS))
+    return batch_size
+
+
+def _generator(seed: np.random.SeedSequence, where: torch.device | str) -> torch.Generator:
+    import torch
+
+    return torch.Generator(where).manual_seed(int(seed.generate_state(1, np.uint64)[0] >> 1))
+
+
+def _choose_device(device: str | None, X: Any) -> torch.device:
+    """Find out where to compute. Every fit and prediction starts here, so here a missing torch is noticed."""
+    torch = packages.import_package(NETWORKS, "torch", "fnn")
+    if device is None:
+        return X.device if is_torch_array(X) else torch.device("cpu")
+    where = torch.device(device)
+    if where.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device={device!r}, but torch finds no CUDA device; use device='cpu'.")
+    return where
+
+
+def _to_host(array: Any) -> Any:
+    """Copy a torch tensor to NumPy; return anything else, a frame or a list, as it is."""
+    return to_numpy(array.detach()) if is_torch_array(array) else array

@@ -1,0 +1,160 @@
+"""What the study is made of: cells, each of which ends in one record, and units, the pieces of their work.
+
+A unit is a frozen record that says, together with its cell, everything a worker has to know. Which process
+does a unit, in which order, and after how many interruptions is decided in schedule.py and changes no figure.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Protocol, TypeVar
+
+from .record import Record
+
+R_co = TypeVar("R_co", bound=Record, covariant=True)
+Value = dict[str, Any]  # what a unit found, as plain data; of a unit that failed: "error" and "traceback"
+
+
+# --- units -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SearchUnit:
+    """Score some configurations on the validation rows of every split."""
+
+    configurations: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"search of configuration {', '.join(map(str, self.configurations))}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RefitUnit:
+    """Fit a chosen configuration on the training rows of a split, and score it on the test rows."""
+
+    configuration: int
+    depth: int
+    split: int
+    repeat: int  # the number of the hidden seed
+    epochs: int | None = None  # how long early stopping trained in the search, for methods that stop early
+
+    def __str__(self) -> str:
+        what = f"configuration {self.configuration} at depth {self.depth}"
+        return f"refit of {what} on split {self.split} with hidden seed {self.repeat}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SensitivityUnit:
+    """Fit the network of a sensitivity cell on one split with one hidden seed."""
+
+    split: int
+    repeat: int
+
+    def __str__(self) -> str:
+        return f"fit on split {self.split} with hidden seed {self.repeat}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TimingUnit:
+    """Time all fits of a timing cell. They are one unit, because a warm-up only serves its own process."""
+
+    warmups: int
+    repeats: int
+    threads: int
+
+    def __str__(self) -> str:
+        return f"timing of {self.repeats} fits after {self.warmups} warm-ups"
+
+
+Unit = SearchUnit | RefitUnit | SensitivityUnit | TimingUnit
+Done = Mapping[Unit, Value]
+
+STAGES: Mapping[str, type[Unit]] = MappingProxyType(
+    {"search": SearchUnit, "refit": RefitUnit, "sensitivity": SensitivityUnit, "timing": TimingUnit}
+)
+_STAGE_NAMES = {stage: name for name, stage in STAGES.items()}
+
+
+def unit_to_dict(unit: Unit) -> dict[str, Any]:
+    """Return the stage and the fields of a unit as plain values, for JSON."""
+    return {"stage": _STAGE_NAMES[type(unit)], **dataclasses.asdict(unit)}
+
+
+def unit_from_dict(fields: Mapping[str, Any]) -> Unit:
+    """Return the unit that `unit_to_dict` wrote.
+
+    Examples
+    --------
+    >>> unit_from_dict({"stage": "search", "configurations": [0, 3]})
+    SearchUnit(configurations=(0, 3))
+    """
+    unit: Callable[..., Unit] = STAGES[fields["stage"]]
+    return unit(**{k: tuple(v) if isinstance(v, list) else v for k, v in fields.items() if k != "stage"})
+
+
+def unit_order(unit: Unit) -> tuple[int, Any]:
+    """Sort units by stage, then by their fields."""
+    return list(STAGES).index(_STAGE_NAMES[type(unit)]), unit
+
+
+def find_failure(done: Done) -> str | None:
+    """Return the message of the first unit that failed, or None."""
+    failed = sorted((unit for unit, value in done.items() if "error" in value), key=unit_order)
+    return f"{failed[0]}: {done[failed[0]]['error']}" if failed else None
+
+
+# --- cells -------------------------------------------------------------------------------------------
+
+
+class Cell(Protocol[R_co]):
+    """One piece of the study that ends in one record: `protocol.StudyCell`, `sensitivity.SensitivityCell` or
+    `timing.TimingCell`.
+    """
+
+    @property
+    def key(self) -> str:
+        """The cell's identity in a store: `key_of(describe())`."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Say what decides the cell's figures, as plain values, and how many units it needs at most.
+
+        Every kind of cell has the entries "kind", "dataset", "method", "trials", "seeds" and "most_units".
+        The commit, the versions and the device are not part of it.
+        """
+        ...
+
+    def pending(self, done: Done) -> list[Unit]:
+        """Return the units that can be done now. None is left when `record` has all it needs."""
+        ...
+
+    def compute(self, unit: Any) -> Value:
+        """Do one unit."""
+        ...
+
+    def record(self, done: Done) -> R_co:
+        """Make the record when all units are done, or one of them failed."""
+        ...
+
+
+def key_of(description: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a description. It is the same in every process and on every machine."""
+    text = json.dumps(description, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def seed_of(*names: str | int) -> int:
+    """Make a seed from names, so that it never depends on the order of work.
+
+    Examples
+    --------
+    >>> seed_of("hidden", "wine", 0), seed_of("hidden", "wine", 1)
+    (1501605743, 2133677941)
+    """
+    digest = hashlib.sha256(json.dumps(names).encode()).digest()
+    return int.from_bytes(digest[:4], "little") >> 1  # a RandomState takes 31 bits where int has 32

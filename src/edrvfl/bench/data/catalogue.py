@@ -1,0 +1,75 @@
+"""The datasets that the study knows by name, and their groups."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+from sklearn import datasets as shipped
+
+from ..names import resolve_names
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A dataset of the paper: its name in the archive, its shape, and the SHA-256 of its two texts."""
+
+    name: str
+    archive_name: str
+    rows: int
+    features: int
+    classes: int
+    csv_sha256: str
+    folds_sha256: str
+
+
+def _read_checksums() -> Mapping[str, Published]:
+    """Read the table of the published datasets; names and order are those of the paper's Table 1."""
+    lines = files(__package__).joinpath("checksums.csv").read_text(encoding="utf-8").splitlines()
+    entries = [
+        Published(
+            name=row["name"],
+            archive_name=row["archive_name"],
+            rows=int(row["rows"]),
+            features=int(row["features"]),
+            classes=int(row["classes"]),
+            csv_sha256=row["csv_sha256"],
+            folds_sha256=row["folds_sha256"],
+        )
+        for row in csv.DictReader(lines)
+    ]
+    return MappingProxyType({entry.name: entry for entry in entries})
+
+
+UCI24 = _read_checksums()
+
+DEMO: Mapping[str, Callable[[], Any]] = MappingProxyType(
+    {
+        "iris": shipped.load_iris,
+        "wine": shipped.load_wine,
+        "breast_cancer": shipped.load_breast_cancer,
+        "digits": shipped.load_digits,
+    }
+)
+
+GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType({"uci24": tuple(UCI24), "demo": tuple(DEMO)})
+
+# The paper shortens two names of the archive; both spellings are understood.
+ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {entry.archive_name: (name,) for name, entry in UCI24.items() if entry.archive_name != name}
+)
+
+
+def dataset_names(names_or_groups: Sequence[str]) -> tuple[str, ...]:
+    """Return the names asked for, each once, with groups expanded and in the paper's spelling.
+
+    Examples
+    --------
+    >>> dataset_names(["demo", "Cardiotocography-3clases,iris"])
+    ('iris', 'wine', 'breast_cancer', 'digits', 'cardio-3')
+    """
+    return resolve_names(names_or_groups, [*UCI24, *DEMO], {**ALIASES, **GROUPS}, "dataset")

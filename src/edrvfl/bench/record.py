@@ -1,0 +1,197 @@
+"""The records that cells end in, as JSON and back, and where they were made: versions and commit."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import json
+import math
+import platform
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy
+import sklearn
+
+import edrvfl
+
+# Another machine may change these without changing what was found.
+_TIMES = ("fit_seconds", "predict_seconds", "search_seconds", "seconds", "finished")
+_PLACES = ("device", "versions", "commit", "processor", "blas")
+NOT_RESULTS = frozenset(_TIMES + _PLACES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What every record says. All values are plain, so `to_json` and `from_json` lose nothing."""
+
+    kind: ClassVar[str]
+
+    key: str
+    dataset: str
+    method: str
+    status: str  # "ok" or "failed"
+    message: str | None  # why it failed
+    finished: str | None  # date and time, UTC
+    versions: Mapping[str, str]
+    commit: str | None
+
+    def to_json(self) -> str:
+        """Write one line of JSON."""
+        return json.dumps(dataclasses.asdict(self), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read the record that `to_json` wrote."""
+        return cls(**cls._read_fields(json.loads(text)))
+
+    @classmethod
+    def _read_fields(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: _to_tuples(value) for name, value in fields.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What one way to choose found. Parameters and depth are by split, metrics by split and hidden seed."""
+
+    configuration: tuple[int, ...]
+    parameters: tuple[Mapping[str, Any], ...]
+    depth: tuple[int, ...]
+    validation_accuracy: tuple[float, ...]
+    test_accuracy: tuple[tuple[float, ...], ...]
+    balanced_accuracy: tuple[tuple[float, ...], ...]
+    log_loss: tuple[tuple[float, ...], ...]
+    fit_seconds: tuple[tuple[float, ...], ...]
+    predict_seconds: tuple[tuple[float, ...], ...]
+
+    def mean_and_sd(self, metric: str = "test_accuracy") -> tuple[float, float]:
+        """Average over the splits for each seed; return mean and standard deviation over the seeds."""
+        by_seed = np.mean(getattr(self, metric), axis=0)
+        return float(np.mean(by_seed)), float(np.std(by_seed, ddof=1)) if len(by_seed) > 1 else math.nan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord(Record):
+    """A method on a dataset, searched and scored by the paper's protocol."""
+
+    kind: ClassVar[str] = "study"
+
+    checksum: str
+    n_configurations: int
+    seeds: int
+    choices: Mapping[str, Choice]  # "paper" and "strict"; empty if the cell failed
+    search_seconds: float
+    device: str
+    protocol: int
+
+    @classmethod
+    def _read_fields(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
+        choices = {
+            name: Choice(**{key: _to_tuples(value) for key, value in choice.items()})
+            for name, choice in fields["choices"].items()
+        }
+        return {**fields, "choices": choices}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SensitivityRecord(Record):
+    """Section 5.5: one value of omega_r and of p on one dataset, with everything else fixed."""
+
+    kind: ClassVar[str] = "sensitivity"
+
+    activation: str
+    correct_weight: float
+    prune_rate: float
+    settings: Mapping[str, Any]  # all other parameters
+    seeds: int
+    test_accuracy: tuple[tuple[float, ...], ...]  # percent, by split and hidden seed
+    train_accuracy: float | None  # percent, mean over layers, splits and seeds; None if the cell failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimingRecord(Record):
+    """Section 5.6: how long a method takes to fit the training rows of a dataset."""
+
+    kind: ClassVar[str] = "timing"
+
+    rows: int
+    features: int
+    parameters: str  # the estimator as it prints itself
+    seconds: tuple[float, ...]  # of every fit that counts
+    warmups: int
+    repeats: int
+    threads: int
+    blas: tuple[str, ...]
+    processor: str
+
+
+RECORDS: Mapping[str, type[Record]] = MappingProxyType(
+    {cls.kind: cls for cls in (RunRecord, SensitivityRecord, TimingRecord)}
+)
+
+
+def same_results(a: Any, b: Any, tolerance: float = 1e-9) -> bool:
+    """Tell whether two plain values agree. Times and places are ignored, and so are the last digits of
+    numbers, which another machine may change.
+    """
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        keys = (a.keys() | b.keys()) - NOT_RESULTS
+        return all(k in a and k in b and same_results(a[k], b[k], tolerance) for k in keys)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(lambda x, y: same_results(x, y, tolerance), a, b))
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance)
+    return bool(a == b)
+
+
+def same_records(a: Record, b: Record, tolerance: float = 1e-9) -> bool:
+    """Tell whether two records found the same, wherever and however fast they were made."""
+    return same_results(dataclasses.asdict(a), dataclasses.asdict(b), tolerance)
+
+
+def _to_tuples(value: Any) -> Any:
+    return tuple(_to_tuples(v) for v in value) if isinstance(value, list) else value
+
+
+# --- where it ran ------------------------------------------------------------------------------------
+
+
+def stamp(device: str = "cpu") -> dict[str, Any]:
+    """Say when and with what a record is made: its fields `finished`, `versions` and `commit`."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"finished": now, "versions": find_versions(device), "commit": find_commit()}
+
+
+@cache
+def find_versions(device: str = "cpu") -> Mapping[str, str]:
+    """Return the versions of the packages that decide the last digits."""
+    found = {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "edrvfl": edrvfl.__version__,
+    }
+    if device != "cpu":
+        found["torch"] = importlib.metadata.version("torch")
+    return found
+
+
+@cache
+def find_commit() -> str | None:
+    """Return the commit of the checkout that edrvfl runs from, marked if it was changed; None outside one."""
+    folder = Path(edrvfl.__file__).parent
+    git = ("git", "-C", str(folder))
+    try:
+        subprocess.run([*git, "ls-files", "--error-unmatch", "__init__.py"], check=True, capture_output=True)
+        describe = [*git, "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"]
+        return subprocess.run(describe, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None

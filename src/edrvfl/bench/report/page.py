@@ -1,0 +1,156 @@
+"""The page as data: sections with text, tables and pictures. Every format is made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from .. import svg
+from ..comparison import Comparison
+from .sentences import p_text
+
+Value = str | int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GridCell:
+    """What a table shows in one place, what the place is sorted by, and a class for style sheets."""
+
+    text: str
+    value: Value = None
+    mark: str = ""  # "best", "differs", "agrees", "failed" or "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class GridRow:
+    """A heading and cells. The row hides when the reader hides `method` or `other`."""
+
+    head: str
+    cells: tuple[GridCell, ...]
+    method: str | None = None
+    other: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table to be looked at. `methods` says which method a column belongs to, if any."""
+
+    key: str
+    caption: str
+    columns: tuple[str, ...]  # the first is the heading of the row headings
+    rows: tuple[GridRow, ...]
+    foot: tuple[GridRow, ...] = ()
+    methods: tuple[str | None, ...] = ()
+    notes: tuple[str, ...] = ()
+    scores: bool = False  # a table of accuracies: its foot is recomputed when the reader hides methods
+    folded: bool = False  # long and rarely read: the page shows it on request
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A drawn picture as text: for the page, for a file, and its data."""
+
+    inline: str
+    svg: str
+    csv: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Picture:
+    """A figure that is not drawn yet, with its data."""
+
+    key: str  # also the name of its files
+    title: str
+    description: str
+    table: pd.DataFrame
+    draw: Callable[[pd.DataFrame], Figure]
+
+    def drawing(self) -> Drawing:
+        """Draw the figure."""
+        figure = self.draw(self.table)
+        inline = svg.to_inline_svg(figure, self.key, self.title, self.description)
+        return Drawing(inline, svg.to_svg(figure), csv_text(self.table))
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and what is below it, in this order."""
+
+    key: str
+    title: str
+    text: tuple[str, ...] = ()
+    items: tuple[tuple[str, str], ...] = ()  # a term and its meaning, or "" and a point of a list
+    pictures: tuple[Picture, ...] = ()
+    grids: tuple[Grid, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """The whole report, the same for every format."""
+
+    title: str
+    answer: tuple[str, ...]
+    methods: tuple[str, ...]
+    sections: tuple[Section, ...]
+    results: pd.DataFrame  # every result as a row, for CSV
+
+    @cached_property
+    def drawings(self) -> Mapping[str, Drawing]:
+        """Every picture by its key, drawn when it is first asked for and only once."""
+        return {picture.key: picture.drawing() for section in self.sections for picture in section.pictures}
+
+
+def csv_text(table: pd.DataFrame) -> str:
+    """Write a table as comma-separated text with a header; what is missing is empty."""
+    return str(table.to_csv(index=False, lineterminator="\n"))
+
+
+# --- cells -----------------------------------------------------------------------------------------------
+
+EMPTY = GridCell("")
+
+
+def text_cell(text: str | None) -> GridCell:
+    """Show a text and sort by it."""
+    return GridCell(text or "", text)
+
+
+def number_cell(value: float | None, digits: int = 2) -> GridCell:
+    """Show a number; None leaves the cell empty."""
+    return EMPTY if value is None else GridCell(f"{value:.{digits}f}", float(value))
+
+
+def count_cell(n: int) -> GridCell:
+    """Show how many there are; none leaves the cell empty."""
+    return GridCell(str(n), n) if n else EMPTY
+
+
+def signed_cell(value: float | None, error: float | None = None) -> GridCell:
+    """Show a difference with its sign and, if there is one, its standard error."""
+    if value is None:
+        return EMPTY
+    return GridCell(f"{value:+.2f}" + ("" if error is None else f" ± {error:.2f}"), value)
+
+
+def p_cell(p: float) -> GridCell:
+    return GridCell(p_text(p), p)
+
+
+def wins_cell(comparison: Comparison) -> GridCell:
+    """Show wins, ties and losses, sorted by wins minus losses."""
+    c = comparison
+    return GridCell(f"{c.wins} / {c.ties} / {c.losses}", c.wins - c.losses)
+
+
+def verdict_cell(*, differs: bool) -> GridCell:
+    word = "differs" if differs else "agrees"
+    return GridCell(word, word, word)
+
+
+def status_cell(status: str) -> GridCell:
+    """Show why there is no number; the status is also the style sheet's class."""
+    return GridCell(status, None, status)

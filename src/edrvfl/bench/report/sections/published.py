@@ -1,0 +1,167 @@
+"""The paper's numbers: as printed, as they follow from its own Table 3, and as measured here."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from ... import paper
+from ...comparison import mean
+from ...figures import published_figure
+from ...paper import two_digits
+from ..page import (
+    EMPTY,
+    Grid,
+    GridCell,
+    GridRow,
+    Picture,
+    Section,
+    count_cell,
+    number_cell,
+    p_cell,
+    signed_cell,
+    verdict_cell,
+    wins_cell,
+)
+from ..sentences import count
+from ..summary import AgainstPaper, Summary
+
+
+def show_published(s: Summary) -> Section:
+    """Compare the measured numbers with the published ones, and those with the paper's own Table 3."""
+    p_values, signs = paper.printed_p_values(), paper.printed_signs()
+    text = (
+        "Published: as the paper prints it. Recomputed: what follows from the paper's own Table 3. Measured: "
+        "this study, with the paper's choice. The measured mean is over the datasets of Table 3 that the "
+        "method has here; beside it is the published mean over the same.",
+        f"All 12 means and average ranks follow from Table 3; {sum(p.differs for p in p_values)} of "
+        f"{len(p_values)} p-values of Table 4 and {sum(sign.differs for sign in signs)} of {len(signs)} "
+        "signs of Table 5 do not.",
+    )
+    pictures = (_scatter(s.against_paper),) if s.against_paper else ()
+    grids = (_means_grid(s), _p_values_grid(s), _signs_grid(), _sd_grid(s))
+    title = "Published, recomputed, measured"
+    return Section("published", title, text, pictures=pictures, grids=grids)
+
+
+def _scatter(cells: tuple[AgainstPaper, ...]) -> Picture:
+    above = sum(c.measured > c.published for c in cells)
+    return Picture(
+        "ours_against_published",
+        "Measured accuracy against published, in percent (the paper's choice)",
+        f"{count(len(cells), 'cell')}, {above} of them above the diagonal of equality.",
+        pd.DataFrame(list(cells)),
+        published_figure,
+    )
+
+
+def _means_grid(s: Summary) -> Grid:
+    rows = []
+    for foot in paper.feet():
+        cells = [c for c in s.against_paper if c.method == foot.method]
+        ours = mean(c.measured for c in cells) if cells else None
+        theirs = mean(c.published for c in cells) if cells else None
+        shown = (
+            number_cell(foot.mean),
+            number_cell(foot.recomputed_mean),
+            number_cell(foot.rank),
+            number_cell(foot.recomputed_rank),
+            verdict_cell(differs=foot.differs),
+            number_cell(s.paper.ranks.get(foot.method)),
+            number_cell(ours),
+            number_cell(theirs),
+            signed_cell(None if ours is None or theirs is None else ours - theirs),
+            count_cell(len(cells)),
+        )
+        rows.append(GridRow(foot.method, shown, foot.method))
+    columns = (
+        "method",
+        "mean, published",
+        "mean, recomputed",
+        "rank, published",
+        "rank, recomputed",
+        "verdict",
+        "rank, measured",
+        "mean, measured",
+        "mean, published, same datasets",
+        "difference",
+        "datasets",
+    )
+    note = "The measured rank is among the methods compared, over the datasets that all of them have."
+    title = "Mean accuracy in percent and average rank (Tables 3 and 4)"
+    return Grid("published-means", title, columns, tuple(rows), notes=(note,))
+
+
+def _p_values_grid(s: Summary) -> Grid:
+    measured = s.paper.pairs
+    rows = []
+    for p in paper.printed_p_values():
+        c = p.comparison
+        cells = [
+            GridCell(two_digits(p.printed), p.printed),
+            GridCell(two_digits(c.p_normal), c.p_normal),
+            GridCell(two_digits(c.p_exact), c.p_exact),
+            verdict_cell(differs=p.differs),
+            wins_cell(c),
+            EMPTY,
+            EMPTY,
+        ]
+        if {paper.BEST, p.method} <= set(measured.methods) and s.paper.common:
+            ours = measured.pair(paper.BEST, p.method)
+            cells[-2:] = [p_cell(ours.p_normal), wins_cell(ours)]
+        rows.append(GridRow(p.method, tuple(cells), p.method))
+    columns = (
+        "WPedRVFL against",
+        "p, published",
+        "p, recomputed (normal)",
+        "p, recomputed (exact)",
+        "verdict",
+        "win / tie / loss, recomputed",
+        "p, measured (normal)",
+        "win / tie / loss, measured",
+    )
+    note = "The verdict compares the published value with the normal approximation, to two digits."
+    title = "Wilcoxon p-values of WPedRVFL against each method (Table 4)"
+    return Grid("published-p", title, columns, tuple(rows), notes=(note,))
+
+
+def _signs_grid() -> Grid:
+    signs = {(sign.row, sign.column): sign for sign in paper.printed_signs()}
+    methods = tuple(dict.fromkeys(row for row, _ in signs))
+
+    def cell(row: str, column: str) -> GridCell:
+        if row == column:
+            return EMPTY
+        sign = signs[row, column]
+        printed, recomputed = sign.printed or "·", sign.recomputed or "·"
+        if sign.differs:
+            return GridCell(f"{printed} differs: {recomputed}", recomputed, "differs")
+        return GridCell(printed, printed)
+
+    rows = tuple(GridRow(m, tuple(cell(m, n) for n in methods), m) for m in methods)
+    note = (
+        "+ the row's method is better than the column's at 0.05, - worse, a dot: neither. Where they differ, "
+        "the published sign comes first and the recomputed one, without Holm, after it."
+    )
+    title = "Signs of all pairs (Table 5), published and recomputed"
+    columns = ("method", *methods)
+    return Grid("published-signs", title, columns, rows, methods=(None, *methods), notes=(note,))
+
+
+def _sd_grid(s: Summary) -> Grid:
+    rows = []
+    for foot in paper.feet():
+        if foot.sd is None:
+            continue
+        scored = [r.scored["paper"] for r in s.with_status("ok") if r.method == foot.method]
+        sds = [choice.sd for choice in scored if choice.sd is not None]
+        cells = (
+            number_cell(foot.sd),
+            number_cell(foot.recomputed_sd),
+            verdict_cell(differs=foot.differs),
+            number_cell(sum(sds) / len(sds) if sds else None),
+            count_cell(len(sds)),
+        )
+        rows.append(GridRow(foot.method, cells, foot.method))
+    columns = ("method", "published", "recomputed", "verdict", "measured", "datasets")
+    title = "Mean over datasets of the standard deviation over seeds, in points (Table 6)"
+    return Grid("published-sd", title, columns, tuple(rows))

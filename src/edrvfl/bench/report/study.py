@@ -1,0 +1,175 @@
+"""Read what a report is about: the store, the sensitivity and timing results, what is known of a dataset.
+
+This is the only file of the report that knows how the study keeps its results. Everything else works with
+`Study` and `Result`, which hold plain values.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import paper
+from ..cell import SearchUnit, Unit
+from ..data import DEMO, UCI24
+from ..figures import MISSING
+from ..record import Choice, RunRecord, SensitivityRecord, TimingRecord
+from ..sensitivity import Sensitivity
+from ..store import CellState, Store
+from ..timing import Timing
+
+Pair = tuple[str, str]  # dataset, method
+
+STATUSES = (MISSING, "failed", "ok")  # from the least to the most that can be said about a cell
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The test scores of one way to choose: means over splits and seeds, accuracies in percent."""
+
+    accuracy: float
+    sd: float | None  # over the seeds; None with one seed
+    balanced_accuracy: float
+    log_loss: float
+    depth: tuple[int, ...]  # chosen in each split
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One method on one dataset, as far as it came."""
+
+    dataset: str
+    method: str
+    status: str  # one of STATUSES
+    message: str | None = None
+    configurations: int = 0
+    seeds: int = 0
+    scored: Mapping[str, Scored] = field(default_factory=dict)  # by choice: "strict" and "paper"
+    fit_seconds: float | None = None  # median over splits and seeds, strict choice
+    search_seconds: float | None = None
+    finished: str | None = None  # date and time, UTC
+    checksum: str | None = None  # of the data and partitions
+    origins: Mapping[str, str] = field(default_factory=dict)  # versions, commit, device, protocol
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Everything that a report is made from."""
+
+    results: tuple[Result, ...] = ()  # a method may have several on one dataset
+    depth_accuracies: Mapping[Pair, tuple[float, ...]] = field(default_factory=dict)
+    sensitivity: Sensitivity | None = None
+    timing: Timing | None = None
+
+
+def read_study(store: str | Path) -> Study:
+    """Read a store: the records, what is known of unfinished cells, and the two experiments."""
+    with Store(store, create=False) as opened:
+        results = [_result(record) for record in opened.records()]
+        results += [_open_cell(state) for state in opened.states() if not state.finished]
+        depths = {}
+        for pair, result in choose_results(results).items():
+            if result.status == "ok" and (curve := _best_by_depth(opened.values(result.key))):
+                depths[pair] = curve
+        sensitivity = Sensitivity.of(opened.records_of(SensitivityRecord))
+        timing = Timing.of(opened.records_of(TimingRecord))
+    return Study(tuple(results), depths, sensitivity, timing)
+
+
+def choose_results(results: Iterable[Result]) -> dict[Pair, Result]:
+    """Choose one result for each pair: the one that came farthest, then the larger search, then the later."""
+
+    def importance(r: Result) -> tuple[int, int, int, str, str]:
+        return STATUSES.index(r.status), r.configurations, r.seeds, r.finished or "", r.key
+
+    return {(r.dataset, r.method): r for r in sorted(results, key=importance)}
+
+
+# --- the store -------------------------------------------------------------------------------------------
+
+
+def _result(record: RunRecord) -> Result:
+    strict = record.choices.get("strict")
+    seconds = [s for row in strict.fit_seconds for s in row] if strict else []
+    where = {"commit": record.commit or "unknown", "device": record.device, "protocol": str(record.protocol)}
+    return Result(
+        dataset=record.dataset,
+        method=record.method,
+        status=record.status,
+        message=None if record.status == "ok" else record.message or "no message",
+        configurations=record.n_configurations,
+        seeds=record.seeds,
+        scored={name: _scored(choice) for name, choice in record.choices.items()},
+        fit_seconds=statistics.median(seconds) if seconds else None,
+        search_seconds=record.search_seconds,
+        finished=record.finished,
+        checksum=record.checksum,
+        origins={**record.versions, **where},
+        key=record.key,
+    )
+
+
+def _scored(choice: Choice) -> Scored:
+    accuracy, sd = choice.mean_and_sd()
+    return Scored(
+        accuracy=100 * accuracy,
+        sd=None if math.isnan(sd) else 100 * sd,
+        balanced_accuracy=100 * choice.mean_and_sd("balanced_accuracy")[0],
+        log_loss=choice.mean_and_sd("log_loss")[0],
+        depth=choice.depth,
+    )
+
+
+def _open_cell(state: CellState) -> Result:
+    """A cell that a run has noted but not finished. It has no result, so it is missing."""
+    message = f"{state.done} of at most {state.units} units done"
+    return Result(state.dataset, state.method, MISSING, message, state.trials, state.seeds, key=state.key)
+
+
+def _best_by_depth(values: Mapping[Unit, Any]) -> tuple[float, ...]:
+    """Find the best configuration of each depth: its validation accuracy in percent, averaged over splits."""
+    parts = [np.array(value["scores"]) for unit, value in values.items() if isinstance(unit, SearchUnit)]
+    # An imported export may hold records without their searches.
+    if not parts or len({part.shape[-2:] for part in parts}) > 1:
+        return ()
+    scores = np.concatenate(
+        [part.reshape(-1, *part.shape[-2:]) for part in parts]
+    )  # of one configuration each
+    return tuple(100 * float(accuracy) for accuracy in scores.mean(axis=1).max(axis=0))
+
+
+# --- datasets -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetFacts:
+    """What is known of a dataset, as text; empty where nothing is."""
+
+    shape: str  # rows / features / classes
+    printed: str  # the same as the paper prints it
+    partitions: str
+
+
+FIXED_TEST_FILE = frozenset({"adult", "monks-3", "pendigits", "statlog-landsat", "statlog-shuttle"})
+
+
+def dataset_facts(name: str) -> DatasetFacts:
+    """Say how large a dataset is and where its partitions come from."""
+    entry = UCI24.get(name)
+    if entry is None:
+        own = "" if name in DEMO else " (own table)"
+        return DatasetFacts("", "", f"four stratified draws of 25 %, drawn by edrvfl{own}")
+    row = paper.table("table1_datasets").loc[name]
+    partitions = "one fixed test file" if name in FIXED_TEST_FILE else "four overlapping draws of 25 %"
+    return DatasetFacts(
+        shape=f"{entry.rows} / {entry.features} / {entry.classes}",
+        printed=f"{row['patterns']} / {row['features_printed']} / {row['classes']}",
+        partitions=f"published: {partitions}",
+    )

@@ -1,0 +1,184 @@
+"""Make a summary of a study: plain data, everything that a report will say."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from .. import paper
+from ..comparison import (
+    CriticalDifference,
+    Friedman,
+    Pairwise,
+    average_ranks,
+    comparable,
+    compare_pairs,
+    critical_difference,
+    friedman,
+    means,
+    round_half_up,
+    score_table,
+)
+from ..figures import MISSING
+from ..sensitivity import Sensitivity
+from ..timing import Timing
+from .study import Pair, Result, Study, choose_results
+
+CHOICES = ("strict", "paper")  # the two ways to choose a configuration; docs/study.md explains them
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChoiceSummary:
+    """Everything that follows from one way to choose."""
+
+    name: str
+    scores: pd.DataFrame  # every accuracy that was measured
+    compared: pd.DataFrame  # the methods that means, ranks and tests are about
+    means: Mapping[str, float]
+    ranks: Mapping[str, float]
+    friedman: Friedman | None
+    pairs: Pairwise
+    critical_difference: CriticalDifference | None
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods that have at least one accuracy."""
+        return tuple(self.scores.columns)
+
+    @property
+    def common(self) -> tuple[str, ...]:
+        """The datasets that all compared methods have. Means, ranks and tests are over these."""
+        return tuple(self.compared.dropna().index)
+
+    @property
+    def by_rank(self) -> tuple[str, ...]:
+        """The compared methods, best average rank first."""
+        return tuple(sorted(self.ranks, key=lambda m: (self.ranks[m], -self.means[m])))
+
+
+@dataclass(frozen=True, slots=True)
+class AgainstPaper:
+    """An accuracy that the paper prints too, measured with the paper's choice."""
+
+    dataset: str
+    method: str
+    published: float
+    measured: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All that a report says, as plain values."""
+
+    methods: tuple[str, ...]
+    datasets: tuple[str, ...]
+    results: Mapping[Pair, Result]  # every dataset with every method, in their order
+    choices: Mapping[str, ChoiceSummary]
+    against_paper: tuple[AgainstPaper, ...]
+    checksums: Mapping[str, tuple[str, ...]]  # dataset -> the checksums that occur
+    origins: Mapping[str, tuple[str, ...]]  # versions, commit, device, protocol -> the values that occur
+    extents: tuple[tuple[int, int], ...]  # the numbers of configurations and seeds that occur
+    n_not_shown: int  # finished results that gave way to another of the same method and dataset
+    study: Study
+
+    def with_status(self, status: str) -> tuple[Result, ...]:
+        return tuple(r for r in self.results.values() if r.status == status)
+
+    @property
+    def finished(self) -> tuple[Result, ...]:
+        """The results that came to an end, good or bad."""
+        return tuple(r for r in self.results.values() if r.status != MISSING)
+
+    @property
+    def strict(self) -> ChoiceSummary:
+        return self.choices["strict"]
+
+    @property
+    def paper(self) -> ChoiceSummary:
+        return self.choices["paper"]
+
+    @property
+    def sensitivity(self) -> Sensitivity | None:
+        return self.study.sensitivity
+
+    @property
+    def timing(self) -> Timing | None:
+        return self.study.timing
+
+
+def summarise(study: Study) -> Summary:
+    """Summarise a study: one result for each method on each dataset, and what follows from all of them."""
+    printed = paper.accuracies()
+    methods = _in_order((r.method for r in study.results), printed.columns)
+    datasets = _in_order((r.dataset for r in study.results), printed.index)
+    chosen = choose_results(study.results)
+    results = {(d, m): chosen.get((d, m)) or _never_noted(d, m) for d in datasets for m in methods}
+    shown = [r for r in results.values() if r.status != MISSING]
+    n_finished = sum(r.status != MISSING for r in study.results)
+    return Summary(
+        methods=methods,
+        datasets=datasets,
+        results=results,
+        choices={name: _summarise_choice(name, results.values()) for name in CHOICES},
+        against_paper=_against_paper(results.values(), printed),
+        checksums={d: _occurring(r.checksum for r in shown if r.dataset == d) for d in datasets},
+        origins=_origins(shown),
+        extents=tuple(sorted({(r.configurations, r.seeds) for r in shown})),
+        n_not_shown=n_finished - len(shown),
+        study=study,
+    )
+
+
+def _in_order(names: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+    """List the names that occur: the paper's in its order, then the others in alphabetical order."""
+    occurring = set(names)
+    first = [name for name in known if name in occurring]
+    return (*first, *sorted(occurring - set(first)))
+
+
+def _never_noted(dataset: str, method: str) -> Result:
+    return Result(dataset, method, MISSING, "not part of any run in this store")
+
+
+def _occurring(values: Iterable[str | None]) -> tuple[str, ...]:
+    return tuple(sorted({value for value in values if value is not None}))
+
+
+def _origins(results: Sequence[Result]) -> dict[str, tuple[str, ...]]:
+    kinds = dict.fromkeys(kind for r in results for kind in r.origins)
+    return {kind: _occurring(r.origins.get(kind) for r in results) for kind in kinds}
+
+
+def _summarise_choice(name: str, results: Collection[Result]) -> ChoiceSummary:
+    cells = {(r.dataset, r.method): r.scored[name].accuracy for r in results if name in r.scored}
+    # Only datasets and methods with a number: others would leave no dataset that all methods have.
+    datasets = dict.fromkeys(r.dataset for r in results if (r.dataset, r.method) in cells)
+    measured = {method for _, method in cells}
+    methods = dict.fromkeys(r.method for r in results if r.method in measured)
+    scores = score_table(cells, tuple(datasets), tuple(methods))
+    compared = comparable(scores)
+    return ChoiceSummary(
+        name,
+        scores,
+        compared,
+        means(compared),
+        average_ranks(compared),
+        friedman(compared),
+        compare_pairs(compared),
+        critical_difference(compared),
+    )
+
+
+def _against_paper(results: Iterable[Result], printed: pd.DataFrame) -> tuple[AgainstPaper, ...]:
+    return tuple(
+        AgainstPaper(
+            r.dataset,
+            r.method,
+            float(printed.loc[r.dataset, r.method]),
+            round_half_up(r.scored["paper"].accuracy),
+        )
+        for r in results
+        if "paper" in r.scored and r.dataset in printed.index and r.method in printed
+    )

@@ -1,0 +1,258 @@
+"""Section 5.5 of the paper: what omega_r and p do to the accuracy of WPedRVFL, with everything else fixed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from edrvfl import EDRVFLClassifier
+
+from . import paper
+from .cell import Done, SensitivityUnit, Unit, Value, find_failure, key_of, seed_of
+from .data import Dataset
+from .protocol import PROTOCOL_VERSION
+from .record import SensitivityRecord, stamp
+
+WEIGHTS = (1.0, 0.8, 0.6, 0.4, 0.2)  # omega_r, the weight of samples that are predicted correctly
+RATES = (0.0, 0.2, 0.4, 0.6, 0.8)  # p
+ACTIVATIONS = ("relu", "sigmoid")
+DATASETS = tuple(paper.WEIGHTING_HELPS)
+SEEDS = 10
+
+NEUTRAL: Mapping[str, float] = {"correct_weight": 1.0, "prune_rate": 0.0}
+SYMBOLS: Mapping[str, str] = {"correct_weight": "omega_r", "prune_rate": "p"}
+
+
+# --- the cells ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SensitivityCell:
+    """One value of omega_r and of p on one dataset. A grid that grows later finds its old cells done."""
+
+    key: str
+    dataset: Dataset
+    activation: str
+    correct_weight: float
+    prune_rate: float
+    settings: Mapping[str, Any]
+    seeds: int
+
+    def describe(self) -> dict[str, Any]:
+        """Say what decides the cell's figures."""
+        return {
+            "kind": SensitivityRecord.kind,
+            "protocol": PROTOCOL_VERSION,
+            "method": paper.BEST,
+            "dataset": self.dataset.name,
+            "checksum": self.dataset.checksum,
+            "splits": len(self.dataset.splits),
+            "trials": 1,
+            "seeds": self.seeds,
+            "activation": self.activation,
+            "correct_weight": self.correct_weight,
+            "prune_rate": self.prune_rate,
+            "settings": dict(self.settings),
+            "most_units": len(self.dataset.splits) * self.seeds,
+        }
+
+    def build(self, seed: int | None = None) -> EDRVFLClassifier:
+        """Make the network of this cell, not fitted."""
+        return EDRVFLClassifier(
+            activation=self.activation,
+            correct_weight=self.correct_weight,
+            prune_rate=self.prune_rate,
+            random_state=seed,
+            **self.settings,
+        )
+
+    def pending(self, done: Done) -> list[Unit]:
+        """Return the fits that are left."""
+        return [] if find_failure(done) else [u for row in self._units() for u in row if u not in done]
+
+    def _units(self) -> list[list[SensitivityUnit]]:
+        """Return the fits by split and hidden seed. All values share the seeds, so they compare in pairs."""
+        splits = range(len(self.dataset.splits))
+        return [[SensitivityUnit(split, repeat) for repeat in range(self.seeds)] for split in splits]
+
+    def compute(self, unit: Any) -> Value:
+        """Fit on the training rows of a split and score on its test rows, in percent."""
+        d, part = self.dataset, self.dataset.splits[unit.split]
+        model = self.build(seed_of("hidden", d.name, unit.repeat))
+        model.fit(d.X[part.train], d.y[part.train])
+        accuracy = 100 * float(np.mean(model.predict(d.X[part.test]) == d.y[part.test]))
+        return {"test_accuracy": accuracy, "train_accuracies": [float(a) for a in model.train_accuracies_]}
+
+    def record(self, done: Done) -> SensitivityRecord:
+        """Put the values of all fits together."""
+        message = find_failure(done)
+        values = [] if message else [[done[unit] for unit in row] for row in self._units()]
+        train = [accuracy for row in values for value in row for accuracy in value["train_accuracies"]]
+        return SensitivityRecord(
+            key=self.key,
+            dataset=self.dataset.name,
+            method=paper.BEST,
+            status="failed" if message else "ok",
+            message=message,
+            activation=self.activation,
+            correct_weight=self.correct_weight,
+            prune_rate=self.prune_rate,
+            settings=dict(self.settings),
+            seeds=self.seeds,
+            test_accuracy=tuple(tuple(value["test_accuracy"] for value in row) for row in values),
+            train_accuracy=100 * float(np.mean(train)) if train else None,
+            **stamp(),
+        )
+
+
+def fixed_settings() -> dict[str, Any]:
+    """Return Table 7 in the estimator's words."""
+    table = paper.sensitivity_settings()
+    return {
+        "regularization": table["lambda"],
+        "n_hidden": int(table["n"]),
+        "n_layers": int(table["l"]),
+        "norm_scale": table["gamma"],
+        "norm_shift": table["alpha"],
+    }
+
+
+def make_cells(
+    datasets: Sequence[Dataset],
+    *,
+    weights: Sequence[float] = WEIGHTS,
+    rates: Sequence[float] = RATES,
+    activations: Sequence[str] = ACTIVATIONS,
+    seeds: int = SEEDS,
+    settings: Mapping[str, Any] | None = None,
+) -> list[SensitivityCell]:
+    """Make the cells of section 5.5: omega_r varies with p = 0, and p varies with omega_r = 1.
+
+    Every value is checked here, before any work.
+
+    Parameters
+    ----------
+    datasets : sequence of Dataset
+        The paper's four are `DATASETS`.
+
+    weights, rates : sequences of float
+        Values of omega_r in (0, 1] and of p in [0, 1). The neutral values 1 and 0 are added.
+
+    activations : sequence of str
+        One curve for each.
+
+    seeds : int
+        How often the hidden layers are drawn.
+
+    settings : mapping, optional
+        Everything else; by default the paper's Table 7.
+    """
+    if seeds < 1:
+        raise ValueError(f"seeds must be at least 1, got {seeds}.")
+    fixed = fixed_settings() if settings is None else dict(settings)
+    cells = {}
+    for dataset in datasets:
+        for activation in activations:
+            for point in _vary_one(weights, rates):
+                cell = SensitivityCell("", dataset, activation, **point, settings=fixed, seeds=seeds)
+                cell.build()._validate_params()  # scikit-learn's message names the parameter and its range
+                cell = dataclasses.replace(cell, key=key_of(cell.describe()))
+                cells[cell.key] = cell
+    return list(cells.values())
+
+
+def _vary_one(weights: Sequence[float], rates: Sequence[float]) -> list[dict[str, float]]:
+    """Vary one parameter while the other is neutral. Both grids share the point that is neutral in both."""
+    grids = {"correct_weight": weights, "prune_rate": rates}
+    return [
+        {**NEUTRAL, name: float(value)}
+        for name, values in grids.items()
+        if values
+        for value in (NEUTRAL[name], *values)
+    ]
+
+
+# --- the answer --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One value of one parameter on one dataset."""
+
+    parameter: str  # "correct_weight" or "prune_rate"
+    value: float
+    dataset: str
+    activation: str
+    test_accuracy: tuple[tuple[float, ...], ...]  # percent, by split and hidden seed
+    train_accuracy: float  # percent, mean over layers, splits and seeds
+
+    @property
+    def by_seed(self) -> np.ndarray:
+        return np.mean(self.test_accuracy, axis=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """Test accuracy as omega_r or p varies and all else stays."""
+
+    settings: Mapping[str, Any]
+    seeds: int
+    points: tuple[Point, ...]
+    versions: Mapping[str, str]
+
+    @classmethod
+    def of(cls, records: Iterable[SensitivityRecord]) -> Sensitivity | None:
+        """Put records together; None if there is none.
+
+        If they differ in settings or numbers of seeds, the ones that most records share are taken.
+        """
+        good = [record for record in records if record.status == "ok"]
+        if not good:
+            return None
+        size = Counter(_conditions(record) for record in good)
+        best = max(good, key=lambda r: (size[_conditions(r)], r.seeds, r.finished or "", r.key))
+        same = sorted((r for r in good if _conditions(r) == _conditions(best)), key=_reading_order)
+        points = tuple(
+            _point(name, record) for name in NEUTRAL for record in same if _is_on_grid(name, record)
+        )
+        return cls(best.settings, best.seeds, points, best.versions)
+
+    def curves(self, parameter: str) -> dict[tuple[str, str], tuple[Point, ...]]:
+        """Return the points of one parameter by (dataset, activation), from the neutral value on."""
+        found: dict[tuple[str, str], list[Point]] = {}
+        for point in self.points:
+            if point.parameter == parameter:
+                found.setdefault((point.dataset, point.activation), []).append(point)
+        away = NEUTRAL[parameter]
+        return {
+            key: tuple(sorted(points, key=lambda p: abs(p.value - away))) for key, points in found.items()
+        }
+
+
+def _conditions(record: SensitivityRecord) -> tuple[Any, ...]:
+    """Return what two points must share to stand on one curve."""
+    return tuple(sorted(record.settings.items())), record.seeds
+
+
+def _reading_order(record: SensitivityRecord) -> tuple[Any, ...]:
+    """Sort the paper's datasets and activations first, in the paper's order."""
+
+    def place(name: str, known: Sequence[str]) -> tuple[int, str]:
+        return known.index(name) if name in known else len(known), name
+
+    return place(record.dataset, DATASETS), place(record.activation, ACTIVATIONS), record.key
+
+
+def _is_on_grid(parameter: str, record: SensitivityRecord) -> bool:
+    return all(getattr(record, other) == NEUTRAL[other] for other in NEUTRAL if other != parameter)
+
+
+def _point(parameter: str, record: SensitivityRecord) -> Point:
+    assert record.train_accuracy is not None  # only a failed record has none
+    where = (record.dataset, record.activation)
+    return Point(parameter, getattr(record, parameter), *where, record.test_accuracy, record.train_accuracy)

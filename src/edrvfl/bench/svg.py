@@ -1,0 +1,52 @@
+"""Turn a figure into SVG text: for a file of its own, or for a page."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+
+from matplotlib.figure import Figure
+
+from .figures import INK, style
+
+
+def to_svg(figure: Figure) -> str:
+    """Write the figure on a white background, as the text of an SVG file."""
+    return _svg(figure, "white")
+
+
+def to_inline_svg(figure: Figure, key: str, name: str, description: str) -> str:
+    """Write the figure as an `<svg>` element for a page.
+
+    The element has an accessible name, takes the page's text colour, scales with the page's width, and
+    starts its ids with `key`, so that they stay unique when a page shows several figures.
+    """
+    svg = _svg(figure, "none")
+    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")  # an element has no XML declaration
+    # matplotlib's metadata says nothing here: date and creator are left out
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    # matplotlib's <style> begins with `*`: inside a page it would apply to the whole page
+    svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", svg, flags=re.DOTALL)
+    for mark in ('id="', 'href="#', "url(#"):
+        svg = svg.replace(mark, f"{mark}{key}-")
+    opening, _, body = svg.partition(">")
+    # a fixed width and height would keep the figure from shrinking on a phone
+    opening = re.sub(r' (width|height)="[^"]*"', "", opening)
+    # but the figure should not grow beyond its own width, which the viewBox gives in points
+    width = float(re.search(r'viewBox="0 0 ([\d.]+)', opening)[1])  # type: ignore[index]
+    looks = f"stroke-linejoin:round;stroke-linecap:butt;max-width:{width * 4 / 3:.0f}px"
+    label = f'role="img" aria-label="{html.escape(f"{name}. {description}")}" style="{looks}"'
+    names = (
+        f"<{tag}>{html.escape(t, quote=False)}</{tag}>" for tag, t in (("title", name), ("desc", description))
+    )
+    return f"{opening} {label}>{''.join(names)}{body}".strip()
+
+
+def _svg(figure: Figure, background: str) -> str:
+    text = io.BytesIO()
+    with style():
+        figure.savefig(text, format="svg", facecolor=background, metadata={"Date": None, "Creator": None})
+    # A second layout would move everything by a fraction of a point; file and page should look the same.
+    figure.set_layout_engine("none")
+    return text.getvalue().decode()

@@ -1,0 +1,214 @@
+"""Section 5.6 of the paper: how long training takes. Cells are timed one at a time, alone on the machine."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import statistics
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from . import paper
+from .cell import Done, TimingUnit, Unit, Value, find_failure, key_of, seed_of
+from .data import Dataset
+from .methods import METHOD_GROUPS, Method, check_installed
+from .record import TimingRecord, stamp
+from .sensitivity import fixed_settings
+
+DATASETS = tuple(dict.fromkeys(dataset for dataset, _ in paper.training_seconds()))
+WARMUPS, REPEATS, THREADS = 1, 5, 1
+
+
+# --- the cells ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TimingCell:
+    """A method on the training rows of a dataset's first split. Run these cells with `jobs=1`."""
+
+    key: str
+    method: Method
+    dataset: Dataset
+    settings: Mapping[str, Any]
+    unit: TimingUnit
+    processor: str  # part of the key: seconds of another machine are other figures
+
+    def describe(self) -> dict[str, Any]:
+        """Say what decides the cell's figures."""
+        return {
+            "kind": TimingRecord.kind,
+            "method": self.method.name,
+            "dataset": self.dataset.name,
+            "checksum": self.dataset.checksum,
+            "trials": 1,
+            "seeds": self.unit.repeats,
+            "settings": dict(self.settings),
+            "warmups": self.unit.warmups,
+            "threads": self.unit.threads,
+            "processor": self.processor,
+            "most_units": 1,
+        }
+
+    def build(self, seed: int) -> Any:
+        """Make the classifier, not fitted."""
+        return self.method.estimator(random_state=seed, **self.settings)
+
+    def pending(self, done: Done) -> list[Unit]:
+        """Return the one unit if it is not done."""
+        return [] if self.unit in done else [self.unit]
+
+    def compute(self, unit: Any) -> Value:
+        """Fit as often as the unit says. A warm-up shares the hidden seed of the first fit that counts."""
+        X, y = self._training_rows()
+        repeats = [0] * unit.warmups + list(range(unit.repeats))
+        seconds = []
+        with threadpool_limits(unit.threads):
+            for repeat in repeats:
+                model = self.build(seed_of("hidden", self.dataset.name, repeat))
+                start = time.perf_counter()
+                model.fit(X, y)
+                seconds.append(time.perf_counter() - start)
+        return {"fits": seconds[unit.warmups :], "blas": _find_blas()}
+
+    def record(self, done: Done) -> TimingRecord:
+        """Put the seconds beside what was fitted and where."""
+        message = find_failure(done)
+        value = done[self.unit]
+        rows, features = self._training_rows()[0].shape
+        return TimingRecord(
+            key=self.key,
+            dataset=self.dataset.name,
+            method=self.method.name,
+            status="failed" if message else "ok",
+            message=message,
+            rows=rows,
+            features=features,
+            parameters="" if message else " ".join(repr(self.build(0)).split()),
+            seconds=tuple(value.get("fits", ())),
+            **dataclasses.asdict(self.unit),
+            blas=tuple(value.get("blas", ())),
+            processor=self.processor,
+            **stamp(),
+        )
+
+    def _training_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        train = self.dataset.splits[0].train
+        return self.dataset.X[train], self.dataset.y[train]
+
+
+def make_cells(
+    methods: Iterable[Method],
+    datasets: Sequence[Dataset],
+    *,
+    warmups: int = WARMUPS,
+    repeats: int = REPEATS,
+    threads: int = THREADS,
+) -> list[TimingCell]:
+    """Make the cells of section 5.6. The edRVFL family gets n and lambda of Table 7, others their defaults.
+
+    Parameters
+    ----------
+    methods : iterable of Method
+
+    datasets : sequence of Dataset
+        The paper's five are `DATASETS`.
+
+    warmups, repeats : int
+        Fits that do not count, and fits whose median does.
+
+    threads : int
+        BLAS threads.
+    """
+    if repeats < 1 or warmups < 0 or threads < 1:
+        raise ValueError(
+            f"repeats and threads must be at least 1 and warmups at least 0, got repeats={repeats}, "
+            f"threads={threads} and warmups={warmups}."
+        )
+    methods = tuple(methods)
+    check_installed(methods)
+    family = {name: fixed_settings()[name] for name in ("n_hidden", "regularization")}
+    unit, processor, cells = TimingUnit(warmups, repeats, threads), find_processor(), []
+    for dataset in datasets:
+        for method in methods:
+            settings = family if method.name in METHOD_GROUPS["edrvfl"] else {}
+            cell = TimingCell("", method, dataset, settings, unit, processor)
+            cells.append(dataclasses.replace(cell, key=key_of(cell.describe())))
+    return cells
+
+
+def find_processor() -> str:
+    """Return the processor's name where the system tells it, and how many logical cores there are."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0] if names else 'processor not named'}, {os.cpu_count()} logical cores"
+
+
+def _find_blas() -> list[str]:
+    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return sorted({f"{pool['internal_api']} {pool.get('version')}" for pool in pools})
+
+
+# --- the answer --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """The seconds that one method took on one dataset's training rows, in every repeat."""
+
+    dataset: str
+    method: str
+    rows: int
+    features: int
+    parameters: str
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Training times and everything that decides them."""
+
+    timed: tuple[Timed, ...]
+    warmups: int
+    repeats: int
+    threads: int
+    blas: tuple[str, ...]
+    processor: str
+    versions: Mapping[str, str]
+
+    @classmethod
+    def of(cls, records: Iterable[TimingRecord]) -> Timing | None:
+        """Put records together; None if there is none.
+
+        If machines or ways to measure differ, the ones that most records share are taken.
+        """
+        good = [record for record in records if record.status == "ok"]
+        if not good:
+            return None
+        size = Counter(_conditions(record) for record in good)
+        best = max(good, key=lambda r: (size[_conditions(r)], r.finished or "", r.key))
+        same = [r for r in good if _conditions(r) == _conditions(best)]
+        timed = [
+            Timed(r.dataset, r.method, r.rows, r.features, r.parameters, r.seconds)
+            for r in sorted(same, key=lambda r: (r.dataset, r.method))
+        ]
+        blas = tuple(sorted({name for r in same for name in r.blas}))  # torch brings one of its own
+        return cls(tuple(timed), *_conditions(best)[:3], blas, best.processor, best.versions)
+
+
+def _conditions(record: TimingRecord) -> tuple[int, int, int, str]:
+    """Return what seconds must share to stand in one table."""
+    return record.warmups, record.repeats, record.threads, record.processor

@@ -1,0 +1,68 @@
+"""The commands of sections 5.5 and 5.6 of the paper: `edrvfl bench sensitivity | timing`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from edrvfl.bench import sensitivity, timing
+from edrvfl.bench.data import dataset_names, load_dataset
+from edrvfl.bench.methods import METHODS, method_names
+
+from . import options
+from .run import run_cells
+
+Names = typer.Option(metavar="NAME,...")
+
+# The defaults of the options, as the lists that typer wants.
+PAPER_FOUR, PAPER_FIVE = list(sensitivity.DATASETS), list(timing.DATASETS)
+WEIGHTS, RATES = list(sensitivity.WEIGHTS), list(sensitivity.RATES)
+ACTIVATIONS = list(sensitivity.ACTIVATIONS)
+TIMED_METHODS = ["WPedRVFL"]
+
+
+def measure_sensitivity(
+    datasets: Annotated[list[str], Names] = PAPER_FOUR,
+    weights: Annotated[
+        list[float], typer.Option(metavar="OMEGA,...", parser=options.number, help="Values of omega_r.")
+    ] = WEIGHTS,
+    rates: Annotated[
+        list[float], typer.Option(metavar="P,...", parser=options.number, help="Values of p.")
+    ] = RATES,
+    activations: Annotated[list[str], typer.Option(metavar="G,...")] = ACTIVATIONS,
+    seeds: Annotated[
+        int, typer.Option(metavar="N", parser=options.count, help="Redraws of the hidden layers.")
+    ] = sensitivity.SEEDS,
+    folder: options.Folder = None,
+    store: options.Store = options.STORE,
+    jobs: options.Jobs = None,
+    quiet: options.Quiet = False,
+) -> int:
+    """Measure accuracy as omega_r and p vary, as in section 5.5 of the paper; the report shows the curves."""
+    loaded = [load_dataset(name, folder, progress=not quiet) for name in dataset_names(datasets)]
+    cells = sensitivity.make_cells(loaded, weights=weights, rates=rates, activations=activations, seeds=seeds)
+    return run_cells(cells, store, jobs=jobs or options.cores(), quiet=quiet)[1]
+
+
+def measure_timing(
+    methods: Annotated[list[str], Names] = TIMED_METHODS,
+    datasets: Annotated[list[str], Names] = PAPER_FIVE,
+    warmups: Annotated[
+        int, typer.Option(metavar="N", parser=options.count, help="Fits that are not counted.")
+    ] = timing.WARMUPS,
+    repeats: Annotated[
+        int, typer.Option(metavar="N", parser=options.count, help="Fits whose median is taken.")
+    ] = timing.REPEATS,
+    threads: Annotated[
+        int, typer.Option(metavar="N", parser=options.count, help="BLAS threads.")
+    ] = timing.THREADS,
+    folder: options.Folder = None,
+    store: options.Store = options.STORE,
+    quiet: options.Quiet = False,
+) -> int:
+    """Measure training times, as in the paper's Table 8; the report shows them beside the paper's."""
+    rows = [METHODS[name] for name in method_names(methods)]
+    loaded = [load_dataset(name, folder, progress=not quiet) for name in dataset_names(datasets)]
+    cells = timing.make_cells(rows, loaded, warmups=warmups, repeats=repeats, threads=threads)
+    return run_cells(cells, store, jobs=1, quiet=quiet)[1]  # processes side by side would slow each other

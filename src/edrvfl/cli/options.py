@@ -1,0 +1,59 @@
+"""Options that several commands share, and the checks of single values."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+STORE = Path("study.db")
+
+Store = Annotated[Path, typer.Option(metavar="FILE", help="The file that remembers what is done.")]
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Where the paper's datasets are.",
+        show_default="the environment variable EDRVFL_DATA, or else a download",
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print the result alone.")]
+
+
+# Typer calls these on what was typed and on the default alike, so that a default may be a number already.
+
+
+def count(text: str | int) -> int:
+    """Read a whole number of at least 1."""
+    number = int(text) if str(text).strip().isdecimal() else 0
+    if number < 1:
+        raise typer.BadParameter(f"expected a whole number of at least 1, got {text!r}")
+    return number
+
+
+def number(text: str | float) -> float:
+    """Read a number; whether it is a sensible one is for the study to say."""
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"expected a number, got {text!r}") from None
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+CUDA_JOBS = 8  # more processes than that only wait for each other on one GPU
+
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        parser=count,
+        help="Processes to work in.",
+        show_default=f"one a core, here {cores()}; with cuda at most {CUDA_JOBS}",
+    ),
+]

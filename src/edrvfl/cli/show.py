@@ -1,0 +1,227 @@
+"""What the commands print: tables and words on standard output, progress and notes on standard error."""
+
+from __future__ import annotations
+
+import io
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from rich import box, progress
+from rich.console import Console
+from rich.table import Table
+
+from edrvfl.bench.record import Record, RunRecord, SensitivityRecord, TimingRecord
+from edrvfl.bench.schedule import Progress
+
+Row = Sequence[str]
+
+UNBOUNDED = 10_000  # columns of a file or a pipe, in which a line may be as long as it likes
+
+
+# --- words -------------------------------------------------------------------------------------------
+
+
+def plural(number: int, noun: str) -> str:
+    """Count a thing in words.
+
+    Examples
+    --------
+    >>> plural(1, "cell"), plural(2, "cell")
+    ('1 cell', '2 cells')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listing(names: Sequence[str]) -> str:
+    """Join names as one would say them.
+
+    Examples
+    --------
+    >>> listing(["a"]), listing(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def duration(seconds: float) -> str:
+    """Write a time in words.
+
+    Examples
+    --------
+    >>> duration(42), duration(150), duration(3 * 3600)
+    ('42 s', '2.5 min', '3.0 h')
+    """
+    size, unit = next(((n, u) for n, u in ((3600, "h"), (60, "min")) if seconds >= 2 * n), (1, "s"))
+    return f"{seconds / size:.1f} {unit}" if size > 1 else f"{seconds:.0f} s"
+
+
+def accuracy(record: RunRecord, choice: str) -> str:
+    """Write the accuracy of one choice in percent, with its deviation over the seeds if there are several."""
+    mean, deviation = record.choices[choice].mean_and_sd()
+    sign = "±" if _can_write("±") else "+-"
+    return f"{100 * mean:.2f}" + (f" {sign} {100 * deviation:.2f}" if record.seeds > 1 else "")
+
+
+def _study_cells(record: RunRecord) -> Row:
+    choices = [accuracy(record, name) for name in ("paper", "strict")]
+    return (record.dataset, record.method, *choices, f"{record.search_seconds:.1f} s")
+
+
+def _sensitivity_cells(record: SensitivityRecord) -> Row:
+    values = (f"{record.correct_weight:g}", f"{record.prune_rate:g}")
+    return (record.dataset, record.activation, *values, f"{np.mean(record.test_accuracy):.2f}")
+
+
+def _timing_cells(record: TimingRecord) -> Row:
+    size = (str(record.rows), str(record.features))
+    return (record.dataset, record.method, *size, f"{statistics.median(record.seconds):.4f} s")
+
+
+# The columns of a table, and what a record that succeeded says in them, by the kind of the record.
+KINDS: Mapping[str, tuple[Row, Callable[[Any], Row]]] = MappingProxyType(
+    {
+        "study": (("dataset", "method", "paper choice", "strict choice", "search"), _study_cells),
+        "sensitivity": (("dataset", "activation", "omega_r", "p", "test accuracy"), _sensitivity_cells),
+        "timing": (("dataset", "method", "rows", "features", "median"), _timing_cells),
+    }
+)
+
+
+def summary_row(record: Record) -> Row:
+    """Say in five words what came of a cell."""
+    if record.status == "ok":
+        return KINDS[record.kind][1](record)
+    return (record.dataset, record.method, "failed", (record.message or "").partition("\n")[0], "")
+
+
+def summary(records: Sequence[Record]) -> Table:
+    """Make a table of records of one kind."""
+    kind = records[0].kind if records else RunRecord.kind
+    return table(KINDS[kind][0], map(summary_row, records))
+
+
+# --- the two streams ---------------------------------------------------------------------------------
+
+
+def put(*parts: str | Table) -> None:
+    """Print on standard output, at once, so that a full disk or a reader who left is noticed here."""
+    if sys.stdout is None:  # closed by the caller, who wants none of it
+        return
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name that this encoding lacks ends no command
+    try:
+        for part in parts:
+            print(part if isinstance(part, str) else _drawn(part))
+        sys.stdout.flush()
+    except OSError as error:
+        with suppress(OSError):  # what is left in the buffer would raise once more when Python ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise OSError(error.errno, error.strerror, "standard output") from error
+
+
+def say(text: str) -> None:
+    """Print on standard error."""
+    print(text, file=sys.stderr)
+
+
+def table(header: Row, rows: Iterable[Row]) -> Table:
+    """Align rows of text in columns."""
+    drawn = Table(*header, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for column in drawn.columns:
+        column.overflow = "fold"  # on a narrow terminal a text goes on in the next line; nothing is cut off
+    for row in rows:
+        drawn.add_row(*row)
+    return drawn
+
+
+def _drawn(table: Table) -> str:
+    """Draw a table as wide as the terminal, or as wide as it likes where there is none."""
+    width = None if sys.stdout.isatty() else UNBOUNDED
+    # Names of datasets are a user's own: square brackets in them are no markup.
+    console = Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
+    with console.capture() as captured:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def _can_write(text: str) -> bool:
+    """Tell whether standard output has these characters."""
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# --- progress ----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def study_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
+    """Show how far a run is: a line for every cell that ends and, on a terminal, a bar below the lines."""
+    if quiet:
+        yield None
+        return
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    columns = (
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(bar_width=None),
+        progress.MofNCompleteColumn(),
+        progress.TextColumn("units"),
+        progress.TimeRemainingColumn(),
+    )
+    # The lines are printed on standard error as ever: a bar that is shown lifts them above itself.
+    with progress.Progress(*columns, console=console, disable=not console.is_interactive) as bar:
+        yield _StudyBar(bar)
+
+
+class _StudyBar:
+    """Turn the reports of a run into lines and the state of a bar."""
+
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+        self._task = bar.add_task("study", total=None)
+        self._start = time.monotonic()
+        self._before: int | None = None  # units that earlier runs did; the first report tells
+        self._best: dict[str, tuple[float, str]] = {}
+
+    def __call__(self, now: Progress) -> None:
+        resumed = self._before is None
+        if self._before is None:
+            self._before = now.units_done
+            # Not `update`: the bar would count the units of earlier runs into its speed.
+            self._bar.reset(self._task, total=now.units, completed=now.units_done)
+        for number, record in enumerate(now.new, now.cells_done - len(now.new) + 1):
+            self._note_best(record)
+            if not resumed:
+                say(f"[{number}/{now.cells}] " + "  ".join(summary_row(record)) + self._left(now))
+        text = f"cells {now.cells_done}/{now.cells}{self._best_text()}"
+        self._bar.update(self._task, total=now.units, completed=now.units_done, description=text)
+
+    def _left(self, now: Progress) -> str:
+        done = now.units_done - (self._before or 0)
+        if not done or now.units == now.units_done:
+            return ""
+        pace = (time.monotonic() - self._start) / done
+        return f"  (about {duration(pace * (now.units - now.units_done))} left)"
+
+    def _note_best(self, record: Record) -> None:
+        if isinstance(record, RunRecord) and record.status == "ok":
+            found = (record.choices["strict"].mean_and_sd()[0], record.method)
+            before = self._best.pop(record.dataset, found)  # so the dataset moves to the end
+            self._best[record.dataset] = max(before, found, key=lambda pair: pair[0])
+
+    def _best_text(self) -> str:
+        if not self._best:
+            return ""
+        dataset, (best, method) = list(self._best.items())[-1]
+        return f", best on {dataset}: {method} {100 * best:.2f}"

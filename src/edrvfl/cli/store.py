@@ -1,0 +1,108 @@
+"""Commands on the store: `edrvfl bench status | export | import | retry`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edrvfl.bench import exchange
+from edrvfl.bench.store import CellState, Store
+
+from . import options, show
+
+STATES = {"ok": "done", "failed": "failed", "started": "started", "waiting": "waiting"}
+
+
+def show_status(store: options.Store = options.STORE) -> int:
+    """Show what is done, failed and left, and how long the rest will take."""
+    with Store(store, create=False) as opened:
+        states = opened.states(kind=None)
+    header = ("dataset", "method", "trials", "seeds", "status", "units", "time")
+    show.put(show.table(header, map(_state_row, states)))
+    for state in states:  # below the table, which a long message would make too wide to read
+        if state.message:
+            show.put(f"{state.method} on {state.dataset} failed: {state.message.splitlines()[0]}")
+    show.put(overview(states))
+    show.say("A cell is one method on one dataset; a unit is one step of its search, or one refit.")
+    return 0
+
+
+def export_store(
+    file: Annotated[
+        Path | None, typer.Argument(help="Packed if the name ends in .gz.", show_default="standard output")
+    ] = None,
+    store: options.Store = options.STORE,
+) -> int:
+    """Write records and validation scores as lines of JSON."""
+    with Store(store, create=False) as opened:
+        if file is None or str(file) == "-":
+            for line in exchange.export_lines(opened):
+                show.put(line)
+            return 0
+        exchange.export_file(opened, file)
+        show.put(f"{show.plural(len(opened.finished()), 'record')} with all searches: {file}")
+    return 0
+
+
+def import_files(
+    files: Annotated[list[Path], typer.Argument(help="What `edrvfl bench export` wrote.")],
+    store: options.Store = options.STORE,
+) -> int:
+    """Add exported lines of JSON; what is known already is left alone."""
+    reports = exchange.import_files(store, files)
+    for file, report in reports.items():
+        show.put(
+            f"{file}: {show.plural(report.new_records, 'new record')}, {report.known_records} known; "
+            f"{show.plural(report.new_units, 'new unit')}, {report.known_units} known"
+        )
+        for conflict in report.conflicts:
+            show.say(f"  differs from what is stored, which was kept: {conflict}")
+    return 1 if any(report.conflicts for report in reports.values()) else 0
+
+
+def retry_failures(store: options.Store = options.STORE) -> int:
+    """Forget failures, so that the next run tries them again."""
+    with Store(store, create=False) as opened:
+        failed = opened.retry()
+    show.put(f"{show.plural(failed, 'failed cell')} open again; the next `edrvfl bench run` tries them.")
+    return 0
+
+
+def _state_row(state: CellState) -> show.Row:
+    units = f"{state.done}" if state.finished else f"{state.done} of {state.units}"
+    numbers = (str(state.trials), str(state.seeds))
+    return (state.dataset, state.method, *numbers, state.status, units, f"{state.seconds:.1f} s")
+
+
+def overview(states: Sequence[CellState]) -> str:
+    """Say how much is done, and how long the rest will take one worker."""
+    numbers = [f"{sum(s.status == name for s in states)} {word}" for name, word in STATES.items()]
+    text = f"{show.plural(len(states), 'cell')}: {', '.join(numbers)}."
+    left = seconds_left(states)
+    if left is None:
+        return f"{text} No unit is done yet, so how long the rest takes is not known."
+    return f"{text} At most {show.duration(left)} of one worker's time left." if left else text
+
+
+def seconds_left(states: Sequence[CellState]) -> float | None:
+    """Multiply the units left by the mean time of a unit done on the dataset, or on all if it has none.
+
+    None stands for no idea: no unit is done at all.
+    """
+    left = 0.0
+    for state in (s for s in states if not s.finished):
+        pace = _pace(s for s in states if s.dataset == state.dataset) or _pace(states)
+        if pace is None:
+            return None
+        left += pace * (state.units - state.done)
+    return left
+
+
+def _pace(states: Iterable[CellState]) -> float | None:
+    """Return the mean seconds of a unit, None if no unit is done."""
+    known = list(states)
+    units = sum(state.done for state in known)
+    return sum(state.seconds for state in known) / units if units else None

@@ -1,0 +1,125 @@
+"""Studies made up for the tests of the report: results, curves, sensitivity, timing."""
+
+import zlib
+
+import numpy as np
+import pandas as pd
+
+from edrvfl.bench import paper
+from edrvfl.bench.comparison import critical_difference
+from edrvfl.bench.report.sections import make_page
+from edrvfl.bench.report.study import Result, Scored, Study
+from edrvfl.bench.report.summary import summarise
+from edrvfl.bench.sensitivity import Point, Sensitivity
+from edrvfl.bench.timing import Timed, Timing
+
+FAMILY, DATASETS = tuple(paper.accuracies())[7:], tuple(paper.accuracies().index)
+# What HTML, Markdown, LaTeX, matplotlib or str.format might take for their own; longer than a label may be.
+HOSTILE = "<script>alert(1)</script>|$x_1$ & {rank} \\end{document} `*_[a](b)\n\"'\x07" + "long " * 20
+
+
+def a_result(
+    method, dataset, accuracy=80.0, *, status="ok", message=None, configurations=10, seeds=2, noise=0.3
+):
+    """A result whose accuracies differ a little from dataset to dataset, the same in every process."""
+    rng = np.random.default_rng(zlib.crc32(f"{method} {dataset}".encode()))
+    accuracy = accuracy + noise * rng.normal()
+
+    def scored(accuracy):
+        return Scored(accuracy, None if seeds == 1 else 0.25, accuracy - 1, 0.5, (3, 3, 3, 3))
+
+    ok = status == "ok"
+    return Result(
+        dataset,
+        method,
+        status,
+        message,
+        configurations,
+        seeds,
+        scored={"paper": scored(accuracy), "strict": scored(accuracy - 0.2)} if ok else {},
+        fit_seconds=0.5 if ok else None,
+        search_seconds=2.0 if ok else None,
+        finished="2024-01-01T10:00:00+00:00",
+        checksum="ab" * 32,
+        origins={"numpy": "2.0", "commit": "unknown"},
+        key=f"{method} {dataset} {configurations}",
+    )
+
+
+def some_results(methods=FAMILY, datasets=DATASETS):
+    """The paper's accuracies less one point."""
+    printed = paper.accuracies()
+    return [a_result(m, d, printed.loc[d, m] - 1) for d in datasets for m in methods]
+
+
+def some_curves(methods=FAMILY, datasets=DATASETS):
+    return {(d, m): (80.0, 82.0, 83.0) for d in datasets for m in methods}
+
+
+def a_sensitivity():
+    points = [
+        Point(parameter, value, dataset, activation, ((90 + value, 91 + value),) * 4, 99.0)
+        for parameter, grid in (("correct_weight", (1.0, 0.6, 0.2)), ("prune_rate", (0.0, 0.4, 0.8)))
+        for dataset in ("arrhythmia", "waveform-noise")
+        for activation in ("relu", "sigmoid")
+        for value in grid
+    ]
+    return Sensitivity({"n_hidden": 500}, 2, tuple(points), {"numpy": "2"})
+
+
+def a_timing():
+    timed = [
+        Timed(d, m, 10, 3, f"{m}()", (s, 2 * s, s))
+        for d in ("contrac", "glass")
+        for m, s in (("SNN", 2.0), ("WPedRVFL", 0.1))
+    ]
+    return Timing(tuple(timed), 1, 3, 1, ("openblas 0.3",), "a processor", {"numpy": "2"})
+
+
+def whole_study():
+    return Study(tuple(some_results()), some_curves(), a_sensitivity(), a_timing())
+
+
+def hostile_study():
+    results = [a_result(m, d) for m in (HOSTILE, "b") for d in (HOSTILE, "iris", "wine")]
+    results.append(a_result("b", "digits", status="failed", message=HOSTILE))
+    return Study(tuple(results), some_curves((HOSTILE, "b"), (HOSTILE, "iris")))
+
+
+FAILED = a_result("a", "iris", status="failed", message="MemoryError")
+# Studies with little or nothing in them. Every one of them must have a report.
+SMALL_STUDIES = {
+    "none": [],
+    "one cell": [a_result("a", "iris")],
+    "one dataset": some_results(datasets=["glass"]),
+    "one method": some_results(methods=["PedRVFL"], datasets=DATASETS[:4]),
+    "one seed": [a_result(m, d, seeds=1) for m in "ab" for d in ("iris", "wine")],
+    "some failed": [FAILED, a_result("b", "iris")],
+    "all failed": [FAILED],
+    "nothing in common": [a_result("a", "iris"), a_result("b", "wine")],
+    "two methods, two datasets": [a_result(m, d) for m in "ab" for d in ("iris", "wine")],
+    "all equal": [a_result(m, d, noise=0) for m in "abc" for d in ("iris", "wine", "digits")],
+    "nothing begun": [Result("iris", "a", "missing", "0 of at most 26 units done", 10, 2)],
+}
+
+
+def page_of(results):
+    return make_page(summarise(Study(tuple(results))))
+
+
+def grids(page):
+    return {grid.key: grid for section in page.sections for grid in section.grids}
+
+
+def cells(grid):
+    """A grid's cells by row heading and column."""
+    return {row.head: dict(zip(grid.columns[1:], row.cells, strict=True)) for row in grid.rows}
+
+
+def ranks_table():
+    """The table of the critical-difference figure, for the paper's Table 3."""
+    cd = critical_difference(paper.accuracies())
+    table = pd.DataFrame(
+        {"method": cd.methods, "average_rank": cd.ranks, "critical_difference": cd.difference}
+    )
+    return pd.concat([table, cd.p_values.reset_index(drop=True)], axis="columns")

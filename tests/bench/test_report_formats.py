@@ -1,0 +1,176 @@
+"""The page as HTML, Markdown, LaTeX and CSV."""
+
+import csv
+import html.parser
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from report_samples import HOSTILE, SMALL_STUDIES, hostile_study, page_of, whole_study
+
+from edrvfl.bench.report import FORMATS
+from edrvfl.bench.report.html import html_text
+from edrvfl.bench.report.sections import make_page
+from edrvfl.bench.report.summary import summarise
+from edrvfl.bench.report.text import csv_text, escape_latex, escape_markdown, latex_text, markdown_text
+
+
+class Reader(html.parser.HTMLParser):
+    """Collect tags, ids and texts; fail if what is opened is not closed."""
+
+    VOID = frozenset({"meta", "link", "input", "br", "hr", "img"})
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.ids, self.text = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.handle_startendtag(tag, attributes)
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self.ids += [value for name, value in attributes if name == "id"]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return make_page(summarise(whole_study()))
+
+
+@pytest.fixture(scope="module")
+def page(whole):
+    return html_text(whole)
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    return make_page(summarise(hostile_study()))
+
+
+@pytest.mark.parametrize("name", SMALL_STUDIES)
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_study_has_a_report(name, format):
+    text = FORMATS[format](page_of(SMALL_STUDIES[name]))
+    if format != "csv":
+        assert "Failed and missing cells" in text
+    if format == "html":
+        Reader(text)
+
+
+# --- hostile names ---------------------------------------------------------------------------------------
+
+
+def test_hostile_names_are_text_in_html(hostile):
+    reader = Reader(html_text(hostile))
+    assert [tag for tag, _ in reader.tags].count("script") == 1
+    assert HOSTILE.splitlines()[0] in "".join(reader.text)
+    assert not [a for _, attributes in reader.tags for a in attributes if a.startswith("on")]
+
+
+def test_hostile_names_are_text_in_markdown(hostile):
+    text = markdown_text(hostile)
+    assert "<script" not in text
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    widths = [len(re.findall(r"(?<!\\)\|", line)) for line in lines]
+    for rule in (i for i, line in enumerate(lines) if set(line) <= set("| -")):
+        assert widths[rule - 1] == widths[rule] == widths[rule + 1]
+    assert escape_markdown("a|b\n<i>") == r"a\|b &lt;i&gt;"
+
+
+def test_hostile_names_are_text_in_latex(hostile):
+    text = latex_text(hostile)
+    assert text.count(r"\end{document}") == 1
+    assert escape_latex("a_b & 5 %\n{x} \\y $z$") == r"a\_b \& 5 \% \{x\} \textbackslash{}y \$z\$"
+    body = text.replace(r"\{", "").replace(r"\}", "")
+    assert body.count("{") == body.count("}")
+    assert sorted(re.findall(r"\\begin\{(\w+)\}", text)) == sorted(re.findall(r"\\end\{(\w+)\}", text))
+
+
+def test_hostile_names_are_text_in_csv(hostile):
+    rows = list(csv.DictReader(io.StringIO(csv_text(hostile))))
+    assert {row["method"] for row in rows} == {HOSTILE, "b"}
+    assert HOSTILE in {row["message"] for row in rows}
+
+
+# --- the page --------------------------------------------------------------------------------------------
+
+
+def test_the_page_is_one_file_that_asks_for_nothing(page):
+    assert len(page.encode()) < 3_000_000
+    reader = Reader(page)
+    assert len(reader.ids) == len(set(reader.ids))
+    for tag, attributes in reader.tags:
+        for name in ("src", "href", "action", "xlink:href"):
+            assert attributes.get(name, "#").startswith(("#", "data:")), (tag, attributes)
+    policy = next(a["content"] for t, a in reader.tags if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'")
+    assert "script-src 'sha256-" in policy
+    assert not re.search(r"url\((?!#)|@import", page)
+
+
+def test_everything_has_a_name(page):
+    reader = Reader(page)
+    pictures = [a for t, a in reader.tags if t == "svg"]
+    assert len(pictures) == 7
+    assert all(a["role"] == "img" and len(a["aria-label"]) > 20 for a in pictures)
+    tags = [t for t, _ in reader.tags]
+    assert tags.count("caption") == tags.count("table")
+    assert tags.count("figcaption") == tags.count("figure") == 7
+    downloads = [a for t, a in reader.tags if t == "a" and "download" in a]
+    assert len(downloads) == 14
+    assert all(a["href"].startswith("data:") for a in downloads)
+
+
+def test_the_page_is_the_same_in_every_process(page):
+    """Another process has other hashes, so that the order of a set would show."""
+    code = (
+        "import sys; from report_samples import *; from edrvfl.bench.report.html import html_text; "
+        "sys.stdout.buffer.write(html_text(make_page(summarise(whole_study()))).encode())"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, check=True
+    )
+    assert found.stdout.decode() == page
+
+
+def test_what_a_report_must_state(page):
+    text = " ".join("".join(Reader(page).text).split())
+    for phrase in (
+        "not a partition",
+        "one fixed test file",
+        "about 50 to 65",
+        "61 % is the rate of the larger class",
+        "32 features and 3 classes",
+        "counts the label",
+        "quoted from Klambauer",
+        "97 to 99 %",
+        "Each split chooses its configuration",
+        "Weighting agrees with the paper's text in",
+        "WPedRVFL took 0.2 to 0.2 times the seconds",
+        "10 configurations in each search",
+    ):
+        assert phrase in text, phrase
+
+
+def test_csv_has_every_cell_twice(whole):
+    rows = list(csv.DictReader(io.StringIO(csv_text(whole))))
+    assert len(rows) == 2 * 24 * 5
+    row = next(r for r in rows if (r["dataset"], r["method"], r["choice"]) == ("glass", "PedRVFL", "strict"))
+    assert (row["depth"], row["published"], row["configurations"]) == ("3/3/3/3", "71.19", "10")
+    accuracies = next(g for s in whole.sections for g in s.grids if g.key == "accuracy-strict")
+    glass = next(r for r in accuracies.rows if r.head == "glass")
+    assert row["accuracy"] in {f"{cell.value:g}" for cell in glass.cells}

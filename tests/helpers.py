@@ -1,0 +1,118 @@
+"""What tests of several files use: problems, one network grown alone, scikit-learn's checks, a callback."""
+
+import re
+import unittest
+import warnings
+
+import numpy as np
+from array_api_compat import array_namespace
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from edrvfl._inputs.columns import learn_inputs
+from edrvfl._inputs.targets import Classes, Values
+from edrvfl._inputs.weights import RowWeights
+from edrvfl._network.grow import Problem, grow, start
+from edrvfl._network.layers import Draws, fill_inputs, layer_scores, new_features
+from edrvfl._network.records import Network
+from edrvfl._ridge.equations import Regression
+
+
+def to_host(array):
+    """Bring an array of any library to NumPy."""
+    return np.asarray(array.numpy() if hasattr(array, "numpy") else array)
+
+
+def beside(xp, array):
+    """Bring a NumPy array to the library xp. None stays None."""
+    return None if array is None else xp.asarray(array)
+
+
+def noisy_rows(rng, m, d):
+    """Draw m rows of three classes that are not separable."""
+    X = rng.standard_normal((m, d))
+    return X, np.digitize(X[:, 0] + X[:, 1] * X[:, 2] + 0.8 * rng.standard_normal(m), [-0.6, 0.6])
+
+
+def random_regression(rng, m, c, k=3):
+    """Draw features (m, c), targets (m, k) and weights (m,)."""
+    return rng.standard_normal((m, c)), rng.standard_normal((m, k)), rng.uniform(0.1, 4, m)
+
+
+def random_counts(rng, m, weighted):
+    """Draw weights that count rows, below, at and above one, and the share of each that is left out."""
+    counts = rng.choice([0.4, 1.0, 1.0, 3.0], m) if weighted else np.ones(m)
+    return counts, np.minimum(counts, 1) / counts
+
+
+def regression(D, Y, base=None, *, omega=None, shares=None, xp=np):
+    """Build a Regression in the library xp. Y is a matrix of values, or a vector of classes."""
+    targets = Values(xp.asarray(Y)) if Y.ndim == 2 else Classes(xp.asarray(Y), Y.max() + 1, xp.asarray(D))
+    weights = {"base": beside(xp, base), "omega": beside(xp, omega), "shares": beside(xp, shares)}
+    return Regression(xp.asarray(D), targets, **weights)
+
+
+def grow_alone(X, y, settings, seed=5, counts=None, costs=None, standardize=True):
+    """Grow one network from rows and codes of any library; return it and its layers as they came."""
+    inputs = learn_inputs(X, counts, standardize)
+    D = new_features(X.shape[0], X, settings.n_hidden, inputs)
+    fill_inputs(D, X, inputs)
+    classes = array_namespace(y).unique_values(y)
+    targets = Classes(y, int(classes[-1]) + 1, X[:0, 0])
+    draws = Draws(seed, inputs.width, settings.n_hidden, X)
+    network = Network(inputs, (), (), settings.activation, settings.n_hidden, "softmax", classes, seed)
+    layers = []
+    for grown in grow(start(D, settings), Problem(targets, RowWeights(counts, costs), draws)):
+        assert grown.right.shape == (1, X.shape[0])  # asked for now: the next layer overwrites D
+        layers.append(grown)
+        network = network.with_layer(grown.hidden, grown.readout.beta[0, ...])
+    return network, layers
+
+
+def scores_by_layer(network, X):
+    """The scores of every layer, (layers, rows, classes), in NumPy."""
+    return np.concatenate([to_host(batch) for batch in layer_scores(network, X)])
+
+
+def assert_passes_scikit_learns_checks(model, expected_failures=()):
+    """No failure but the expected ones; what is skipped asks for a device or library that is not here."""
+    failures, skipped, passed = [], [], 0
+    for estimator, check in estimator_checks_generator(model, mark=None):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                check(estimator)
+            passed += 1
+            if check.func.__name__ in expected_failures:
+                failures.append(f"{check.func.__name__} was expected to fail and passed")
+        except unittest.SkipTest as skip:
+            skipped.append(str(skip))
+        except Exception as error:
+            if check.func.__name__ in expected_failures:
+                continue
+            failures.append(f"{check.func.__name__}({check.keywords}): {error!r}")
+    assert not failures, "\n".join(failures)
+    absent = re.compile("cuda|XPU|MPS|cupy is not installed|dpnp is not installed", re.IGNORECASE)
+    assert all(absent.search(reason) for reason in skipped), skipped
+    assert passed >= 60
+
+
+class Recorder:
+    """A scikit-learn callback that notes what it is told, and may say stop."""
+
+    def __init__(self, stop_after=None):
+        self.stop_after = stop_after
+        self.told, self.estimators = [], []
+
+    def setup(self, estimator, context):
+        self.told.append("setup")
+
+    def teardown(self, estimator, context):
+        self.told.append("teardown")
+
+    def on_fit_task_begin(self, estimator, context, *, X=None, metadata=None):
+        self.told.append(f"begin {context.task_name}")
+
+    def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
+        self.told.append(f"end {context.task_name}")
+        self.estimators.append(fitted_estimator)
+        return self.told.count(f"end {context.task_name}") == self.stop_after

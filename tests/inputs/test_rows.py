@@ -1,0 +1,100 @@
+"""The rows of a fit: which are dropped, how labels are coded, what rows weigh."""
+
+import numpy as np
+import pytest
+import sklearn
+from helpers import to_host
+
+from edrvfl import EDRVFLClassifier
+from edrvfl._inputs.rows import prepare_rows
+
+X = np.arange(12.0).reshape(6, 2)
+Y = np.array(["b", "a", "b", "c", "a", "b"])
+
+
+def test_without_weights_rows_stay_and_labels_are_coded():
+    rows = prepare_rows(X, Y)
+    assert rows.X is X
+    assert rows.classes.tolist() == ["a", "b", "c"]
+    assert rows.targets.codes.tolist() == [1, 0, 1, 2, 0, 1]
+    assert rows.targets.width == 3
+    assert rows.weights.base is None
+
+
+def test_rows_of_weight_zero_are_dropped_and_so_are_classes_that_had_no_other_rows():
+    rows = prepare_rows(X, Y, [1, 0, 2, 0, 3, 1])
+    np.testing.assert_array_equal(rows.X, X[[0, 2, 4, 5]])
+    assert rows.classes.tolist() == ["a", "b"]
+    assert rows.targets.codes.tolist() == [1, 1, 0, 1]
+    assert rows.weights.counts.tolist() == [1, 2, 3, 1]
+    assert rows.weights.costs is None
+
+
+def test_a_class_of_weight_zero_is_dropped():
+    rows = prepare_rows(X, Y, [1, 1, 2, 1, 3, 0], {"b": 0, "c": 5})
+    np.testing.assert_array_equal(rows.X, X[[1, 3, 4]])
+    assert rows.classes.tolist() == ["a", "c"]
+    assert rows.weights.counts.tolist() == [1, 1, 3]
+    assert rows.weights.costs.tolist() == [1, 5, 1]  # a class that is not named has weight 1
+    assert rows.weights.base.tolist() == [1, 5, 3]
+
+
+@pytest.mark.parametrize("sample_weight", [None, [1, 1, 2, 4, 3, 0]])
+def test_balanced_classes_weigh_the_same_together(sample_weight):
+    rows = prepare_rows(X, Y, sample_weight, "balanced")
+    base, codes = rows.weights.base, rows.targets.codes
+    totals = [base[codes == code].sum() for code in range(3)]
+    np.testing.assert_allclose(totals, np.mean(totals))
+
+
+@pytest.mark.parametrize("labels", ["strings in NumPy", "numbers beside X"])
+def test_rows_of_another_library(xp, labels):
+    counts = np.array([1.0, 0.0, 2.0, 1.0, 3.0, 1.0])
+    y = Y if labels.startswith("strings") else np.array([5, 3, 5, 9, 3, 5])
+    with sklearn.config_context(array_api_dispatch=True):
+        given = y if labels.startswith("strings") else xp.asarray(y)
+        rows = prepare_rows(xp.asarray(X), given, counts, {y[3]: 0.5})
+    alone = prepare_rows(X, y, counts, {y[3]: 0.5})
+    np.testing.assert_array_equal(to_host(rows.X), alone.X)
+    np.testing.assert_array_equal(to_host(rows.classes), alone.classes)
+    np.testing.assert_array_equal(to_host(rows.targets.codes), alone.targets.codes)
+    np.testing.assert_array_equal(to_host(rows.weights.base), alone.weights.base)
+    assert isinstance(rows.weights.base, type(xp.asarray(X)))
+    assert isinstance(rows.targets.codes, type(xp.asarray(X)))
+
+
+@pytest.mark.parametrize(
+    ("sample_weight", "class_weight"),
+    [([1e307] * 6, None), ([1, 1, 1, 1, 1, 1e300], None), ([1e100] * 6, {"a": 1e100}), (None, {"a": 1e160})],
+)
+def test_weights_that_overflow_are_named_as_the_cause(sample_weight, class_weight):
+    with pytest.raises(ValueError, match=r"weights are too large.*overflow float64\. Divide the weights"):
+        prepare_rows(X, Y, sample_weight, class_weight)
+
+
+def test_large_weights_overflow_sooner_in_float32():
+    weights = np.full(6, 1e19)
+    assert prepare_rows(X, Y, weights).weights.counts.tolist() == weights.tolist()
+    with pytest.raises(ValueError, match="overflow float32"):
+        prepare_rows(X.astype(np.float32), Y, weights)
+
+
+def test_the_estimator_does_not_blame_the_features_for_its_weights():
+    with pytest.raises(ValueError, match="The weights are too large"):
+        EDRVFLClassifier(n_hidden=5).fit(X, Y, np.full(6, 1e307))
+
+
+@pytest.mark.parametrize("class_weight", [{"a": -1}, {"a": np.nan}, {"a": np.inf}, dict.fromkeys("abc", 0)])
+def test_impossible_class_weights(class_weight):
+    with pytest.raises(ValueError, match=r"finite weights that are not negative and.*not all zero"):
+        prepare_rows(X, Y, None, class_weight)
+
+
+@pytest.mark.parametrize("n_hidden", [2, 20], ids=["primal", "dual"])
+def test_weights_next_to_nothing_are_weights(n_hidden):
+    weights = np.full(6, 1e-310)
+    assert prepare_rows(X, Y, weights, "balanced").weights.counts.tolist() == weights.tolist()
+    model = EDRVFLClassifier(n_hidden=n_hidden, n_layers=2, weight_from="loo", random_state=0)
+    with pytest.warns(UserWarning, match="multiply the weights"):
+        model.fit(X, Y, weights)
+    assert np.isfinite(model.predict_proba(X)).all()

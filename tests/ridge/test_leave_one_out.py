@@ -1,0 +1,80 @@
+"""Leave-one-out scores, against leaving rows out."""
+
+import numpy as np
+import pytest
+from helpers import random_counts, random_regression, regression, to_host
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import scores_without_each_row
+
+from edrvfl._ridge.solve import ridge
+
+
+@pytest.mark.parametrize("shape", [(30, 8), (8, 30), (12, 12)], ids=["long", "wide", "square"])
+@pytest.mark.parametrize("lam", [0.0, 2.0**-12, 1.0, 2.0**12])
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_it_is_leaving_each_row_out(xp, rng, shape, lam, weighted):
+    D, Y, omega = random_regression(rng, *shape)
+    counts, shares = random_counts(rng, shape[0], weighted)
+    omega = omega if weighted else np.ones(shape[0])
+    base = omega * counts if weighted else None
+    readout = ridge(regression(D, Y, base, shares=shares, xp=xp), lam)
+    expected = scores_without_each_row(D, Y, lam, omega, counts)
+    np.testing.assert_allclose(to_host(readout.loo), expected, atol=1e-8)
+    assert ridge(regression(D, Y, base, xp=xp), lam).loo is None
+
+
+@given(m=st.integers(2, 25), c=st.integers(1, 25), seed=st.integers(0, 2**31), log_lam=st.floats(-12, 12))
+def test_the_law(m, c, seed, log_lam):
+    rng = np.random.default_rng(seed)
+    D, Y, omega = random_regression(rng, m, c)
+    counts, shares = random_counts(rng, m, True)
+    loo = ridge(regression(D, Y, counts, omega=omega, shares=shares), 2.0**log_lam).loo
+    np.testing.assert_allclose(loo, scores_without_each_row(D, Y, 2.0**log_lam, omega, counts), atol=1e-7)
+
+
+@pytest.mark.parametrize("shape", [(25, 6), (6, 25)], ids=["primal", "dual"])
+def test_a_weight_is_repeated_rows(rng, shape):
+    D, Y, _ = random_regression(rng, *shape)
+    counts = rng.integers(1, 4, shape[0])
+    weighted = ridge(regression(D, Y, counts.astype(float), shares=1 / counts), 0.3).loo
+    D, Y = np.repeat(D, counts, axis=0), np.repeat(Y, counts, axis=0)
+    repeated = ridge(regression(D, Y, shares=np.ones(len(D))), 0.3).loo
+    np.testing.assert_allclose(np.repeat(weighted, counts, axis=0), repeated, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(20, 12), (12, 20)], ids=["primal", "dual"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_of_a_singular_member_it_is_that_of_the_least_norm_solution(xp, rng, shape, weighted):
+    good = rng.standard_normal(shape)
+    bad = good.copy()
+    bad[:, 6:12] = bad[:, :6]  # columns twice; of the wide one the rows too
+    bad[7:12] = bad[:5]
+    bad *= 1e10
+    Y, ones = rng.standard_normal((shape[0], 2)), np.ones(shape[0])
+    base = rng.uniform(0.5, 2, shape[0]) if weighted else None
+    problem = regression(np.stack([good, bad]), Y, base, shares=ones, xp=xp)
+    readout = ridge(problem, np.array([1.0, 1e-9]))
+    assert to_host(readout.fell_back).tolist() == [False, True]
+    omega = ones if base is None else base
+    for loo, D, lam, atol in zip(to_host(readout.loo), (good, bad), (1.0, 0.0), (1e-8, 1e-6), strict=True):
+        np.testing.assert_allclose(loo, scores_without_each_row(D, Y, lam, omega, ones), atol=atol)
+
+
+@pytest.mark.parametrize("shape", [(200, 20), (20, 200)], ids=["primal", "dual"])
+@pytest.mark.parametrize("lam", [2.0**-6, 1.0, 64.0])
+def test_in_float32(xp, rng, shape, lam):
+    D, Y, w = random_regression(rng, *shape)
+    ones = np.ones(shape[0])
+    single = [a.astype(np.float32) for a in (D, Y, w, ones)]
+    loo = ridge(regression(*single[:3], shares=single[3], xp=xp), lam).loo
+    assert loo.dtype == xp.float32
+    np.testing.assert_allclose(to_host(loo), ridge(regression(D, Y, w, shares=ones), lam).loo, atol=1e-3)
+
+
+def test_blocks_of_rows_change_nothing_but_rounding(rng, monkeypatch):
+    D, Y, w = random_regression(rng, 700, 9)
+    problem = regression(D, Y, w, shares=np.ones(700))
+    whole = ridge(problem, 0.5).loo
+    monkeypatch.setattr("edrvfl._arrays.CPU_BLOCK_BYTES", 1)
+    np.testing.assert_allclose(ridge(problem, 0.5).loo, whole, atol=1e-12)
