@@ -7,9 +7,15 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from edrvfl import EDRVFLClassifier
-from edrvfl._threads import WORK_OF_A_THREAD, _release_control, suitable_threads
+from edrvfl._threads import WORK_OF_A_THREAD, _release_control
+from edrvfl._threads import suitable_threads as threads_of_shape
 
 SMALL, LARGE = WORK_OF_A_THREAD / 2, 2 * WORK_OF_A_THREAD
+
+
+def suitable_threads(multiplications):
+    """Threads for a product of 128 rows, 64 columns and as many neurons as make so many multiplications."""
+    return threads_of_shape(np.zeros((128, 1)), 64, multiplications / (128 * 64))
 
 
 def blas_threads():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -245,7 +244,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
             )
         seed = self._draw_seed()
         task = self._init_callback_context(max_subtasks=self.n_layers).call_on_fit_task_begin(**given)
-        with ignore_overflow(), _threads(rows.X, self.n_hidden + rows.X.shape[1] + 1, self.n_hidden):
+        with ignore_overflow(), suitable_threads(rows.X, self.n_hidden + rows.X.shape[1] + 1, self.n_hidden):
             self._grow(rows, seed, task, given)
         self._warn_of_fallbacks()
         task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
@@ -326,7 +325,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         network = self.network_
         shape = (X.shape[0], network.readouts[0].shape[-1])
         answer = array_namespace(X).empty(shape, dtype=X.dtype, device=device(X))
-        with _threads(X, network.row_numbers, network.n_hidden):
+        with suitable_threads(X, network.row_numbers, network.n_hidden):
             for rows in row_blocks(X, X.shape[0], network.row_numbers):
                 answer[rows, :] = combine(layer_scores(network, X[rows, :]), network.rule)
         return answer
@@ -344,12 +343,12 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         if c < depth * k:
             stages = combine_staged(layer_scores(network, X), network.rule)
             for _ in range(depth):
-                with _threads(*threads):  # not across a yield: the limit would reach the caller
+                with suitable_threads(*threads):  # not across a yield: the limit would reach the caller
                     P = next(stages)
                 yield P
             return
         answer = array_namespace(X).empty((depth, X.shape[0], k), dtype=X.dtype, device=device(X))
-        with _threads(*threads):
+        with suitable_threads(*threads):
             for rows in row_blocks(X, X.shape[0], network.row_numbers):
                 stages = combine_staged(layer_scores(network, X[rows, :]), network.rule)
                 for l, P in enumerate(stages):
@@ -403,12 +402,6 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         """
         for P in self._staged_probabilities(X, "staged_decision_function"):
             yield log_odds(P)
-
-
-def _threads(X: Array, c: int, n: int) -> AbstractContextManager[None]:
-    """Choose the BLAS threads by the largest product: a block of rows times the hidden weights."""
-    block = next(row_blocks(X, X.shape[0], c), slice(0, 0))
-    return suitable_threads(float(block.stop) * c * n)
 
 
 def _begin_layer(task: CallbackContext, given: dict[str, Any]) -> CallbackContext:

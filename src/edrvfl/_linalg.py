@@ -132,8 +132,11 @@ def solve(factor: Cholesky, B: Array) -> Array:
     if is_numpy_array(G):
         potrs = lapack.spotrs if G.dtype == numpy.float32 else lapack.dpotrs
         B = numpy.broadcast_to(B, (*G.shape[:-2], *B.shape[-2:]))
-        # LAPACK reads columns: to it L is the upper factor L', and no copy is made.
-        members = [potrs(L[i].T, B[i], lower=False)[0] for i in numpy.ndindex(G.shape[:-2])]
+        members = []
+        for i in numpy.ndindex(G.shape[:-2]):
+            # LAPACK reads columns: a row-major L is to it the upper factor L', and no copy is made.
+            lower = L[i].flags.f_contiguous
+            members.append(potrs(L[i] if lower else L[i].T, B[i], lower=lower)[0])
     else:  # the standard has no triangular solve
         B = xp.broadcast_to(B, (*G.shape[:-2], *B.shape[-2:]))
         members = [_lu_solve(factor, B[(*i, ...)], i) for i in numpy.ndindex(G.shape[:-2])]
@@ -152,7 +155,10 @@ def inverse_forms(factor: Cholesky, S: Array) -> Array:
         trtrs = lapack.strtrs if G.dtype == numpy.float32 else lapack.dtrtrs
         members = []
         for i in numpy.ndindex(G.shape[:-2]):
-            Z, _ = trtrs(L[i].T, S[i].copy().T, lower=False, trans=True, overwrite_b=True)
+            lower = L[i].flags.f_contiguous
+            Z, _ = trtrs(
+                L[i] if lower else L[i].T, S[i].copy().T, lower=lower, trans=not lower, overwrite_b=True
+            )
             members.append(numpy.einsum("ij,ij->j", Z, Z))
     else:
         rows = [(i, S[(*i, ...)]) for i in numpy.ndindex(G.shape[:-2])]

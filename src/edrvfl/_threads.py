@@ -15,6 +15,8 @@ from functools import cache
 
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
+from ._arrays import Array, row_blocks
+
 WORK_OF_A_THREAD = (
     3.2e7  # multiplications of one matrix product that keep a thread busy (measured, see above)
 )
@@ -30,14 +32,15 @@ def _blas() -> ThreadpoolController:
 
 
 @contextmanager
-def suitable_threads(multiplications: float) -> Iterator[None]:
-    """Use no more BLAS threads than products of so many multiplications can keep busy.
+def suitable_threads(X: Array, width: int, n_hidden: int) -> Iterator[None]:
+    """Use no more BLAS threads than the largest product keeps busy: a block of rows times the hidden weights.
 
-    The limit counts for the whole process. The first computation sets it and the last one lifts it, so that
+    `width` is how many numbers are held for a row. The limit counts for the whole process. The first computation sets it and the last one lifts it, so that
     computations in several Python threads do not undo each other's limit.
     """
     global _running, _limit
-    threads = max(1, int(multiplications // WORK_OF_A_THREAD))
+    block = next(row_blocks(X, X.shape[0], width), slice(0, 0))
+    threads = max(1, int(block.stop * width * n_hidden // WORK_OF_A_THREAD))
     with _lock:
         if _running == 0 and any(library.num_threads > threads for library in _blas().lib_controllers):
             _limit = _blas().limit(limits=threads)

@@ -47,7 +47,11 @@ def read_outs(problem: Regression, lam: Any, stacked: bool = False, want_loo: bo
             [ridge(one, float(l), reweighted(shared, one)) for one, l in zip(alone, lam, strict=True)]
         )
     K = gram_of_rows(D)
-    return _stack([ridge(_read_out(problem, i), float(l), K=1.0 * K) for i, l in enumerate(lam)])
+    # A ridge with weights makes a K of its own; one without weights overwrites the shared one.
+    own = problem.weights is not None
+    return _stack(
+        [ridge(_read_out(problem, i), float(l), K=K if own else 1.0 * K) for i, l in enumerate(lam)]
+    )
 
 
 def _read_out(problem: Regression, i: int) -> Regression:

@@ -73,7 +73,8 @@ def _dual(problem: Regression, K: Array, lam: Any) -> ReadOut:
     xp, D, root = array_namespace(K), problem.D, problem.root
     T = xp.astype(problem.Y, K.dtype, copy=False)
     if root is not None:
-        K, T = root[..., :, None] * K * root[..., None, :], root[..., None] * T
+        K, T = root[..., :, None] * K, root[..., None] * T
+        K *= root[..., None, :]
     K = add_to_diagonal(K, lam)
     if not _is_finite(K):
         return _not_a_number(problem, K.shape[:-2])

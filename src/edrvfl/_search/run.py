@@ -8,7 +8,7 @@ from functools import cache
 import numpy
 
 from .._answers import RULES
-from .._arrays import Array, array_namespace, device, ignore_overflow, row_blocks
+from .._arrays import Array, array_namespace, device, ignore_overflow
 from .._inputs.columns import Inputs, learn_inputs
 from .._inputs.rows import Rows, prepare_rows, to_host
 from .._inputs.targets import side_by_side
@@ -81,8 +81,7 @@ def _score_stack(
     shape = (len(members), v, rows.targets.width)
     totals = xp.zeros(shape, dtype=rows.X.dtype, device=device(rows.X))
     D = new_features(m + v, rows.X, settings.n_hidden, inputs, (len(stack),) if stacked else ())
-    block, c = next(row_blocks(D, m, D.shape[-1])).stop, D.shape[-1]
-    with ignore_overflow(), suitable_threads(float(block) * c * settings.n_hidden):
+    with ignore_overflow(), suitable_threads(rows.X, D.shape[-1], settings.n_hidden):
         fill_inputs(D[..., :m, :], rows.X, inputs)
         fill_inputs(D[..., m:, :], judge.test.X, inputs)
         for grown in grow(start(D, settings), Problem(rows.targets, rows.weights, draws, stacked)):
