@@ -35,8 +35,8 @@ def _blas() -> ThreadpoolController:
 def suitable_threads(X: Array, width: int, n_hidden: int) -> Iterator[None]:
     """Use no more BLAS threads than the largest product keeps busy: a block of rows times the hidden weights.
 
-    `width` is how many numbers are held for a row. The limit counts for the whole process. The first computation sets it and the last one lifts it, so that
-    computations in several Python threads do not undo each other's limit.
+    `width` is how many numbers are held for a row. The limit counts for the whole process: the first
+    computation sets it and the last one lifts it, so that several Python threads do not undo each other's.
     """
     global _running, _limit
     block = next(row_blocks(X, X.shape[0], width), slice(0, 0))
