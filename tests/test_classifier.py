@@ -21,6 +21,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils._array_api import move_estimator_to
 
 from edrvfl import EDRVFLClassifier, to_numpy, variant
 from edrvfl._network.activations import ACTIVATIONS
@@ -307,6 +308,15 @@ def test_another_library_at_predict_is_an_error_with_a_way_out(noisy, small):
     with pytest.raises(ValueError, match="must use the same namespace and the same device"):
         model.predict(X)
     np.testing.assert_array_equal(to_numpy(model).predict(X), to_host(model.predict(torch.asarray(X))))
+
+
+@pytest.mark.usefixtures("dispatch")
+def test_a_network_with_string_labels_moves_to_another_library(noisy, small):
+    torch = pytest.importorskip("array_api_compat.torch")
+    X, y = noisy
+    model = small.fit(X, np.array(["a", "b", "c"])[y])
+    moved = move_estimator_to(model, torch, "cpu")
+    np.testing.assert_array_equal(moved.predict(torch.asarray(X)), model.predict(X))
 
 
 def test_to_numpy_reaches_into_pipelines(wine, small):

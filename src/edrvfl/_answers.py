@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
+from functools import partial
 
 from scipy.special import softmax
 
-from ._arrays import Array, array_namespace, from_numpy, index_dtype
+from ._arrays import Array, array_namespace, from_numpy
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How layers become one answer: what each contributes, and what becomes of the mean contribution."""
+    """How layers become one answer: what each layer contributes, and how the mean is finished."""
 
     contribute: Callable[[Array], Array]
     finish: Callable[[Array], Array]
 
 
-def _softmax(scores: Array) -> Array:
-    answer: Array = softmax(scores, axis=-1)
-    return answer
+_softmax = partial(softmax, axis=-1)
 
 
 def _ballot(scores: Array) -> Array:
     """Give 1 to the class with the largest score, the first of equal ones, and 0 to the others."""
     xp = array_namespace(scores)
-    classes = from_numpy(range(scores.shape[-1]), scores, index_dtype(scores))
+    classes = from_numpy(range(scores.shape[-1]), scores, xp.int64)
     return xp.astype(xp.argmax(scores, axis=-1, keepdims=True) == classes, scores.dtype)
 
 
@@ -35,13 +33,11 @@ def _unchanged(values: Array) -> Array:
     return values
 
 
-RULES: Mapping[str, Rule] = MappingProxyType(
-    {
-        "softmax": Rule(_softmax, _unchanged),
-        "mean": Rule(_unchanged, _softmax),
-        "vote": Rule(_ballot, _unchanged),
-    }
-)
+RULES: Mapping[str, Rule] = {
+    "softmax": Rule(_softmax, _unchanged),
+    "mean": Rule(_unchanged, _softmax),
+    "vote": Rule(_ballot, _unchanged),
+}
 
 
 def combine_staged(scores: Iterator[Array], rule: str) -> Iterator[Array]:

@@ -23,7 +23,7 @@ Array: TypeAlias = Any  # an array of any library that follows the standard
 # A block of rows should stay in a core's cache on a CPU and fill a GPU. Both sizes were measured.
 CPU_BLOCK_BYTES = 2 * 2**20
 GPU_BLOCK_BYTES = 256 * 2**20
-MIN_BLOCK_ROWS = 128
+MIN_BLOCK_ROWS = 128  # with fewer rows a product is bound by reading the other matrix
 
 
 def from_numpy(values: Any, like: Array, dtype: Any = None) -> Array:
@@ -32,13 +32,8 @@ def from_numpy(values: Any, like: Array, dtype: Any = None) -> Array:
     return xp.asarray(values, dtype=like.dtype if dtype is None else dtype, device=device(like))
 
 
-def index_dtype(like: Array) -> Any:
-    """Return the integer type that indexes arrays of this library."""
-    return array_namespace(like).int64
-
-
 def ignore_overflow() -> Any:
-    """Let NumPy pass infinities in silence. Whoever opens this context checks the result."""
+    """Silence NumPy's warnings about infinities. The code inside must check its result."""
     return numpy.errstate(over="ignore", invalid="ignore", divide="ignore")
 
 
@@ -70,13 +65,23 @@ def itemsize(like: Array) -> int:
 
 
 def product(*factors: Array | None) -> Array | None:
-    """Multiply the factors that are not None. None stands for ones, so the product of none is None."""
+    """Multiply the factors that are not None. None stands for ones, so the result is None if all are."""
     given = [f for f in factors if f is not None]
     return math.prod(given[1:], start=given[0]) if given else None
 
 
+def weighted_mean(values: Array, weights: Array | None) -> Array:
+    """Average (..., m) over its last axis in float64, so that equal accuracies of float32 stay equal."""
+    xp = array_namespace(values)
+    values = xp.astype(values, xp.float64)
+    if weights is None:
+        return xp.mean(values, axis=-1)
+    weights = xp.astype(weights, xp.float64)
+    return xp.sum(values * weights, axis=-1) / xp.sum(weights)
+
+
 def row_blocks(like: Array, m: int, row_numbers: int, least: int = MIN_BLOCK_ROWS) -> Iterator[slice]:
-    """Cut m rows, for each of which `row_numbers` numbers are held, into slices of a good size."""
+    """Cut m rows into slices of a good size. `row_numbers` is how many numbers are held for each row."""
     row_bytes = max(1, row_numbers) * itemsize(like)
     step = block_bytes(on_accelerator(like), row_bytes, least) // row_bytes
     for start in range(0, m, step):
@@ -90,7 +95,7 @@ def block_bytes(gpu: bool, row_bytes: int, least: int = MIN_BLOCK_ROWS) -> int:
 
 
 def free_bytes(like: Array) -> int:
-    """Return how much memory is left where the array lives: on its GPU, or on this machine."""
+    """Return the free memory, in bytes, of the array's GPU or of this machine."""
     if is_cupy_array(like):
         return int(like.device.mem_info[0])
     if is_torch_array(like) and like.device.type == "cuda":
@@ -143,6 +148,7 @@ def _with_zero_columns(A: Array, root: Array | None = None) -> Array:
     xp = array_namespace(A)
     width = A.shape[-1]
     shape = A.shape[:-1] if root is None else numpy.broadcast_shapes(A.shape[:-1], root.shape)
+    # empty, not zeros: only the few extra columns need to be cleared
     out = xp.empty((*shape, packed_width(A, width)), dtype=A.dtype, device=device(A))
     out[..., width:] = 0
     if root is None:
@@ -158,7 +164,7 @@ def matmul_into(A: Array, B: Array, out: Array) -> None:
         numpy.matmul(A, B, out=out)
         return
     xp = array_namespace(A)
-    if A.shape[-1] > B.shape[-2]:
+    if A.shape[-1] > B.shape[-2]:  # extra zero columns of A meet zero rows of B: the product is the same
         shape = (*B.shape[:-2], A.shape[-1] - B.shape[-2], B.shape[-1])
         B = xp.concat([B, xp.zeros(shape, dtype=B.dtype, device=device(B))], axis=-2)
     if is_torch_array(A) and A.ndim == B.ndim == 2:  # torch refuses to write into strided stacks
@@ -198,5 +204,4 @@ def positive_part(Z: Array) -> Array:
         return numpy.maximum(Z, 0, out=Z)
     if is_torch_array(Z):
         return Z.clamp_(min=0)
-    xp = array_namespace(Z)
-    return xp.where(Z > 0, Z, xp.zeros_like(Z))
+    return array_namespace(Z).clip(Z, 0.0, None)

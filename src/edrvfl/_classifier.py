@@ -13,18 +13,19 @@ from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.utils import check_random_state
 
 from ._answers import RULES, combine, combine_staged, log_odds
-from ._arrays import Array, array_namespace, device, ignore_overflow, row_blocks
+from ._arrays import Array, array_namespace, device, ignore_overflow, row_blocks, weighted_mean
 from ._inputs.columns import learn_inputs
 from ._inputs.rows import Rows, prepare_rows
 from ._network.activations import ACTIVATIONS
 from ._network.grow import Problem, grow, start
-from ._network.layers import Draws, fill_inputs, layer_scores, new_features
+from ._network.layers import DRAW_SCHEME, Draws, fill_inputs, layer_scores, new_features
 from ._network.pruning import n_pruned
 from ._network.records import Network, Settings
 from ._shell import ClassifierShell, unchanged_on_failure
 from ._sklearn import Count, Interval, StrOptions, _fit_context
 from ._threads import suitable_threads
 
+# Seeds fit into int32, so that every platform draws the same.
 LARGEST_SEED = numpy.iinfo(numpy.int32).max
 
 
@@ -49,8 +50,8 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     regularization : float or "loo", default=64.0
         Ridge penalty of every read-out, lambda, on the squared output weights. 0 gives the
         Moore-Penrose solution. "loo" lets every layer choose among 25 powers of two, 2^-12 to 2^12, by
-        its leave-one-out accuracy; of equal ones it takes the larger. That doubles the time of a fit with a
-        few classes; with hundreds of classes the scores of all 25 take most of the time.
+        its leave-one-out accuracy; if several are equally good, it takes the largest. That doubles the time
+        of a fit with a few classes; with hundreds of classes the scores of all 25 take most of the time.
 
     activation : {"relu", "selu", "sigmoid", "tanh", "sin", "radbas", "swish"}, default="relu"
         Activation function g of the hidden neurons.
@@ -70,7 +71,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         (0, 1]; the others get what keeps the sum. 1 is neutral: no weighting.
 
     weight_from : {"train", "loo"}, default="train"
-        Whose predictions decide which samples are classified correctly: the layer's own on its training
+        Which predictions decide what counts as classified correctly: the layer's own on its training
         rows, as in the paper, or its exact leave-one-out predictions. Leave-one-out still finds wrong samples
         where a layer has learnt its training rows by heart.
 
@@ -100,7 +101,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-        The labels, as they came.
+        The labels, as they were given to `fit`.
 
     n_features_in_ : int
         Number of columns seen in `fit`.
@@ -259,28 +260,31 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         inputs = learn_inputs(rows.X, rows.weights.counts, self.standardize)
         D = new_features(rows.X.shape[0], rows.X, self.n_hidden, inputs)
         fill_inputs(D, rows.X, inputs)
-        branch = start(D, Settings.of(self.get_params(deep=False)))
+        branch = start(D, Settings.of(self))
         draws = Draws(seed, inputs.width, self.n_hidden, rows.X)
-        network = Network(inputs, (), (), self.activation, self.n_hidden, self.ensemble, rows.classes, seed)
+        network = Network(
+            inputs, (), (), self.activation, self.n_hidden, self.ensemble, rows.classes, seed, DRAW_SCHEME
+        )
         accuracies, fell_back, lams = [], [], []
         layer = _begin_layer(task, given)
         for grown in grow(branch, Problem(rows.targets, rows.weights, draws)):
-            # What is kept of a layer is small: its right and wrong rows and its features are forgotten.
+            # Keep only the hidden weights and the read-out: the next layer overwrites the features in D.
             readout = grown.readout
             network = network.with_layer(grown.hidden, readout.beta[0, ...])
-            accuracies.append(_weighted_share(grown.right[0, :], rows.weights.counts))
+            accuracies.append(float(weighted_mean(grown.right[0, :], rows.weights.counts)))
             fell_back.append(bool(readout.fell_back[0]))
             lams.append(float(self.regularization if readout.lam is None else readout.lam))
             self._print_layer(len(accuracies), accuracies[-1])
-            so_far = {"network_": network, "classes_": rows.classes}
+            so_far = {"network_": network}
             if layer.call_on_fit_task_end(**given, reconstruction_attributes=lambda so_far=so_far: so_far):
                 break
             if len(accuracies) < self.n_layers:
                 layer = _begin_layer(task, given)
         self._warn_if_scores_vanish(D, network)
-        self.network_, self.classes_ = network, rows.classes
+        self.network_ = network
         self.train_accuracies_, self.regularization_ = tuple(accuracies), tuple(lams)
         self.fallback_layers_ = tuple(l for l, fell in enumerate(fell_back, start=1) if fell)
+        # p is the same for every layer, so the number of neurons that stay is too
         kept = self.n_hidden - int(n_pruned(self.n_hidden, self.prune_rate))
         self.neurons_kept_ = (kept,) * len(accuracies)
 
@@ -305,6 +309,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         xp = array_namespace(D)
         some = D[: min(1000, D.shape[0]), :]  # the scores of all rows vanish, or those of none
         scores = some @ network.readouts[-1]
+        # softmax cannot tell scores apart that differ by a few eps
         if float(xp.max(scores) - xp.min(scores)) < 4 * float(xp.finfo(D.dtype).eps):
             warnings.warn(
                 "The scores are so small that all classes get nearly the same probability, and rounding "
@@ -312,6 +317,11 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
                 UserWarning,
                 stacklevel=6,
             )
+
+    @property
+    def classes_(self) -> Array:
+        """The labels, as they came in `fit`."""
+        return self.network_.classes
 
     @property
     def _fitted_array(self) -> Array:
@@ -406,11 +416,3 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
 
 def _begin_layer(task: CallbackContext, given: dict[str, Any]) -> CallbackContext:
     return task.subcontext(task_name="layer").call_on_fit_task_begin(**given)
-
-
-def _weighted_share(right: Array, counts: Array | None) -> float:
-    """Return the share of the rows, by weight, that are right."""
-    xp = array_namespace(right)
-    if counts is None:
-        return float(xp.sum(xp.astype(right, xp.int64))) / right.shape[0]
-    return float(xp.sum(xp.where(right, counts, xp.zeros_like(counts))) / xp.sum(counts))

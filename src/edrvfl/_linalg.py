@@ -98,6 +98,7 @@ def factorise(G: Array) -> Cholesky:
         regular = xp.asarray([ok for _, ok in members], dtype=xp.bool, device=device(G))
         regular = xp.reshape(regular, G.shape[:-2])
     floor = xp.finfo(G.dtype).eps * G.shape[-1]
+    # pivot^2 / entry is the share of the column that the columns before it do not explain
     pivots, entries = xp.linalg.diagonal(L), xp.linalg.diagonal(G)
     return Cholesky(G, L, regular & xp.all(pivots**2 > floor * entries, axis=-1))
 
@@ -110,8 +111,10 @@ def _stack(members: list[Array], shape: tuple[int, ...]) -> Array:
 
 def _cholesky_lapack(G: Array) -> tuple[Array, bool]:
     potrf = lapack.spotrf if G.dtype == numpy.float32 else lapack.dpotrf
-    L, info = potrf(G.T, lower=True, clean=False)
-    return L, info == 0
+    # To LAPACK, which reads columns, our lower triangle is the upper one. U' = L lies in memory by rows, so
+    # the solves below hand L' to LAPACK without a copy.
+    U, info = potrf(G.T, lower=False, clean=False)
+    return U.T, info == 0
 
 
 def _cholesky_standard(G: Array) -> tuple[Array, bool]:
@@ -129,18 +132,11 @@ def solve(factor: Cholesky, B: Array) -> Array:
     xp = array_namespace(G)
     if is_torch_array(G):
         return xp.cholesky_solve(B, L)
-    if is_numpy_array(G):
-        potrs = lapack.spotrs if G.dtype == numpy.float32 else lapack.dpotrs
-        B = numpy.broadcast_to(B, (*G.shape[:-2], *B.shape[-2:]))
-        members = []
-        for i in numpy.ndindex(G.shape[:-2]):
-            # LAPACK reads columns: a row-major L is to it the upper factor L', and no copy is made.
-            lower = L[i].flags.f_contiguous
-            members.append(potrs(L[i] if lower else L[i].T, B[i], lower=lower)[0])
-    else:  # the standard has no triangular solve
-        B = xp.broadcast_to(B, (*G.shape[:-2], *B.shape[-2:]))
-        members = [_lu_solve(factor, B[(*i, ...)], i) for i in numpy.ndindex(G.shape[:-2])]
-    return _stack(members, B.shape)
+    B = xp.broadcast_to(B, (*G.shape[:-2], *B.shape[-2:]))
+    if not is_numpy_array(G):
+        return _lu_solve(factor, B)
+    potrs = lapack.spotrs if G.dtype == numpy.float32 else lapack.dpotrs
+    return _stack([potrs(L[i].T, B[i], lower=False)[0] for i in numpy.ndindex(G.shape[:-2])], B.shape)
 
 
 def inverse_forms(factor: Cholesky, S: Array) -> Array:
@@ -151,29 +147,21 @@ def inverse_forms(factor: Cholesky, S: Array) -> Array:
         Z = xp.linalg.solve_triangular(L, xp.matrix_transpose(S), upper=False)
         return xp.sum(Z * Z, axis=-2)
     S = xp.broadcast_to(S, (*G.shape[:-2], *S.shape[-2:]))
-    if is_numpy_array(G):
-        trtrs = lapack.strtrs if G.dtype == numpy.float32 else lapack.dtrtrs
-        members = []
-        for i in numpy.ndindex(G.shape[:-2]):
-            lower = L[i].flags.f_contiguous
-            Z, _ = trtrs(
-                L[i] if lower else L[i].T, S[i].copy().T, lower=lower, trans=not lower, overwrite_b=True
-            )
-            members.append(numpy.einsum("ij,ij->j", Z, Z))
-    else:
-        rows = [(i, S[(*i, ...)]) for i in numpy.ndindex(G.shape[:-2])]
-        members = [
-            xp.sum(s * xp.matrix_transpose(_lu_solve(factor, xp.matrix_transpose(s), i)), axis=-1)
-            for i, s in rows
-        ]
+    if not is_numpy_array(G):
+        return xp.sum(xp.matrix_transpose(S) * _lu_solve(factor, xp.matrix_transpose(S)), axis=-2)
+    trtrs = lapack.strtrs if G.dtype == numpy.float32 else lapack.dtrtrs
+    members = []
+    for i in numpy.ndindex(G.shape[:-2]):
+        Z, _ = trtrs(L[i].T, S[i].copy().T, lower=False, trans=True, overwrite_b=True)
+        members.append(numpy.einsum("ij,ij->j", Z, Z))
     return _stack(members, S.shape[:-1])
 
 
-def _lu_solve(factor: Cholesky, B: Array, i: tuple[int, ...]) -> Array:
+def _lu_solve(factor: Cholesky, B: Array) -> Array:
+    """Solve G X = B without the factor, because the array API standard has no triangular solve."""
     xp = array_namespace(B)
-    if not bool(factor.regular[i]):
-        return xp.asarray(B, copy=True)  # the caller replaces it
-    return xp.linalg.solve(factor.G[(*i, ...)], B)
+    eye = xp.eye(B.shape[-2], dtype=B.dtype, device=device(B))  # in place of singular members
+    return xp.linalg.solve(xp.where(factor.regular[..., None, None], factor.G, eye), B)
 
 
 def kept_eigenvalues(G: Array) -> tuple[Array, Array]:
@@ -185,5 +173,5 @@ def kept_eigenvalues(G: Array) -> tuple[Array, Array]:
     xp = array_namespace(G)
     values, V = xp.linalg.eigh(G)
     kept = values > xp.finfo(G.dtype).eps * G.shape[-1] * xp.max(values)
-    safe = xp.where(kept, values, xp.ones_like(values))  # never divides by zero, also not where it is unused
+    safe = xp.where(kept, values, xp.ones_like(values))  # avoids a division by zero where it is unused
     return xp.where(kept, 1 / safe, xp.zeros_like(values)), V

@@ -23,7 +23,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from ._arrays import Array, on_accelerator
 from ._classifier import LARGEST_SEED, EDRVFLClassifier
 from ._inputs.rows import to_host
-from ._search.metrics import KERNELS, Sample, Search, Split, takes_sample_weight
+from ._search.metrics import Sample, Search, Split, is_kernel, takes_sample_weight
 from ._search.plan import Candidate, ResultRow, bytes_needed, groups, memory_budget, result_rows
 from ._search.results import best_first, results_table
 from ._search.run import score_split
@@ -96,7 +96,7 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         configuration that names `n_layers` is scored at that depth alone.
 
     best_index_ : int
-        Row of the winner: the best mean score, of equal ones the shallowest, then the first drawn.
+        Row of the winner: the best mean score; of several, the shallowest network, then the one drawn first.
 
     best_params_ : dict
         What the search set, with ``n_layers``: ``clone(estimator).set_params(**best_params_)`` is the winner.
@@ -201,12 +201,12 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> EDRVFLSearchCV:
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        rows = self._rows()
+        rows = self._rows()  # before the data are checked: a bad configuration fails at once
         candidates = list(dict.fromkeys(row.candidate for row in rows))
         if len(candidates) < (self.ensemble_size if self.refit else 1):
             raise ValueError(
-                f"param_distributions gives {len(candidates)} different configurations to try, but "
-                f"ensemble_size={self.ensemble_size} asks for more."
+                f"param_distributions gives {len(candidates)} different configurations to try, but at least "
+                f"{self.ensemble_size} are needed (ensemble_size)."
             )
         search, splits = self._prepare(X, y, sample_weight, params)
         whole = self._init_callback_context(max_subtasks=1 + self.refit).call_on_fit_task_begin(**given)
@@ -227,12 +227,12 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
                 for model in self.estimators_:
                     with _task(refit, "network", given) as task, task.propagate_callback_context(model):
                         model.fit(X, y, sample_weight)
-            self.best_estimator_, self.classes_ = self.estimators_[0], self.estimators_[0].classes_
+            self.best_estimator_ = self.estimators_[0]
         whole.call_on_fit_task_end(**given)
         return self
 
     def _rows(self) -> list[ResultRow]:
-        """Return what is scored."""
+        """Return one row for each network and depth that is scored."""
         state = check_random_state(self.random_state)
         estimator = EDRVFLClassifier() if self.estimator is None else clone(self.estimator)
         drawn = draw_configurations(estimator, self.param_distributions, self.n_iter, state)
@@ -247,12 +247,14 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         """Check rows, labels and weights, and split them."""
         given = X
         X, y = self._check_training_rows(X, y)
-        given = given if hasattr(given, "columns") else to_host(X)  # what splitters and scorers see
+        given = (
+            given if hasattr(given, "columns") else to_host(X)
+        )  # splitters and scorers may ask for columns by name
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
         of_split, of_score = self._route(params, sample_weight)
         splits = self._split(given, to_host(y), of_split)
-        if self.scoring in KERNELS:
+        if is_kernel(self.scoring):
             sample, scoring = Sample(X, to_host(y), sample_weight), self.scoring
         else:
             sample, scoring = Sample(X, to_host(y), sample_weight, given, of_score), self._scorer()
@@ -260,9 +262,9 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         return Search(sample, classes, scoring, self.error_score, on_accelerator(X)), splits
 
     def _route(self, params: dict[str, Any], sample_weight: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Say what the splitter and the scorer get beside X and y."""
+        """Return the keyword arguments of the splitter and of the scorer."""
         weights = {} if sample_weight is None else {"sample_weight": to_host(sample_weight)}
-        weights = {} if self.scoring in KERNELS else weights
+        weights = {} if is_kernel(self.scoring) else weights
         if _routing_enabled():
             routed = process_routing(self, "fit", **params, **weights)
             return routed.splitter.split, routed.scorer.score
@@ -297,6 +299,7 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         jobs, memory = self._share_memory(search, splits, candidates)
         # One process keeps the networks of a width together, which share their random layers. The widest come
         # first, so that no process is left with a long task at the end.
+        # With several processes smaller pieces balance better, at the price of drawing layers again.
         pieces = groups(candidates, (lambda c: (c.frame, c.hidden)) if jobs > 1 else (lambda c: c.problem))
         pieces.sort(key=lambda piece: -piece[0].settings.n_hidden)
         tasks = list(itertools.product(range(len(splits)), pieces))
@@ -310,7 +313,7 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
                 for values, wrong in Parallel(n_jobs=jobs, return_as="generator")(calls):
                     i, piece = tasks[done]
                     scores[[c.number for c in piece], i, : values.shape[1]] = values
-                    failures += wrong
+                    failures += wrong.values()
                     done += 1
                     with _task(context, "part", given):
                         self._print(f"{done}/{len(tasks)}: split {i + 1}/{len(splits)}", values)
@@ -320,7 +323,7 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
                 "is as it was before."
             )
             raise
-        self._warn_of_failures(failures, len(splits) * sum(depths))
+        self._warn_of_failures(failures, len(splits) * sum(len(c.depths) for c in candidates))
         return scores
 
     def _share_memory(
@@ -364,10 +367,10 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
     def _fitted_array(self) -> Array:
         return self.best_estimator_._fitted_array
 
-    def _can_predict(self) -> bool:
-        if not self.refit:
-            raise AttributeError("predictions need refit=True; this search only filled cv_results_.")
-        return True
+    @property
+    def classes_(self) -> Array:
+        """The labels that the winner knows."""
+        return self.best_estimator_.classes_
 
     def _probabilities(self, X: Any, method: str) -> Array:
         X = self._check_new_rows(X, method)
@@ -378,7 +381,7 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
 def _task(
     parent: CallbackContext, name: str, given: dict[str, Any], max_subtasks: int = 0
 ) -> Iterator[CallbackContext]:
-    """Tell scikit-learn's callbacks when a task begins and when it ends well."""
+    """Tell scikit-learn's callbacks when a task begins and when it has ended without an error."""
     task = parent.subcontext(task_name=name, max_subtasks=max_subtasks).call_on_fit_task_begin(**given)
     yield task
     task.call_on_fit_task_end(**given)

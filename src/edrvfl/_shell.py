@@ -1,4 +1,4 @@
-"""What every estimator does at its door: check input, name bad columns, undo a failed fit, answer."""
+"""What every estimator shares: check input, name bad columns, undo a failed fit, answer."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ Estimator = TypeVar("Estimator")
 
 
 def _predicts(estimator: ClassifierShell) -> bool:
-    return estimator._can_predict()
+    if not getattr(estimator, "refit", True):
+        raise AttributeError("predictions need refit=True; this search only filled cv_results_.")
+    return True
 
 
 class ClassifierShell(ClassifierMixin, BaseEstimator):
-    """A classifier that answers from class probabilities. Subclasses say how these are computed."""
+    """A classifier that answers from class probabilities. Subclasses compute the probabilities."""
 
-    classes_: Array
+    classes_: Any  # an attribute, or a property
 
     @property
     def _fitted_array(self) -> Array:
@@ -45,12 +47,10 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         """Return probabilities (rows, classes). `method` is the public method that asks, for messages."""
         raise NotImplementedError
 
-    def _can_predict(self) -> bool:
-        return True
-
     def _check_training_rows(self, X: Any, y: Any) -> tuple[Array, Array]:
         """Return rows and labels as arrays that can be fitted."""
         xp, _, where = get_namespace_and_device(X)
+        # float16 is too coarse for sums over rows
         dtypes = [t for t in supported_float_dtypes(xp, where) if t in (xp.float64, xp.float32)]
         with name_bad_columns(self, X):
             X, y = validate_data(self, X, y, dtype=dtypes)
@@ -174,7 +174,7 @@ def to_numpy(model: Estimator) -> Estimator:
 
 @contextmanager
 def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
-    """Give the estimator back the attributes it had if the fit inside fails."""
+    """If the fit inside fails, restore the attributes that the estimator had before."""
     before = dict(vars(estimator))
     try:
         yield
@@ -188,16 +188,13 @@ def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
 @contextmanager
 def name_bad_columns(estimator: BaseEstimator, X: Any) -> Iterator[None]:
     """Refuse columns of dates, and make an error about a frame name the columns that are not numbers."""
-    if hasattr(X, "__dlpack__"):  # an array has no named columns, and asking costs more than a small predict
-        yield
-        return
-    frame = narwhals.from_native(X, eager_only=True, pass_through=True)
+    # An array has no named columns, and asking costs more than a small predict.
+    frame = X if hasattr(X, "__dlpack__") else narwhals.from_native(X, pass_through=True)
+    if isinstance(frame, narwhals.LazyFrame):
+        raise TypeError(
+            f"{type(estimator).__name__} takes rows in memory, but X is a lazy frame. Collect it first."
+        )
     if not isinstance(frame, narwhals.DataFrame):
-        lazy = narwhals.from_native(X, pass_through=True)
-        if isinstance(lazy, narwhals.LazyFrame):
-            raise TypeError(
-                f"{type(estimator).__name__} takes rows in memory, but X is a lazy frame. Collect it first."
-            )
         yield
         return
     if dates := [str(column.name) for column in frame.iter_columns() if column.dtype.is_temporal()]:
@@ -208,6 +205,7 @@ def name_bad_columns(estimator: BaseEstimator, X: Any) -> Iterator[None]:
         yield
     except (ValueError, TypeError) as error:
         if bad := [str(column.name) for column in frame.iter_columns() if not _is_numeric(column)]:
+            # the same kind of error, so that whoever catches it still does
             raise type(error)(_bad_columns_message(estimator, bad, str(error))) from error
         raise
 

@@ -31,4 +31,5 @@ class Count(Interval):
 
     def is_satisfied_by(self, val: Any) -> bool:
         """Tell whether the value fits."""
+        # n_layers=True is more likely a mistake than one layer
         return not isinstance(val, bool) and bool(super().is_satisfied_by(val))

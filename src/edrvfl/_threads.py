@@ -42,6 +42,7 @@ def suitable_threads(X: Array, width: int, n_hidden: int) -> Iterator[None]:
     block = next(row_blocks(X, X.shape[0], width), slice(0, 0))
     threads = max(1, int(block.stop * width * n_hidden // WORK_OF_A_THREAD))
     with _lock:
+        # a limit that is lower already, set by the user or by joblib, stays
         if _running == 0 and any(library.num_threads > threads for library in _blas().lib_controllers):
             _limit = _blas().limit(limits=threads)
             _release_control()

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from ._classifier import EDRVFLClassifier
 
 # The paper's methods, and plain RVFL, as parameter values. What is not named keeps its default.
-VARIANTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "RVFL": {"n_layers": 1, "renormalize": False, "correct_weight": 1.0, "prune_rate": 0.0},
-        "edRVFL_O": {"renormalize": False, "correct_weight": 1.0, "prune_rate": 0.0},
-        "edRVFL_N": {"correct_weight": 1.0, "prune_rate": 0.0},
-        "WedRVFL": {"prune_rate": 0.0},
-        "PedRVFL": {"correct_weight": 1.0},
-        "WPedRVFL": {},
-    }
-)
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    "RVFL": {"n_layers": 1, "renormalize": False, "correct_weight": 1.0, "prune_rate": 0.0},
+    "edRVFL_O": {"renormalize": False, "correct_weight": 1.0, "prune_rate": 0.0},
+    "edRVFL_N": {"correct_weight": 1.0, "prune_rate": 0.0},
+    "WedRVFL": {"prune_rate": 0.0},
+    "PedRVFL": {"correct_weight": 1.0},
+    "WPedRVFL": {},
+}
 
 
 def variant(name: str, **params: Any) -> EDRVFLClassifier:

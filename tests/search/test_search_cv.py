@@ -1,5 +1,6 @@
 """EDRVFLSearchCV against GridSearchCV over the same networks, and what else it promises."""
 
+import dataclasses
 import inspect
 import re
 import tracemalloc
@@ -260,9 +261,7 @@ def test_no_configuration_is_tried_twice(hard):
     search = grid_of({"regularization": [1.0, 2.0, 1.0]}, n_iter=20, ensemble_size=2).fit(*hard)
     assert len(search.cv_results_["params"]) == 2 * SMALL.n_layers
     assert sorted(model.regularization for model in search.estimators_) == [1.0, 2.0]
-    with pytest.raises(
-        ValueError, match=r"gives 2 different configurations .* ensemble_size=5 asks for more"
-    ):
+    with pytest.raises(ValueError, match=r"gives 2 different configurations .* at least 5 are needed"):
         search.set_params(ensemble_size=5).fit(*hard)
 
 
@@ -364,9 +363,9 @@ def test_a_training_split_of_one_class_is_a_failure_of_that_split(hard):
     [
         ({"cv": []}, ValueError, "gives no split. An iterator is used up"),
         ({"cv": iter([])}, ValueError, "gives no split"),
-        ({"cv": [(np.arange(200), np.array([], dtype=int))]}, ValueError, "without test rows"),
+        ({"cv": [(np.arange(200), np.array([], dtype=int))]}, ValueError, "and 0 test rows"),
         ({"param_distributions": []}, ValueError, "gives 0 different configurations"),
-        ({"param_distributions": None, "n_iter": None}, ValueError, "the paper's box is not of lists"),
+        ({"param_distributions": None, "n_iter": None}, ValueError, "the paper's box has distributions"),
         ({"param_distributions": {"n_hidden": []}}, ValueError, "'n_hidden'.*non-empty"),
         ({"param_distributions": {"n_hidden": 16}}, TypeError, "'n_hidden'"),
         ({"param_distributions": {"n_hidden": iter([16])}}, TypeError, "'n_hidden'"),
@@ -524,3 +523,61 @@ def test_the_seed_of_the_search_draws_configurations_and_nothing_else(hard):
     np.testing.assert_array_equal(by_split(one), by_split(two))
     one, two = (EDRVFLSearchCV(SMALL, n_iter=2, cv=3, random_state=seed).fit(*hard) for seed in (0, 1))
     assert one.cv_results_["params"] != two.cv_results_["params"]
+
+
+def overflowing_rows():
+    """Rows of which one test row overflows every layer."""
+    X, y = make_classification(60, 5, n_informative=4, n_redundant=0, n_classes=2, random_state=0)
+    X[0] = 1.7e308
+    return X, y, [(np.arange(20, 60), np.arange(20))]
+
+
+def test_test_rows_that_overflow_are_named_to_whoever_scores_them():
+    X, y, cv = overflowing_rows()
+    model = EDRVFLClassifier(n_layers=2, n_hidden=8, standardize=False, renormalize=False, random_state=0)
+    for scoring in (None, "roc_auc"):
+        search = EDRVFLSearchCV(model, {"regularization": [1.0, 2.0]}, n_iter=None, cv=cv, scoring=scoring)
+        with pytest.raises(ValueError, match=r"All 4 scores failed.*test rows overflow float64 in layer 1"):
+            search.fit(X, y)
+
+
+def test_a_scorer_is_called_only_at_the_depths_that_are_results(wine):
+    depths = []
+
+    def scorer(estimator, X, y):
+        depths.append(estimator.n_layers)
+        return estimator.score(X, y)
+
+    model = EDRVFLClassifier(n_hidden=8, random_state=0)
+    EDRVFLSearchCV(model, {"n_layers": [3]}, n_iter=None, cv=2, scoring=scorer, refit=False).fit(*wine)
+    assert depths == [3, 3]
+
+
+def test_failures_are_counted_by_result(wine):
+    def scorer(estimator, X, y):
+        raise RuntimeError("no score")
+
+    model = EDRVFLClassifier(n_hidden=8, random_state=0)
+    search = EDRVFLSearchCV(model, {"n_layers": [3]}, n_iter=None, cv=2, scoring=scorer)
+    with pytest.raises(ValueError, match=r"All 2 scores failed.*no score"):
+        search.fit(*wine)
+
+
+@dataclasses.dataclass
+class Share:
+    """A scorer that cannot be hashed."""
+
+    factor: float = 1.0
+
+    def __call__(self, estimator, X, y):
+        return self.factor * estimator.score(X, y)
+
+
+def test_a_scorer_need_not_be_hashable(wine):
+    model = EDRVFLClassifier(n_hidden=8, n_layers=2, random_state=0)
+    space = {"regularization": [0.1, 10.0]}
+    plain, called = (
+        EDRVFLSearchCV(model, space, n_iter=None, cv=2, scoring=scoring, refit=False).fit(*wine)
+        for scoring in (None, Share())
+    )
+    np.testing.assert_array_equal(plain.cv_results_["mean_test_score"], called.cv_results_["mean_test_score"])

@@ -29,7 +29,7 @@ class Inputs:
         if self.scaling is None:
             return X
         xp = array_namespace(X)
-        bound = float(xp.finfo(X.dtype).max) ** 0.25
+        bound = float(xp.finfo(X.dtype).max) ** 0.25  # squares and their sums stay finite
         clipped = xp.clip(X / self.scaling.divisor, -bound, bound)
         return (clipped - self.scaling.mean) / self.scaling.sd
 
@@ -45,11 +45,13 @@ def learn_inputs(X: Array, counts: Array | None, standardize: bool) -> Inputs:
     xp = array_namespace(X)
     low, high = xp.min(X, axis=0), xp.max(X, axis=0)
     largest = xp.maximum(xp.abs(low), xp.abs(high))
+    # compare the extremes, not the variance: rounding leaves a variance in constant columns
     divisor = xp.where(low == high, xp.full_like(largest, float("inf")), largest)
     blocks = row_blocks(X, *X.shape)
     mean, variance = moments(
         (X[rows, :] / divisor, None if counts is None else counts[rows]) for rows in blocks
     )
+    # a column whose spread is lost in rounding is only centred
     sd = xp.where(variance > 0, xp.sqrt(variance), xp.ones_like(variance))
     return Inputs(X.shape[1], Scaling(divisor, mean, sd))
 

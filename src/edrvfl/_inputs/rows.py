@@ -62,10 +62,7 @@ def prepare_rows(X: Array, y: Array, sample_weight: Any = None, class_weight: An
 
 def to_host(array: Array) -> numpy.ndarray:
     """Bring an array of any library to NumPy."""
-    if isinstance(array, numpy.ndarray):
-        return array
-    host: numpy.ndarray = _convert_to_numpy(array, array_namespace(array))
-    return host
+    return numpy.asarray(_convert_to_numpy(array, array_namespace(array)))
 
 
 def _class_costs(class_weight: Any, y: Array, counts: Array | None) -> numpy.ndarray:
@@ -84,7 +81,7 @@ def _class_costs(class_weight: Any, y: Array, counts: Array | None) -> numpy.nda
 
 
 def _keep(rows: Array, *arrays: Array | None) -> list[Array | None]:
-    """Keep the marked rows of arrays that need not share a namespace."""
+    """Keep the rows marked True. The arrays may belong to different libraries."""
     if bool(array_namespace(rows).all(rows)):
         return list(arrays)
     kept = []
@@ -97,7 +94,7 @@ def _keep(rows: Array, *arrays: Array | None) -> list[Array | None]:
 
 
 def _refuse_overflow(weights: RowWeights) -> None:
-    """Refuse weights so large that sums of weighted squares overflow, before the features get the blame."""
+    """Refuse weights whose weighted squares overflow: the later error would blame the features."""
     base = weights.base
     if base is None:
         return

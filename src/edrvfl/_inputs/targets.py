@@ -1,4 +1,4 @@
-"""What the network learns to answer: classes, or values. Both give the target matrix by blocks of rows."""
+"""The targets: classes or values. Both give the target matrix by blocks of rows."""
 
 from __future__ import annotations
 
@@ -59,5 +59,6 @@ def side_by_side(D: Array, beta: Array) -> Array:
     *stack, r, c, k = beta.shape
     if r == 1:
         return xp.expand_dims(D @ beta[..., 0, :, :], axis=-3)
+    # one wide product is faster than r narrow ones
     together = D @ xp.reshape(xp.moveaxis(beta, -3, -2), (*stack, c, r * k))
     return xp.moveaxis(xp.reshape(together, (*D.shape[:-1], r, k)), -2, -3)

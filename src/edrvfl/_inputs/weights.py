@@ -11,7 +11,7 @@ from .._arrays import Array, array_namespace, device, ignore_overflow, product
 class RowWeights:
     """How much each training row weighs, apart from the layer's own omega (Eq. 14).
 
-    None stands for ones. No weight is 0: rows without weight are dropped before.
+    None stands for ones. No weight is 0: `prepare_rows` has dropped rows of weight 0.
     """
 
     counts: Array | None = None  # (m,), sample weights: weight 2 is the row twice, in every statistic

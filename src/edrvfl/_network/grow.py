@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy
 
@@ -19,7 +18,7 @@ from .._inputs.targets import Classes
 from .._inputs.weights import RowWeights
 from .._ridge.equations import Regression, normal_equations
 from .._ridge.many import read_outs
-from .._ridge.solve import ReadOut
+from .._ridge.solve import ReadOut, require_finite
 from .layers import Draws, next_layer
 from .pruning import importance, survivor_mask, survivors
 from .records import Branch, HiddenLayer, Settings
@@ -64,8 +63,8 @@ def start(D: Array, settings: Settings) -> Branch:
 def grow(branch: Branch, problem: Problem) -> Iterator[Grown]:
     """Algorithm 1, one layer at a time: draw, project, re-normalise, activate, read out, weigh, prune.
 
-    Whoever wants a network keeps the layers that come out, whoever wants scores keeps the scores, whoever
-    has seen enough stops asking.
+    To keep a network, keep the layers that are yielded; to score it, keep their scores; to stop early, stop
+    iterating.
     """
     m, n, D = problem.targets.codes.shape[0], branch.settings.n_hidden, branch.D
     regression = Regression(D[..., :m, :], problem.targets, problem.weights.base)
@@ -83,12 +82,19 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
         last = l + 1 == settings.n_layers
         hidden = next_layer(branch, _without_pruned(*problem.draws(l), branch), problem.weights.counts, m)
         if not last:
-            problem.draws.prepare(l + 1)
-        want_loo = settings.weighs_by_loo and not last
+            problem.draws.prepare(l + 1)  # the host draws while the device works
+        want_loo = settings.weighs_by_loo and not last  # after the last layer nobody is weighed
         shares = problem.weights.left_out_shares(m, D) if want_loo or settings.lam is None else None
         rows = replace(regression, D=D[..., :m, :], omega=branch.omega, shares=shares)
-        readout = read_outs(rows, settings.lam, problem.stacked, want_loo)
-        _refuse_overflow(readout, l, D)
+        try:
+            readout = read_outs(rows, settings.lam, problem.stacked, want_loo)
+            require_finite(readout.beta)
+        except FloatingPointError as error:
+            raise ValueError(
+                f"The hidden features overflow {D.dtype} in layer {l + 1}. Set renormalize=True and "
+                "standardize=True, use fewer layers, rescale the input columns, or bring norm_scale and "
+                "norm_shift closer to 1 and 0."
+            ) from error
         grown = Grown(l, branch.members, hidden, readout, D, problem.targets)
         yield grown
         if last:
@@ -98,7 +104,7 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
             branch = replace(branch, omega=_next_weights(grown, settings, problem))
         if settings.prunes:
             theta = importance(readout.beta[..., :n, :])
-            if readout.beta.shape[-3] > 1:
+            if readout.beta.shape[-3] > 1:  # theta differs, so the features are no longer shared
                 for child in _part(branch, theta, problem.stacked):
                     yield from _grow(child, problem, regression)
                 return
@@ -106,7 +112,7 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
 
 
 def _without_pruned(W: Array, b: Array, branch: Branch) -> tuple[Array, Array]:
-    """Drop the rows of W that belong to pruned neurons. W is drawn in full, so draws do not depend on p."""
+    """Drop the rows of W of pruned neurons. The full W is drawn, so the draws do not depend on p."""
     if branch.mask is not None:
         return W * branch.mask[..., None], b
     if isinstance(branch.inputs, slice):
@@ -122,7 +128,7 @@ def _next_weights(grown: Grown, settings: Settings, problem: Problem) -> Array:
 
 
 def _prune(branch: Branch, theta: Array) -> Branch:
-    """Keep the least important neurons out of the next layer (Eq. 17): by index, or in a stack by a mask."""
+    """Leave the least important neurons out of the next layer (Eq. 17). A stack sets rows of W to 0."""
     n = branch.settings.n_hidden
     d = branch.D.shape[-1] - n - 1
     xp = array_namespace(theta)
@@ -137,18 +143,19 @@ def _prune(branch: Branch, theta: Array) -> Branch:
 def _part(branch: Branch, theta: Array, stacked: bool) -> Iterator[Branch]:
     """Give every read-out features of its own, because pruning keeps different neurons for each."""
     s, D, n = branch.settings, branch.D, branch.settings.n_hidden
-    r = s.lam.shape[-1]
     if stacked:
         # hidden setting i with read-out j becomes hidden setting (i, j) with one read-out
-        gamma, alpha, p = (_repeat(value, r) for value in (s.gamma, s.alpha, s.p))
-        own = replace(s, lam=s.lam[..., None], omega_r=s.omega_r[..., None], gamma=gamma, alpha=alpha, p=p)
+        lam, omega_r, gamma, alpha, p = (
+            numpy.asarray(value)[..., None] for value in (s.lam, s.omega_r, s.gamma, s.alpha, s.p)
+        )
+        own = replace(s, lam=lam, omega_r=omega_r, gamma=gamma, alpha=alpha, p=p)
         child = replace(branch, settings=own, D=_own_features(D, n, s.lam.shape), source=D[..., None, :, :])
         omega = None if branch.omega is None else branch.omega[..., None, :]
         yield _prune(replace(child, omega=omega), theta)
         return
     own_D = _own_features(D, n, ())  # one buffer for all: a branch is grown to its end before the next begins
     first = branch.members.start
-    for i in range(r):
+    for i in range(s.lam.shape[-1]):
         child = replace(
             branch,
             settings=replace(s, lam=s.lam[i : i + 1], omega_r=s.omega_r[i : i + 1]),
@@ -164,16 +171,3 @@ def _own_features(D: Array, n: int, stack: tuple[int, ...]) -> Array:
     own = empty_rows((*stack, *D.shape[-2:]), like=D)
     own[..., n:] = D[..., None, :, n:] if stack else D[..., n:]
     return own
-
-
-def _repeat(value: Any, r: int) -> numpy.ndarray:
-    return numpy.repeat(numpy.asarray(value)[..., None], r, axis=-1)
-
-
-def _refuse_overflow(readout: ReadOut, layer: int, D: Array) -> None:
-    xp = array_namespace(D)
-    if not bool(xp.all(xp.isfinite(readout.beta))):
-        raise ValueError(
-            f"The hidden features overflow {D.dtype} in layer {layer + 1}. Set renormalize=True and "
-            "standardize=True, use fewer layers, or rescale the input columns."
-        )

@@ -23,8 +23,8 @@ from .._inputs.columns import Inputs, moments
 from .activations import ACTIVATIONS
 from .records import Branch, HiddenLayer, Network
 
+DRAW_SCHEME = 1  # the number of the rule in `draw`; a network remembers it beside its seed
 EPSILON = 1e-5  # of Eq. 10: a constant neuron stays constant instead of dividing by zero
-DRAW_SCHEME = 1  # the number of the rule below; a model that stores its seed names the rule too
 
 
 def draw(seed: int, layer: int, n_inputs: int, n_hidden: int) -> tuple[numpy.ndarray, numpy.ndarray]:
@@ -77,6 +77,7 @@ def renormalisation(mean: Array, variance: Array, b: Array, gamma: Any, alpha: A
     """Scale and shift of each neuron, so that gamma xhat + alpha + b = scale z + shift (Eq. 10, 11)."""
     gamma, alpha = (from_numpy(value, mean)[..., None] for value in (gamma, alpha))
     scale = gamma / array_namespace(mean).sqrt(variance + EPSILON)
+    # b is added after Eq. 11: added before, the re-normalisation would cancel it
     return scale, alpha + b - mean * scale
 
 
@@ -92,7 +93,7 @@ def activate(Z: Array, scale: Array | None, shift: Array, g: Callable[[Array], A
 
 
 def new_features(n_rows: int, X: Array, n: int, inputs: Inputs, stack: tuple[int, ...] = ()) -> Array:
-    """Allocate D = [H, X, 1] for n_rows rows: the only matrix of this size that a network holds."""
+    """Allocate D = [H, X, 1] for n_rows rows. A fit holds only one matrix of this size."""
     D = empty_rows((*stack, n_rows, n + inputs.width + 1), like=X)
     D[..., -1] = 1.0
     return D
@@ -131,6 +132,7 @@ def next_layer(branch: Branch, drawn: tuple[Array, Array], counts: Array | None,
     if settings.renormalize:
         blocks = ((projected(rows), None if counts is None else counts[rows]) for rows in training)
         scale, shift = renormalisation(*moments(blocks), b, settings.gamma, settings.alpha)
+    # with re-normalisation the training rows were projected while their moments were summed
     for rows in others if settings.renormalize else training + others:
         projected(rows)
     for rows in training + others:

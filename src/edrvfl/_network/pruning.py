@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from .._arrays import Array, array_namespace, from_numpy, index_dtype
+from .._arrays import Array, array_namespace, from_numpy
 
 
 def importance(beta: Array) -> Array:
@@ -24,15 +24,14 @@ def n_pruned(n: int, p: Any) -> Any:
 
 
 def survivors(theta: Array, p: float) -> Array:
-    """Return the neurons of one network that stay, as ascending indices. Of equal ones the later stays."""
-    xp = array_namespace(theta)
-    order = xp.argsort(theta, stable=True)
-    return xp.sort(order[int(n_pruned(theta.shape[-1], p)) :])
+    """Return the indices of the neurons that stay. If neurons are equally important, the later ones stay."""
+    return array_namespace(theta).nonzero(survivor_mask(theta, p))[0]
 
 
 def survivor_mask(theta: Array, p: Any) -> Array:
     """Return factors (..., n), 1 for a survivor and 0 for others: members of a stack keep different ones."""
     xp = array_namespace(theta)
+    # argsort of argsort is the rank
     rank = xp.argsort(xp.argsort(theta, axis=-1, stable=True), axis=-1)
-    drop = from_numpy(n_pruned(theta.shape[-1], p), theta, index_dtype(theta))
+    drop = from_numpy(n_pruned(theta.shape[-1], p), theta, xp.int64)
     return xp.astype(rank >= drop[..., None], theta.dtype)

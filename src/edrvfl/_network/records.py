@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy
 
 from .._arrays import Array
 from .._inputs.columns import Inputs
-
-# The estimator's parameters that have a symbol in the paper. Other settings keep their name.
-SYMBOLS: Mapping[str, str] = MappingProxyType(
-    {
-        "regularization": "lam",
-        "norm_scale": "gamma",
-        "norm_shift": "alpha",
-        "correct_weight": "omega_r",
-        "prune_rate": "p",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +34,11 @@ class Settings:
     weight_from: str = "train"  # or "loo": whose predictions decide which samples are right (Eq. 12)
 
     @classmethod
-    def of(cls, params: Mapping[str, Any]) -> Settings:
+    def of(cls, e: Any) -> Settings:
         """Take the settings of one network from an estimator's parameters."""
-        named = {SYMBOLS.get(name, name): value for name, value in params.items()}
-        chosen = {field.name: named[field.name] for field in dataclasses.fields(cls)}
-        return cls(**chosen | {"lam": None if named["lam"] == "loo" else float(named["lam"])})
+        lam = None if e.regularization == "loo" else float(e.regularization)
+        of_layer = (lam, e.norm_scale, e.norm_shift, e.correct_weight, e.prune_rate, e.weight_from)
+        return cls(e.n_layers, e.n_hidden, e.activation, e.renormalize, *of_layer)
 
     @property
     def weighs(self) -> bool:
@@ -68,15 +56,6 @@ class Settings:
         return bool(numpy.any(numpy.asarray(self.p) > 0))
 
 
-class MovesBetweenLibraries:
-    """A record whose arrays scikit-learn's mover can bring to another array library or device."""
-
-    __slots__ = ()
-
-    def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> Any:
-        return _converted(self, converter)
-
-
 def _converted(value: Any, converter: Callable[[Array], Array]) -> Any:
     if isinstance(value, tuple):
         return tuple(_converted(v, converter) for v in value)
@@ -89,7 +68,7 @@ def _converted(value: Any, converter: Callable[[Array], Array]) -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HiddenLayer(MovesBetweenLibraries):
+class HiddenLayer:
     """One random layer, without its read-out: H = g(scale * (A W) + shift)."""
 
     inputs: Array | slice  # which columns of the previous [H, X, 1] are A
@@ -99,7 +78,7 @@ class HiddenLayer(MovesBetweenLibraries):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Network(MovesBetweenLibraries):
+class Network:
     """A fitted network: everything that decides an answer."""
 
     inputs: Inputs
@@ -110,6 +89,12 @@ class Network(MovesBetweenLibraries):
     rule: str  # how the layers' scores become one answer
     classes: Array  # (k,), labels as they came
     seed: int  # of the random layers
+    draw_scheme: int  # the rule by which the seed gives the layers
+
+    def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> Network:
+        """Bring the arrays to another library or device. scikit-learn's mover of estimators calls this."""
+        moved: Network = _converted(self, converter)
+        return moved
 
     def with_layer(self, layer: HiddenLayer, beta: Array) -> Network:
         """Return this network with one layer more and its read-out."""
@@ -131,6 +116,6 @@ class Branch:
     layer: int  # the next layer's number, from 0
     D: Array  # [H, X, 1]; the next layer writes H
     source: Array  # where the next layer reads its input: D, or the features that several branches share
-    inputs: Array | slice  # the columns of `source` that are its input
+    inputs: Array | slice  # the columns of `source` that the next layer reads
     mask: Array | None = None  # in a stack, where networks prune different neurons: 0 drops a row of W
     omega: Array | None = None  # (..., r, m), the samples' weights in the next layer

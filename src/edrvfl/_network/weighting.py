@@ -26,6 +26,7 @@ def next_weights(right: Array, counts: Array, omega_r: Any) -> Array:
     zero, one = xp.zeros_like(counts), xp.ones_like(counts)
     n_r = xp.sum(xp.where(right, counts, zero), axis=-1, keepdims=True)
     n_w = xp.sum(xp.where(right, zero, counts), axis=-1, keepdims=True)
+    # Eq. 14 divides by n_w and would be 0 / 0 when nothing is wrong
     neutral = (n_r == 0) | (n_w == 0) | (omega_r == 1)
     # m - n_r omega_r, written without the difference of two large numbers
     omega_w = (n_w + n_r * (1 - omega_r)) / xp.where(neutral, xp.ones_like(n_w), n_w)

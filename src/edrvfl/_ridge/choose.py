@@ -6,36 +6,29 @@ import numpy
 
 from .._arrays import Array, array_namespace, device, from_numpy, row_blocks
 from .._inputs.targets import Classes
-from .equations import Regression, layer_equations
+from .equations import Regression, linear_system, output_weights
 from .leave_one_out import from_dual, from_leverage
-from .solve import ReadOut, gram_of_rows, ridge
+from .solve import ReadOut, require_finite, ridge
 
 LAMBDAS = 2.0 ** numpy.arange(-12, 13)  # the candidates: the paper's range, Table 2
 TIE_DIGITS = 12  # accuracies that agree to so many digits are equal
 
 
 def ridge_by_loo(problem: Regression, want_loo: bool = True) -> ReadOut:
-    """Fit the read-out whose lambda has the best leave-one-out accuracy, weighted as the read-out is.
+    """Fit the read-out whose lambda has the best leave-one-out accuracy, counted by the rows' weights.
 
     Of equal candidates the larger wins. A lambda at which the system is numerically singular does not
     compete; if no system is regular the largest lambda is taken. The problem's targets are classes, and its
-    shares are given; its scores without each row are returned if they are wanted.
+    shares are given. Leave-one-out scores are returned if they are wanted.
     """
-    D, root = problem.D, problem.root
-    xp = array_namespace(D)
-    if problem.primal:
-        equations = layer_equations(problem)
-        G, B = equations.G, equations.R
-    else:
-        G, B = gram_of_rows(D), problem.Y
-        if root is not None:
-            G, B = root[:, None] * G * root, root[:, None] * B
-    lams = LAMBDAS[:0]
-    if bool(xp.all(xp.isfinite(xp.linalg.diagonal(G)))):
-        values, V = xp.linalg.eigh(G)
-        values = xp.clip(values, 0.0, None)
-        floor = float(xp.finfo(D.dtype).eps * values.shape[0] * xp.max(values))
-        lams = LAMBDAS[LAMBDAS + float(xp.min(values)) > floor]
+    D, xp = problem.D, array_namespace(problem.D)
+    system = linear_system(problem)
+    G, B = system.G, system.R
+    require_finite(xp.linalg.diagonal(G))
+    values, V = xp.linalg.eigh(G)
+    values = xp.clip(values, 0.0, None)
+    floor = float(xp.finfo(D.dtype).eps * values.shape[0] * xp.max(values))
+    lams = LAMBDAS[LAMBDAS + float(xp.min(values)) > floor]
     if not len(lams):
         plain = ridge(problem, float(LAMBDAS[-1]))
         return ReadOut(plain.beta, plain.fell_back, plain.loo, float(LAMBDAS[-1]))
@@ -43,9 +36,8 @@ def ridge_by_loo(problem: Regression, want_loo: bool = True) -> ReadOut:
     inverse = 1 / (values[:, None] + from_numpy(lams, D))  # (j, lambdas)
     forms, accuracy = _try_all(problem, V, B, inverse, lams)
     best = max(range(len(lams)), key=lambda i: (accuracy[i], lams[i]))
-    beta = solution = V @ (inverse[:, best, None] * B)
-    if not problem.primal:
-        beta = xp.matrix_transpose(D) @ (solution if root is None else root[:, None] * solution)
+    solution = V @ (inverse[:, best, None] * B)
+    beta = output_weights(problem, solution)
     loo = None
     if want_loo:
         loo = xp.empty((D.shape[0], B.shape[-1]), dtype=D.dtype, device=device(D))
@@ -63,6 +55,7 @@ def _try_all(
     assert isinstance(targets, Classes)
     xp, (m, c) = array_namespace(D), D.shape
     k, n_lams = targets.width, len(lams)
+    # all lambdas in one product: (j, lambdas * k)
     spread = xp.reshape(inverse[:, :, None] * B[:, None, :], (inverse.shape[0], -1))
     forms = xp.empty((m, n_lams), dtype=D.dtype, device=device(D))
     counts = xp.ones_like(problem.shares) if problem.weights is None else problem.weights

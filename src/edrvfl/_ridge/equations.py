@@ -114,6 +114,44 @@ def normal_equations(problem: Regression, only: Array | None = None, dtype: Any 
     return NormalEquations(symmetric(G[..., :c, :c]), R[..., :c, :])
 
 
+def linear_system(problem: Regression, dtype: Any = None) -> NormalEquations:
+    """Return the smaller of the two systems: the normal equations (Eq. 3, 15) or the dual (Eq. 4, 16)."""
+    if not problem.primal:
+        return dual_system(problem, gram_of_rows(problem.D, dtype))
+    return layer_equations(problem) if dtype is None else normal_equations(problem, dtype=dtype)
+
+
+def gram_of_rows(D: Array, dtype: Any = None) -> Array:
+    """Return K = DD'."""
+    xp = array_namespace(D)
+    D = D if dtype is None else xp.astype(D, dtype)
+    return D @ xp.matrix_transpose(D)
+
+
+def dual_system(problem: Regression, K: Array) -> NormalEquations:
+    """Return W^(1/2) K W^(1/2) and W^(1/2) Y (Eq. 4, 16 made symmetric).
+
+    The rows of D and Y are scaled by the roots of their weights, because the printed Eq. 16 inverts a
+    matrix that is not symmetric.
+    """
+    T, root = array_namespace(K).astype(problem.Y, K.dtype, copy=False), problem.root
+    if root is None:
+        return NormalEquations(K, T)
+    K = root[..., :, None] * K
+    K *= root[..., None, :]
+    return NormalEquations(K, root[..., None] * T)
+
+
+def output_weights(problem: Regression, solution: Array) -> Array:
+    """Return beta: the solution itself, or D'W^(1/2) times the solution of the dual system."""
+    if problem.primal:
+        return solution
+    xp, root = array_namespace(solution), problem.root
+    # In a second try the solution has more digits than D.
+    D = xp.astype(problem.D, solution.dtype, copy=False)
+    return xp.matrix_transpose(D) @ (solution if root is None else root[..., None] * solution)
+
+
 def layer_equations(problem: Regression) -> NormalEquations:
     """Sum the equations of a layer's features, without summing again what is known of its inputs."""
     if problem.of_inputs is None:
@@ -146,7 +184,7 @@ def reweighted(shared: NormalEquations, problem: Regression) -> NormalEquations:
     low, high = xp.min(problem.omega), xp.max(problem.omega)
     if not bool(high > low):
         return shared * low
-    wrong = xp.nonzero(problem.omega == high)[0]
+    wrong = xp.nonzero(problem.omega == high)[0]  # exact: `next_weights` wrote just two values
     extra = normal_equations(replace(problem, omega=None), wrong)
     G, R = extra.G, extra.R  # in place from here on: a Gram of many columns is large
     G *= high - low

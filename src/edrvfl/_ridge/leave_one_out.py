@@ -19,6 +19,7 @@ from .equations import Regression
 def from_leverage(score: Array, Y: Array, h: Array) -> Array:
     """Return (score - h y) / (1 - h)."""
     xp = array_namespace(score)
+    # a row with leverage 1 fixes its own score; eps keeps the quotient finite
     rest = xp.clip(1 - h, float(xp.finfo(score.dtype).eps), None)[..., None]
     return (score - h[..., None] * Y) / rest
 
@@ -28,25 +29,21 @@ def from_dual(error: Array, Y: Array, q: Array, shares: Array, lam: Array) -> Ar
     return Y - error / ((1 - shares) / lam + shares * q)[..., None]
 
 
-def primal_scores(problem: Regression, factor: Cholesky, beta: Array) -> Array:
-    """Return leave-one-out scores (..., m, k) from the factor of D'WD + lam I, by blocks of rows."""
-    D, targets = problem.D, problem.targets
-    xp, dtype, stack = array_namespace(D), factor.G.dtype, beta.shape[:-2]
+def leave_one_out(problem: Regression, factor: Cholesky, solution: Array, lam: Any) -> Array:
+    """Return leave-one-out scores (..., m, k) from the factor of a system and its solution."""
+    D, targets, root = problem.D, problem.targets, problem.root
+    xp, dtype, stack = array_namespace(D), factor.G.dtype, solution.shape[:-2]
+    if not problem.primal:
+        q = inverse_forms(factor, xp.eye(D.shape[-2], dtype=dtype, device=device(D)))
+        error = solution if root is None else solution / root[..., None]
+        return from_dual(error, problem.Y, q, problem.shares, from_numpy(lam, solution)[..., None])
     m, k = D.shape[-2], targets.width
     loo = xp.empty((*stack, m, k), dtype=dtype, device=device(D))
     for rows in row_blocks(D, m, (D.shape[-1] + 3 * k) * math.prod(stack)):
         block = xp.astype(D[..., rows, :], dtype, copy=False)
         h = problem.removed[..., rows] * inverse_forms(factor, block)
-        loo[..., rows, :] = from_leverage(block @ beta, targets.rows(rows), h)
+        loo[..., rows, :] = from_leverage(block @ solution, targets.rows(rows), h)
     return loo
-
-
-def dual_scores(problem: Regression, factor: Cholesky, dual: Array, lam: Any) -> Array:
-    """Return leave-one-out scores (..., m, k) from the factor of K + lam I and the solution `dual`."""
-    xp, root = array_namespace(dual), problem.root
-    q = inverse_forms(factor, xp.eye(dual.shape[-2], dtype=dual.dtype, device=device(dual)))
-    error = dual if root is None else dual / root[..., None]
-    return from_dual(error, problem.Y, q, problem.shares, from_numpy(lam, dual)[..., None])
 
 
 def least_norm_scores(problem: Regression, U: Array, inverse: Array, beta: Array) -> Array:

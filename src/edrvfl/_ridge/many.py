@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy
 
-from .._arrays import array_namespace
+from .._arrays import Array, array_namespace
 from .choose import ridge_by_loo
-from .equations import Regression, layer_equations, reweighted
-from .solve import ReadOut, gram_of_rows, ridge
+from .equations import Regression, dual_system, gram_of_rows, layer_equations, reweighted
+from .solve import ReadOut, ridge
 
 
 def read_outs(problem: Regression, lam: Any, stacked: bool = False, want_loo: bool = True) -> ReadOut:
@@ -35,23 +35,20 @@ def read_outs(problem: Regression, lam: Any, stacked: bool = False, want_loo: bo
         return _stack([ridge_by_loo(_read_out(problem, 0), want_loo)])
     if stacked and not numpy.any(lam == 0):
         return ridge(replace(problem, D=D[..., None, :, :]), lam)
-    if D.ndim > 2:  # the Moore-Penrose solution of one read-out keeps all from being stacked
+    if D.ndim > 2:  # a read-out with lambda 0 needs singular values, so all are solved one by one
         each = [read_outs(replace(_read_out(problem, i), D=D[i, ...]), lam[i]) for i in range(D.shape[0])]
         return _stack(each)
     if lam.shape[-1] == 1:
         return _stack([ridge(_read_out(problem, 0), float(lam[0]))])
+    alone = [_read_out(problem, i) for i in range(len(lam))]
     if problem.primal:
         shared = layer_equations(replace(problem, omega=None))
-        alone = [_read_out(problem, i) for i in range(len(lam))]
-        return _stack(
-            [ridge(one, float(l), reweighted(shared, one)) for one, l in zip(alone, lam, strict=True)]
-        )
-    K = gram_of_rows(D)
-    # A ridge with weights makes a K of its own; one without weights overwrites the shared one.
-    own = problem.weights is not None
-    return _stack(
-        [ridge(_read_out(problem, i), float(l), K=K if own else 1.0 * K) for i, l in enumerate(lam)]
-    )
+        systems = (reweighted(shared, one) for one in alone)
+    else:
+        K = gram_of_rows(D)
+        # A system without weights is K itself, which the solver overwrites; weights make a new one.
+        systems = (dual_system(one, 1.0 * K if one.weights is None else K) for one in alone)
+    return _stack([ridge(one, float(l), system) for one, l, system in zip(alone, lam, systems, strict=True)])
 
 
 def _read_out(problem: Regression, i: int) -> Regression:
@@ -60,12 +57,11 @@ def _read_out(problem: Regression, i: int) -> Regression:
 
 def _stack(each: list[ReadOut]) -> ReadOut:
     """Put read-outs side by side along a new first axis."""
-    first, xp = each[0], array_namespace(each[0].beta)
-    if len(each) == 1:  # a view: scores of many classes are large
-        loo = None if first.loo is None else first.loo[None, ...]
-        return ReadOut(
-            first.beta[None, ...], xp.reshape(first.fell_back, (1, *first.fell_back.shape)), loo, first.lam
-        )
-    loo = None if first.loo is None else xp.stack([one.loo for one in each])
-    beta, fell_back = (xp.stack([getattr(one, name) for one in each]) for name in ("beta", "fell_back"))
-    return ReadOut(beta, fell_back, loo)
+
+    def join(name: str) -> Array:
+        parts = [getattr(one, name) for one in each]
+        # One read-out stays a view: scores of many classes are large.
+        return parts[0][None, ...] if len(parts) == 1 else array_namespace(parts[0]).stack(parts)
+
+    loo = None if each[0].loo is None else join("loo")
+    return ReadOut(join("beta"), join("fell_back"), loo, each[0].lam)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy
 from sklearn.base import clone
 
-from .._arrays import Array, array_namespace, from_numpy, index_dtype, itemsize
+from .._arrays import Array, array_namespace, from_numpy, itemsize, weighted_mean
 from .._inputs.rows import to_host
 from .._shell import ClassifierShell
 from .._sklearn import _safe_indexing
@@ -21,7 +21,7 @@ Split = tuple[numpy.ndarray, numpy.ndarray]  # indices of training and of test r
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """Some rows: as an array, and for scorers that are called as they were given."""
+    """Some rows: as an array for the networks, and in the user's own form for scorers."""
 
     X: Array
     labels: numpy.ndarray
@@ -65,24 +65,30 @@ class Judge:
     train: Sample
     test: Sample
     codes: Array  # the places of the test rows' labels among all classes
-    failures: list[str] = field(default_factory=list)  # an entry for each network and depth without a score
+    failures: dict[tuple[int, int], str] = field(default_factory=dict)  # (network, depth) without a score
 
     @classmethod
     def of(cls, search: Search, split: Split) -> Judge:
         """Take the rows of a split."""
         train, test = (search.rows.take(rows) for rows in split)
         codes = numpy.searchsorted(search.classes, test.labels)
-        return cls(search, train, test, from_numpy(codes, test.X, index_dtype(test.X)))
+        return cls(search, train, test, from_numpy(codes, test.X, array_namespace(test.X).int64))
 
     def __call__(
         self, P: Array, trained: numpy.ndarray, candidates: Sequence[Candidate], depth: int
     ) -> Array:
         """Score the probabilities P (networks, v, k) of networks at one depth, as (networks,)."""
         P = self.spread(P, trained)
-        if self.search.scoring in KERNELS:
+        if is_kernel(self.search.scoring):
             return KERNELS[self.search.scoring](P, self.codes, self.test.weights)
-        answers = zip(to_host(P), candidates, strict=True)
-        return numpy.array([self._call_scorer(Answers(self, one, depth, of_one)) for of_one, one in answers])
+        # A scorer costs much more than a layer, so it is called only at the depths that are results.
+        wanted = [(one, of_one) for one, of_one in zip(candidates, to_host(P), strict=True)]
+        return numpy.array(
+            [
+                self._call_scorer(Answers(self, one, depth, of_one)) if depth in one.depths else numpy.nan
+                for one, of_one in wanted
+            ]
+        )
 
     def spread(self, P: Array, trained: numpy.ndarray) -> Array:
         """Return P (..., k) with a column for every class: one that the training rows lack gets 0."""
@@ -96,20 +102,21 @@ class Judge:
                 answers, self.test.given, self.test.labels, **self.test.metadata
             )
         except Exception as error:
-            return self.excuse(error)
+            return self.excuse(error, answers.candidate, [answers.depth])
         return score
 
-    def excuse(self, error: Exception, depths: int = 1) -> float:
-        """Return what a network scores that failed at so many depths, unless errors are to be raised."""
+    def excuse(self, error: Exception, candidate: Candidate, depths: Iterable[int]) -> float:
+        """Record a failure at each of these depths and return the error score, or raise the error."""
         if self.search.error_score == "raise":
             raise error
-        self.failures.extend([f"{type(error).__name__}: {error}"] * depths)
+        message = f"{type(error).__name__}: {error}"
+        self.failures.update({(candidate.number, d): message for d in depths if d in candidate.depths})
         return float(self.search.error_score)
 
 
 def _accuracy(P: Array, codes: Array, weights: Array | None) -> Array:
     """Return the share of rows, by weight, whose most probable class is theirs: (..., v, k) -> (...)."""
-    return _mean(array_namespace(P).argmax(P, axis=-1) == codes, weights)
+    return weighted_mean(array_namespace(P).argmax(P, axis=-1) == codes, weights)
 
 
 def _log_loss(P: Array, codes: Array, weights: Array | None) -> Array:
@@ -117,17 +124,7 @@ def _log_loss(P: Array, codes: Array, weights: Array | None) -> Array:
     xp = array_namespace(P)
     index = xp.broadcast_to(codes[:, None], (*P.shape[:-1], 1))
     of_truth = xp.take_along_axis(P, index, axis=-1)[..., 0]
-    return _mean(xp.log(xp.clip(of_truth, float(xp.finfo(P.dtype).eps), 1.0)), weights)
-
-
-def _mean(values: Array, weights: Array | None) -> Array:
-    """Average in float64, so that equal accuracies of float32 networks stay equal."""
-    xp = array_namespace(values)
-    values = xp.astype(values, xp.float64)
-    if weights is None:
-        return xp.mean(values, axis=-1)
-    weights = xp.astype(weights, xp.float64)
-    return xp.sum(values * weights, axis=-1) / xp.sum(weights)
+    return weighted_mean(xp.log(xp.clip(of_truth, float(xp.finfo(P.dtype).eps), 1.0)), weights)
 
 
 # The metrics that are computed for many networks at once. None is accuracy.
@@ -136,6 +133,11 @@ KERNELS: Mapping[Any, Callable[[Array, Array, Array | None], Array]] = {
     "accuracy": _accuracy,
     "neg_log_loss": _log_loss,
 }
+
+
+def is_kernel(scoring: Any) -> bool:
+    """Tell whether a metric is computed for many networks at once. A scorer need not be hashable."""
+    return scoring is None or (isinstance(scoring, str) and scoring in KERNELS)
 
 
 def takes_sample_weight(scorer: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Who shares what: networks in groups that are grown together and fit the memory."""
+"""Plan a search: put networks that share work into stacks that fit the memory."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ class Candidate:
     estimator: Any  # with all its parameters, not fitted
     settings: Settings
     seed: int  # of its random layers
+    depths: frozenset[int]  # at which it is a result
 
     @property
     def problem(self) -> Hashable:
-        """What decides its rows, its inputs and its random layers."""
+        """A key: networks that share it have the same training rows, inputs and random layers."""
         e = self.estimator
         return self.seed, self.settings.n_hidden, e.standardize, repr(e.class_weight)
 
     @property
     def frame(self) -> Hashable:
-        """What networks of one stack must have in common."""
+        """A key: networks that share it can be grown in one stack."""
         s = self.settings
         chosen_by_loo = self.number if s.lam is None else None  # a network that chooses lambda grows alone
         shape = (s.n_layers, s.activation, s.renormalize, s.weight_from, s.prunes, chosen_by_loo)
@@ -42,7 +43,7 @@ class Candidate:
 
     @property
     def hidden(self) -> Hashable:
-        """What decides its features, apart from the frame; networks that agree differ in their read-outs."""
+        """A key: networks of one frame that share it have the same features and differ in their read-outs."""
         s = self.settings
         return (s.gamma, s.alpha, s.p) if s.renormalize else s.p
 
@@ -74,8 +75,9 @@ def result_rows(estimator: Any, configurations: Sequence[Mapping[str, Any]]) -> 
             rows.setdefault((identity, depth), {**configuration, "n_layers": depth})
     candidates = {}
     for i, (identity, model) in enumerate(networks.items()):
-        settings, seed = Settings.of(model.get_params()), clone(model)._draw_seed()
-        candidates[identity] = Candidate(i, model, settings, seed)
+        settings, seed = Settings.of(model), clone(model)._draw_seed()
+        scored = frozenset(depth for network, depth in rows if network == identity)
+        candidates[identity] = Candidate(i, model, settings, seed, scored)
     return [ResultRow(candidates[identity], depth, params) for (identity, depth), params in rows.items()]
 
 
@@ -147,7 +149,7 @@ def stack_settings(stack: Stack, stacked: bool) -> Settings:
 
 
 def memory_budget(memory: int | None, like: Array) -> int:
-    """Return the bytes that a search may use: so many MiB, or half of what is free where the data live."""
+    """Return the bytes that a search may use: `memory` MiB, or half of what is free on the data's device."""
     return free_bytes(like) // 2 if memory is None else memory * 2**20
 
 

@@ -1,4 +1,4 @@
-"""The table of results, and who is best."""
+"""Build the table of results and order its rows."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ def results_table(rows: Sequence[ResultRow], scores: numpy.ndarray) -> dict[str,
 
 
 def rank(means: numpy.ndarray) -> numpy.ndarray:
-    """Rank scores from 1 for the best. Scores that agree to 12 digits are equal, and NaN comes last."""
+    """Rank scores from 1 for the best. Scores that agree to 12 decimals are equal, and NaN comes last."""
     if strange := int((~numpy.isfinite(means)).sum()):
-        message = f"{strange} of {len(means)} mean scores are not finite; what is not a number ranks last."
-        warnings.warn(message, category=UserWarning, stacklevel=2)
+        message = f"{strange} of {len(means)} mean scores are not finite; NaN ranks last."
+        warnings.warn(message, category=UserWarning, stacklevel=6)
+    # scores that differ only by the order of summation must not decide the winner
     known = numpy.where(numpy.isnan(means), -numpy.inf, numpy.round(means, TIE_DIGITS))
     ranks: numpy.ndarray = rankdata(-known, method="min").astype(numpy.int32)
     return ranks

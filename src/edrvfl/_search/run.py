@@ -15,7 +15,7 @@ from .._inputs.targets import side_by_side
 from .._network.grow import Problem, grow, start
 from .._network.layers import Draws, fill_inputs, new_features
 from .._threads import suitable_threads
-from .metrics import Judge, Sample, Search, Split
+from .metrics import Judge, Sample, Search, Split, is_kernel
 from .plan import Candidate, Stack, stack_settings, stacks
 
 Prepared = tuple[Rows, numpy.ndarray, Inputs, Draws]  # what candidates of one problem share on a split
@@ -24,7 +24,7 @@ Judged = tuple[list[Candidate], int, Array, Array]  # networks, a depth, their s
 
 def score_split(
     search: Search, candidates: Sequence[Candidate], split: Split, memory: int
-) -> tuple[numpy.ndarray, list[str]]:
+) -> tuple[numpy.ndarray, dict[tuple[int, int], str]]:
     """Score candidates of one problem at every depth of one split, each as if it had been fitted alone.
 
     Return scores (candidates, depths), and what went wrong. A network that fails keeps the scores of the
@@ -49,11 +49,13 @@ def score_split(
                 error = ValueError(f"The features of test rows overflow {judge.test.X.dtype} in layer {at}.")
                 break
             values[[place[c] for c in some], at - 1], depth = to_host(scores), at
-        if error is not None and len(members) > 1:  # find out which network fails
+        if (
+            error is not None and len(members) > 1
+        ):  # alone, the others get their scores and the culprit its error
             waiting += [[[candidate]] for candidate in members]
         elif error is not None:
-            deepest = members[0].settings.n_layers
-            values[place[members[0]], depth:deepest] = judge.excuse(error, deepest - depth)
+            alone, deepest = members[0], members[0].settings.n_layers
+            values[place[alone], depth:deepest] = judge.excuse(error, alone, range(depth + 1, deepest + 1))
     return values, judge.failures
 
 
@@ -88,6 +90,8 @@ def _score_stack(
             some, depth = grown.members, grown.layer + 1
             scores = side_by_side(grown.D[..., m:, :], grown.readout.beta)
             finite = xp.all(xp.isfinite(scores))
+            if not is_kernel(judge.search.scoring) and not bool(finite):  # a scorer would blame its input
+                raise ValueError(f"The features of test rows overflow {D.dtype} in layer {depth}.")
             totals[some, ...] += rule.contribute(xp.reshape(scores, (-1, *shape[1:])))
             P = rule.finish(totals[some, ...] / depth)
             yield members[some], depth, judge(P, classes, members[some], depth), finite

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import numpy
@@ -14,16 +13,14 @@ from sklearn.utils import check_random_state
 
 # The box of the paper's Table 2: lambda 2^-12 to 2^12, n 20 to 1000, gamma 0.5 to 2, alpha -2 to 2, p in
 # [0, 1), omega_r in (0, 1]. Eight widths stand for [20, 1000], so that networks of one width share draws.
-PAPER_BOX: Mapping[str, Any] = MappingProxyType(
-    {
-        "n_hidden": (20, 32, 50, 100, 200, 316, 500, 1000),
-        "norm_scale": stats.uniform(0.5, 1.5),
-        "norm_shift": stats.uniform(-2, 4),
-        "prune_rate": stats.uniform(0, 0.999),
-        "regularization": stats.loguniform(2.0**-12, 2.0**12),
-        "correct_weight": stats.uniform(0.001, 0.999),
-    }
-)
+PAPER_BOX: Mapping[str, Any] = {
+    "n_hidden": (20, 32, 50, 100, 200, 316, 500, 1000),
+    "norm_scale": stats.uniform(0.5, 1.5),
+    "norm_shift": stats.uniform(-2, 4),
+    "prune_rate": stats.uniform(0, 0.999),
+    "regularization": stats.loguniform(2.0**-12, 2.0**12),
+    "correct_weight": stats.uniform(0.001, 0.999),
+}
 READ_OUT = ("regularization", "correct_weight")  # networks that differ only in these share their features
 NEUTRAL_EVERY = 5  # every fifth draw switches pruning off (p = 0), every fifth weighting (omega_r = 1)
 
@@ -41,7 +38,9 @@ def draw_configurations(
     random_state : seed
     """
     if n_iter is None and distributions is None:
-        raise ValueError("n_iter=None tries every combination of lists, but the paper's box is not of lists.")
+        raise ValueError(
+            "n_iter=None tries every combination of lists, but the paper's box has distributions. Give n_iter."
+        )
     if n_iter is None:
         return list(ParameterGrid(distributions))
     if distributions is None:
