@@ -39,7 +39,7 @@ def draw_configurations(
     """
     if n_iter is None and distributions is None:
         raise ValueError(
-            "n_iter=None tries every combination of lists, but the paper's box has distributions. Give n_iter."
+            "n_iter=None tries all combinations of lists, but the paper's box has distributions."
         )
     if n_iter is None:
         return list(ParameterGrid(distributions))
