@@ -247,9 +247,8 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         """Check rows, labels and weights, and split them."""
         given = X
         X, y = self._check_training_rows(X, y)
-        given = (
-            given if hasattr(given, "columns") else to_host(X)
-        )  # splitters and scorers may ask for columns by name
+        # A frame stays a frame: splitters and scorers may ask for columns by name.
+        given = given if hasattr(given, "columns") else to_host(X)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
         of_split, of_score = self._route(params, sample_weight)

@@ -49,9 +49,8 @@ def score_split(
                 error = ValueError(f"The features of test rows overflow {judge.test.X.dtype} in layer {at}.")
                 break
             values[[place[c] for c in some], at - 1], depth = to_host(scores), at
-        if (
-            error is not None and len(members) > 1
-        ):  # alone, the others get their scores and the culprit its error
+        # Grown alone, the others get their scores, and the network that fails gets the error.
+        if error is not None and len(members) > 1:
             waiting += [[[candidate]] for candidate in members]
         elif error is not None:
             alone, deepest = members[0], members[0].settings.n_layers
