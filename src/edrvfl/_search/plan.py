@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy
@@ -25,7 +26,7 @@ class Candidate:
     estimator: Any  # with all its parameters, not fitted
     settings: Settings
     seed: int  # of its random layers
-    depths: frozenset[int]  # at which it is a result
+    depths: set[int]  # at which it is a result
 
     @property
     def problem(self) -> Hashable:
@@ -62,22 +63,29 @@ def result_rows(estimator: Any, configurations: Sequence[Mapping[str, Any]]) -> 
 
     Configurations that differ in `n_layers` alone are one network, because a shallower one is its prefix.
     """
+    base = estimator.get_params(deep=False)
     networks: dict[str, Any] = {}
     rows: dict[tuple[str, int], dict[str, Any]] = {}  # each network at each depth once
     for configuration in configurations:
-        model = clone(estimator).set_params(**clone(configuration, safe=False))
+        if not configuration.keys() <= base.keys():
+            clone(estimator).set_params(**configuration)  # raises scikit-learn's error, which names them
+        model = type(estimator)(**base | clone(dict(configuration), safe=False))
         model._validate_params()
         depths = [model.n_layers] if "n_layers" in configuration else range(1, model.n_layers + 1)
-        identity = repr(model.get_params() | {"n_layers": None})
+        identity = repr(base | configuration | {"n_layers": None})
         network = networks.setdefault(identity, model)
         network.n_layers = max(network.n_layers, model.n_layers)
         for depth in depths:
             rows.setdefault((identity, depth), {**configuration, "n_layers": depth})
-    candidates = {}
-    for i, (identity, model) in enumerate(networks.items()):
-        settings, seed = Settings.of(model), clone(model)._draw_seed()
-        scored = frozenset(depth for network, depth in rows if network == identity)
-        candidates[identity] = Candidate(i, model, settings, seed, scored)
+    scored: dict[str, set[int]] = {}
+    for identity, depth in rows:
+        scored.setdefault(identity, set()).add(depth)
+    # a clone, so that a RandomState instance of the user's does not move on
+    seed_of = cache(lambda state: clone(type(estimator)(random_state=state))._draw_seed())
+    candidates = {
+        identity: Candidate(i, model, Settings.of(model), seed_of(model.random_state), scored[identity])
+        for i, (identity, model) in enumerate(networks.items())
+    }
     return [ResultRow(candidates[identity], depth, params) for (identity, depth), params in rows.items()]
 
 
