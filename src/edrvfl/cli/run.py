@@ -32,6 +32,7 @@ LEGEND = (
 
 
 # The signature is long because it is the list of the command's options.
+# Most of its lines are its options: a command's signature is its documentation.
 def run(
     methods: Annotated[
         list[str],
