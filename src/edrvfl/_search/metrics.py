@@ -82,13 +82,11 @@ class Judge:
         if is_kernel(self.search.scoring):
             return KERNELS[self.search.scoring](P, self.codes, self.test.weights)
         # A scorer costs much more than a layer, so it is called only at the depths that are results.
-        wanted = [(one, of_one) for one, of_one in zip(candidates, to_host(P), strict=True)]
-        return numpy.array(
-            [
-                self._call_scorer(Answers(self, one, depth, of_one)) if depth in one.depths else numpy.nan
-                for one, of_one in wanted
-            ]
-        )
+        scores = [
+            self._call_scorer(Answers(self, one, depth, of_one)) if depth in one.depths else numpy.nan
+            for one, of_one in zip(candidates, to_host(P), strict=True)
+        ]
+        return numpy.array(scores)
 
     def spread(self, P: Array, trained: numpy.ndarray) -> Array:
         """Return P (..., k) with a column for every class: one that the training rows lack gets 0."""

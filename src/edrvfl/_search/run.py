@@ -46,7 +46,7 @@ def score_split(
             error = failure
         for some, at, scores, finite in judged:  # only now, so that a GPU does not wait after each layer
             if not bool(finite):
-                error = ValueError(f"The features of test rows overflow {judge.test.X.dtype} in layer {at}.")
+                error = _overflow(judge, at)
                 break
             values[[place[c] for c in some], at - 1], depth = to_host(scores), at
         # Grown alone, the others get their scores, and the network that fails gets the error.
@@ -90,7 +90,11 @@ def _score_stack(
             scores = side_by_side(grown.D[..., m:, :], grown.readout.beta)
             finite = xp.all(xp.isfinite(scores))
             if not is_kernel(judge.search.scoring) and not bool(finite):  # a scorer would blame its input
-                raise ValueError(f"The features of test rows overflow {D.dtype} in layer {depth}.")
+                raise _overflow(judge, depth)
             totals[some, ...] += rule.contribute(xp.reshape(scores, (-1, *shape[1:])))
             P = rule.finish(totals[some, ...] / depth)
             yield members[some], depth, judge(P, classes, members[some], depth), finite
+
+
+def _overflow(judge: Judge, layer: int) -> ValueError:
+    return ValueError(f"The features of test rows overflow {judge.test.X.dtype} in layer {layer}.")
