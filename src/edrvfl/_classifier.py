@@ -12,7 +12,7 @@ from scipy.linalg import LinAlgWarning
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.utils import check_random_state
 
-from ._answers import RULES, combine, combine_staged, log_odds
+from ._answers.combine import RULES, combine, combine_staged, log_odds
 from ._arrays import Array, array_namespace, device, ignore_overflow, row_blocks, weighted_mean
 from ._inputs.columns import learn_inputs
 from ._inputs.rows import Rows, prepare_rows

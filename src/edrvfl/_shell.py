@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._answers import log_odds
+from ._answers.combine import log_odds
 from ._arrays import Array, array_namespace
 from ._inputs.rows import to_host
 from ._sklearn import (

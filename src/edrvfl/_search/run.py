@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy
 
-from .._answers import RULES
+from .._answers.combine import RULES
 from .._arrays import Array, array_namespace, device, ignore_overflow
 from .._inputs.columns import Inputs, learn_inputs
 from .._inputs.rows import Rows, prepare_rows, to_host

@@ -8,7 +8,7 @@ from functools import partial
 
 from scipy.special import softmax
 
-from ._arrays import Array, array_namespace, from_numpy
+from .._arrays import Array, array_namespace, from_numpy
 
 
 @dataclass(frozen=True, slots=True)
