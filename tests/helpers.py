@@ -44,11 +44,11 @@ def random_counts(rng, m, weighted):
     return counts, np.minimum(counts, 1) / counts
 
 
-def regression(D, Y, base=None, *, omega=None, shares=None, xp=np):
+def regression(D, Y, base=None, *, omega=None, shares=None, judged=None, xp=np):
     """Build a Regression in the library xp. Y is a matrix of values, or a vector of classes."""
     targets = Values(xp.asarray(Y)) if Y.ndim == 2 else Classes(xp.asarray(Y), Y.max() + 1, xp.asarray(D))
-    weights = {"base": beside(xp, base), "omega": beside(xp, omega), "shares": beside(xp, shares)}
-    return Regression(xp.asarray(D), targets, **weights)
+    of_rows = {"base": base, "omega": omega, "shares": shares, "judged": judged}
+    return Regression(xp.asarray(D), targets, **{name: beside(xp, of) for name, of in of_rows.items()})
 
 
 def grow_alone(X, y, settings, seed=5, counts=None, costs=None, standardize=True):
@@ -59,7 +59,9 @@ def grow_alone(X, y, settings, seed=5, counts=None, costs=None, standardize=True
     classes = array_namespace(y).unique_values(y)
     targets = Classes(y, int(classes[-1]) + 1, X[:0, 0])
     draws = Draws(seed, inputs.width, settings.n_hidden, X)
-    network = Network(inputs, (), (), settings.activation, settings.n_hidden, "softmax", classes, seed, 1)
+    network = Network(
+        inputs, (), (), (), (), settings.activation, settings.n_hidden, "softmax", classes, seed, 1
+    )
     layers = []
     for grown in grow(start(D, settings), Problem(targets, RowWeights(counts, costs), draws)):
         assert grown.right.shape == (1, X.shape[0])  # asked for now: the next layer overwrites D

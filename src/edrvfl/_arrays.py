@@ -118,9 +118,18 @@ def _free_bytes_of_machine() -> int:
     return min(found)
 
 
-def take_rows(D: Array, rows: Array) -> Array:
-    """Copy the named rows of D (m, c). NumPy's own `take` would first copy all of a strided D."""
-    return D[rows] if is_numpy_array(D) else array_namespace(D).take(D, rows, axis=0)
+def take_rows(D: Array, rows: Array | slice) -> Array:
+    """Return the named rows of D (..., m, c): a view for a slice, a copy for indices."""
+    if is_numpy_array(D) or isinstance(rows, slice):  # NumPy's own `take` would first copy all of a strided D
+        return D[..., rows, :]
+    return array_namespace(D).take(D, rows, axis=-2)
+
+
+def take_entries(values: Array, rows: Array | slice) -> Array:
+    """Return the named entries of values (..., m)."""
+    if isinstance(rows, slice):
+        return values[..., rows]
+    return array_namespace(values).take(values, rows, axis=-1)
 
 
 def take_columns(D: Array, columns: Array | slice) -> Array:

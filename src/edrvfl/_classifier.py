@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -13,11 +14,12 @@ from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.utils import check_random_state
 
 from ._answers.combine import RULES, combine, combine_staged, log_odds
+from ._answers.follow import CALIBRATIONS, LAYER_VOTES, Follower, Stage, needs_loo
 from ._arrays import Array, array_namespace, device, ignore_overflow, row_blocks, weighted_mean
 from ._inputs.columns import learn_inputs
 from ._inputs.rows import Rows, prepare_rows
 from ._network.activations import ACTIVATIONS
-from ._network.grow import Problem, grow, start
+from ._network.grow import Grown, Problem, grow, start
 from ._network.layers import DRAW_SCHEME, Draws, fill_inputs, layer_scores, new_features
 from ._network.pruning import n_pruned
 from ._network.records import Network, Settings
@@ -27,6 +29,41 @@ from ._threads import suitable_threads
 
 # Seeds fit into int32, so that every platform draws the same.
 LARGEST_SEED = numpy.iinfo(numpy.int32).max
+
+
+@dataclass(slots=True)
+class _History:
+    """What is told about the layers of a fit."""
+
+    accuracies: list[float] = field(default_factory=list)
+    loo_accuracies: list[float] = field(default_factory=list)
+    loo_log_losses: list[float] = field(default_factory=list)
+    fell_back: list[bool] = field(default_factory=list)
+    lams: list[float | None] = field(default_factory=list)  # None where the user set the penalty
+
+    def add(self, grown: Grown, stage: Stage | None, counts: Array | None) -> None:
+        """Note a layer that was grown."""
+        self.accuracies.append(float(weighted_mean(grown.right[0, :], counts)))
+        self.fell_back.append(bool(grown.readout.fell_back[0]))
+        self.lams.append(grown.readout.lam)
+        if stage is not None:
+            self.loo_accuracies.append(stage.accuracy)
+            self.loo_log_losses.append(stage.log_loss)
+
+    def figures(self) -> dict[str, tuple[float, ...]]:
+        """Return the figures by layer, under the names of the fitted attributes."""
+        return {
+            "loo_accuracies_": tuple(self.loo_accuracies),
+            "loo_log_losses_": tuple(self.loo_log_losses),
+            "train_accuracies_": tuple(self.accuracies),
+        }
+
+    def line(self) -> str:
+        """Describe the network so far in words."""
+        if not self.loo_accuracies:
+            return f"training accuracy {self.accuracies[-1]:.4f}"
+        accuracy, loss = self.loo_accuracies[-1], self.loo_log_losses[-1]
+        return f"leave-one-out accuracy {accuracy:.4f}, log-loss {loss:.4f}"
 
 
 class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
@@ -83,20 +120,32 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         How layers become one answer: the mean of the layers' softmax, the softmax of their mean score,
         or the share of layers that vote for a class.
 
+    layer_votes : {"equal", "prefix", "weighted"}, default="equal"
+        Which layers vote, and how much: all of them equally, as in the paper; the first ones, as many as give
+        the smallest leave-one-out log-loss; or each with a weight, not negative, that lowers the
+        leave-one-out log-loss of the layers so far.
+
+    calibration : {"loo", "temperature", "matrix"} or None, default="loo"
+        How the ensemble's answer becomes a probability. The calibration is learnt from exact leave-one-out
+        scores, without rows held back, for every depth. "temperature" is one factor on the logarithms and
+        changes no prediction. "matrix" is structured matrix scaling, for two classes an increasing quadratic
+        curve of the log-odds. "loo" is the one that did better on validation rows, "matrix". None leaves the
+        ensemble's answer as it is: its order is good, but it stays far from 0 and 1.
+
     standardize : bool, default=True
         Whether inputs are brought to mean 0 and variance 1 with the training rows' statistics.
         Constant columns become 0.
 
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes' errors in every read-out. They do not count rows as `sample_weight` does:
-        the statistics of re-normalisation and the weighting of Eq. 12-14 do not see them. A class with
-        weight 0 is left out.
+        the statistics of re-normalisation and the weighting of Eq. 12-14 do not see them. Calibration does:
+        probabilities are those of rows in which the classes weigh so much. A class with weight 0 is left out.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the random layers. The same seed gives the same network with every array library.
 
     verbose : int, default=0
-        1 prints a line for each layer.
+        1 prints a line for each layer: the accuracy and log-loss so far, by leave-one-out.
 
     Attributes
     ----------
@@ -109,8 +158,16 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, when `X` has string names.
 
+    loo_accuracies_ : tuple of float
+        Leave-one-out accuracy of the first one, two, ... layers together, by the rows' weights: an honest
+        figure that needs no further rows, a little optimistic where pruning and weighting saw the labels.
+        Empty if neither `calibration` nor `layer_votes` asks for leave-one-out.
+
+    loo_log_losses_ : tuple of float
+        Leave-one-out log-loss of the first one, two, ... layers together, after calibration.
+
     train_accuracies_ : tuple of float
-        Each layer's own accuracy on the training rows.
+        Each layer's own accuracy on the training rows. It may fall while the network gets better.
 
     fallback_layers_ : tuple of int
         Layers (from 1) whose Gram matrix was numerically singular, so that the least-norm solution
@@ -121,6 +178,10 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
 
     neurons_kept_ : tuple of int
         How many neurons of each layer feed the next one.
+
+    n_layers_ : int
+        How many layers answer: `n_layers`, or fewer if a callback ended the fit or with
+        ``layer_votes="prefix"``.
 
     network_ : Network
         Everything that decides an answer: the fitted arrays, layer by layer, in the namespace and on the
@@ -170,6 +231,8 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         "weight_from": [StrOptions({"train", "loo"})],
         "prune_rate": [Interval(Real, 0, 1, closed="left")],
         "ensemble": [StrOptions(set(RULES))],
+        "layer_votes": [StrOptions(set(LAYER_VOTES))],
+        "calibration": [StrOptions(set(CALIBRATIONS)), None],
         "standardize": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "random_state": ["random_state"],
@@ -190,6 +253,8 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         weight_from: str = "train",
         prune_rate: float = 0.2,
         ensemble: str = "softmax",
+        layer_votes: str = "equal",
+        calibration: str | None = "loo",
         standardize: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
         random_state: Any = None,
@@ -206,6 +271,8 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         self.weight_from = weight_from
         self.prune_rate = prune_rate
         self.ensemble = ensemble
+        self.layer_votes = layer_votes
+        self.calibration = calibration
         self.standardize = standardize
         self.class_weight = class_weight
         self.random_state = random_state
@@ -260,38 +327,47 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         inputs = learn_inputs(rows.X, rows.weights.counts, self.standardize)
         D = new_features(rows.X.shape[0], rows.X, self.n_hidden, inputs)
         fill_inputs(D, rows.X, inputs)
-        branch = start(D, Settings.of(self))
         draws = Draws(seed, inputs.width, self.n_hidden, rows.X)
-        network = Network(
-            inputs, (), (), self.activation, self.n_hidden, self.ensemble, rows.classes, seed, DRAW_SCHEME
-        )
-        accuracies, fell_back, lams = [], [], []
+        follower = Follower(rows.targets.codes, rows.weights.base, self) if needs_loo(self) else None
+        problem = Problem(rows.targets, rows.weights, draws, judges=follower is not None)
+        of_network = (self.activation, self.n_hidden, self.ensemble, rows.classes, seed, DRAW_SCHEME)
+        network = Network(inputs, (), (), (), (), *of_network)
+        history = _History()
         layer = _begin_layer(task, given)
-        for grown in grow(branch, Problem(rows.targets, rows.weights, draws)):
+        for grown in grow(start(D, Settings.of(self)), problem):
             # Keep only the hidden weights and the read-out: the next layer overwrites the features in D.
-            readout = grown.readout
-            network = network.with_layer(grown.hidden, readout.beta[0, ...])
-            accuracies.append(float(weighted_mean(grown.right[0, :], rows.weights.counts)))
-            fell_back.append(bool(readout.fell_back[0]))
-            lams.append(float(self.regularization if readout.lam is None else readout.lam))
-            self._print_layer(len(accuracies), accuracies[-1])
-            so_far = {"network_": network}
+            beta = grown.readout.beta[0, ...]
+            stage = None if follower is None else follower.add(grown.loo[0, ...])
+            vote, calibration = (1.0, None) if stage is None else (stage.vote, stage.calibration)
+            network = network.with_layer(grown.hidden, beta, vote, calibration)
+            history.add(grown, stage, rows.weights.counts)
+            self._print_layer(history)
+            so_far = {"network_": network, **history.figures()}
             if layer.call_on_fit_task_end(**given, reconstruction_attributes=lambda so_far=so_far: so_far):
                 break
-            if len(accuracies) < self.n_layers:
+            if len(network.layers) < self.n_layers:
                 layer = _begin_layer(task, given)
         self._warn_if_scores_vanish(D, network)
-        self.network_ = network
-        self.train_accuracies_, self.regularization_ = tuple(accuracies), tuple(lams)
-        self.fallback_layers_ = tuple(l for l, fell in enumerate(fell_back, start=1) if fell)
+        self._keep(network, history)
+
+    def _keep(self, network: Network, history: _History) -> None:
+        """Store what was fitted."""
+        if self.layer_votes == "prefix":
+            network = network.prefix(1 + int(numpy.argmin(history.loo_log_losses)))
+        self.network_, self.n_layers_ = network, len(network.layers)
+        for name, figures in history.figures().items():
+            setattr(self, name, figures)
+        self.regularization_ = tuple(self.regularization if lam is None else lam for lam in history.lams)
+        self.fallback_layers_ = tuple(l for l, fell in enumerate(history.fell_back, start=1) if fell)
         # p is the same for every layer, so the number of neurons that stay is too
         kept = self.n_hidden - int(n_pruned(self.n_hidden, self.prune_rate))
-        self.neurons_kept_ = (kept,) * len(accuracies)
+        self.neurons_kept_ = (kept,) * len(history.lams)
 
-    def _print_layer(self, layer: int, accuracy: float) -> None:
+    def _print_layer(self, history: _History) -> None:
         if self.verbose:
+            layer = len(history.lams)
             number = f"{layer:{len(str(self.n_layers))}d}/{self.n_layers}"
-            print(f"[{type(self).__name__}] layer {number}: training accuracy {accuracy:.4f}")
+            print(f"[{type(self).__name__}] layer {number}: {history.line()}")
 
     def _warn_of_fallbacks(self) -> None:
         if self.fallback_layers_:
@@ -335,9 +411,11 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         network = self.network_
         shape = (X.shape[0], network.readouts[0].shape[-1])
         answer = array_namespace(X).empty(shape, dtype=X.dtype, device=device(X))
+        calibration = network.calibrations[-1]
         with suitable_threads(X, network.row_numbers, network.n_hidden):
             for rows in row_blocks(X, X.shape[0], network.row_numbers):
-                answer[rows, :] = combine(layer_scores(network, X[rows, :]), network.rule)
+                P = combine(layer_scores(network, X[rows, :]), network.rule, network.votes)
+                answer[rows, :] = P if calibration is None else calibration(P)
         return answer
 
     def _staged_probabilities(self, X: Any, method: str) -> Iterator[Array]:
@@ -351,7 +429,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         (c, k), depth = network.readouts[0].shape, len(network.layers)
         threads = (X, network.row_numbers, network.n_hidden)
         if c < depth * k:
-            stages = combine_staged(layer_scores(network, X), network.rule)
+            stages = _staged(network, X)
             for _ in range(depth):
                 with suitable_threads(*threads):  # not across a yield: the limit would reach the caller
                     P = next(stages)
@@ -360,14 +438,13 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         answer = array_namespace(X).empty((depth, X.shape[0], k), dtype=X.dtype, device=device(X))
         with suitable_threads(*threads):
             for rows in row_blocks(X, X.shape[0], network.row_numbers):
-                stages = combine_staged(layer_scores(network, X[rows, :]), network.rule)
-                for l, P in enumerate(stages):
+                for l, P in enumerate(_staged(network, X[rows, :])):
                     answer[l, rows, :] = P
         for l in range(depth):
             yield answer[l, ...]
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
-        """Yield `predict` of the networks of 1, 2, ... `n_layers` layers.
+        """Yield `predict` of the networks of 1, 2, ... `n_layers_` layers.
 
         Parameters
         ----------
@@ -383,7 +460,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
             yield self._labels(P)
 
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
-        """Yield `predict_proba` of the networks of 1, 2, ... `n_layers` layers.
+        """Yield `predict_proba` of the networks of 1, 2, ... `n_layers_` layers, each calibrated on its own.
 
         Parameters
         ----------
@@ -398,7 +475,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         yield from self._staged_probabilities(X, "staged_predict_proba")
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
-        """Yield `decision_function` of the networks of 1, 2, ... `n_layers` layers.
+        """Yield `decision_function` of the networks of 1, 2, ... `n_layers_` layers.
 
         Parameters
         ----------
@@ -412,6 +489,13 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         """
         for P in self._staged_probabilities(X, "staged_decision_function"):
             yield log_odds(P)
+
+
+def _staged(network: Network, X: Array) -> Iterator[Array]:
+    """Yield the probabilities of every depth."""
+    stages = combine_staged(layer_scores(network, X), network.rule, network.votes)
+    for P, calibration in zip(stages, network.calibrations, strict=True):
+        yield P if calibration is None else calibration(P)
 
 
 def _begin_layer(task: CallbackContext, given: dict[str, Any]) -> CallbackContext:

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import sklearn
+from array_api_compat import array_namespace
 from helpers import to_host
 
 from edrvfl import EDRVFLClassifier
-from edrvfl._inputs.rows import prepare_rows
+from edrvfl._inputs.rows import MAX_JUDGED_ROWS, judged_rows, prepare_rows
 
 X = np.arange(12.0).reshape(6, 2)
 Y = np.array(["b", "a", "b", "c", "a", "b"])
@@ -98,3 +99,21 @@ def test_weights_next_to_nothing_are_weights(n_hidden):
     with pytest.warns(UserWarning, match="multiply the weights"):
         model.fit(X, Y, weights)
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("m", [10_001, 12_345, 1_000_000])
+def test_of_many_rows_a_part_is_judged_that_covers_them_all(xp, m):
+    chosen = judged_rows(m, xp.asarray(X))
+    assert array_namespace(chosen) is array_namespace(xp.asarray(X))
+    chosen = to_host(chosen)
+    assert len(chosen) == MAX_JUDGED_ROWS
+    assert (np.diff(chosen) > 0).all()  # so no row is judged twice
+    assert chosen[0] >= 0
+    assert chosen[-1] < m
+    share = np.histogram(chosen, bins=10, range=(0, m))[0] / MAX_JUDGED_ROWS
+    np.testing.assert_allclose(share, 0.1, atol=0.001)
+    np.testing.assert_array_equal(to_host(judged_rows(m, xp.asarray(X))), chosen)
+
+
+def test_all_of_few_rows_are_judged():
+    assert judged_rows(10_000, X) is None

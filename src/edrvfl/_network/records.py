@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy
 
-from .._arrays import Array
+from .._answers.calibrate import Calibration
+from .._arrays import Array, from_numpy
 from .._inputs.columns import Inputs
 
 
@@ -84,6 +85,8 @@ class Network:
     inputs: Inputs
     layers: tuple[HiddenLayer, ...]
     readouts: tuple[Array, ...]  # beta (n + d + 1, k) of each layer
+    votes: tuple[float, ...]  # how much each layer's vote counts
+    calibrations: tuple[Calibration | None, ...]  # of the first one, two, ... layers together
     activation: str
     n_hidden: int
     rule: str  # how the layers' scores become one answer
@@ -96,9 +99,22 @@ class Network:
         moved: Network = _converted(self, converter)
         return moved
 
-    def with_layer(self, layer: HiddenLayer, beta: Array) -> Network:
-        """Return this network with one layer more and its read-out."""
-        return dataclasses.replace(self, layers=(*self.layers, layer), readouts=(*self.readouts, beta))
+    def with_layer(
+        self, layer: HiddenLayer, beta: Array, vote: float = 1.0, calibration: Calibration | None = None
+    ) -> Network:
+        """Return this network with one layer more, its read-out and its vote, and the calibration of all."""
+        return dataclasses.replace(
+            self,
+            layers=(*self.layers, layer),
+            readouts=(*self.readouts, beta),
+            votes=(*self.votes, vote),
+            calibrations=(*self.calibrations, _converted(calibration, lambda array: from_numpy(array, beta))),
+        )
+
+    def prefix(self, depth: int) -> Network:
+        """Return the network of the first layers."""
+        of_layers = ("layers", "readouts", "votes", "calibrations")
+        return dataclasses.replace(self, **{name: getattr(self, name)[:depth] for name in of_layers})
 
     @property
     def row_numbers(self) -> int:

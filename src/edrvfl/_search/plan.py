@@ -11,7 +11,9 @@ from typing import Any, TypeVar
 import numpy
 from sklearn.base import clone
 
+from .._answers.follow import needs_loo
 from .._arrays import MIN_BLOCK_ROWS, Array, aligned, block_bytes, free_bytes
+from .._inputs.rows import MAX_JUDGED_ROWS
 from .._network.records import Settings
 from .._ridge.choose import LAMBDAS
 
@@ -40,7 +42,8 @@ class Candidate:
         s = self.settings
         chosen_by_loo = self.number if s.lam is None else None  # a network that chooses lambda grows alone
         shape = (s.n_layers, s.activation, s.renormalize, s.weight_from, s.prunes, chosen_by_loo)
-        return *shape, self.estimator.ensemble, self.problem
+        e = self.estimator
+        return *shape, e.ensemble, e.layer_votes, e.calibration, self.problem
 
     @property
     def hidden(self) -> Hashable:
@@ -173,6 +176,8 @@ def bytes_needed(stack: Stack, size: Size) -> int:
     systems = (4 * abreast + 2) * side * side * (2 if s.weighs_by_loo and c > m else 1)
     draws = (s.n_layers + (3 * abreast if size.stacked and s.prunes else 1)) * (c + 1) * n
     answers = f * r * (4 * v * k + 6 * m) + (2 * f * r * m * k if s.weighs_by_loo else 0)
+    if needs_loo(stack[0][0].estimator):  # scores of the judged rows, and in float64 their combination
+        answers += f * r * min(m, MAX_JUDGED_ROWS) * k * (1 + 8 // size.itemsize)
     # Leave-one-out tries all penalties, on a block of rows that has the scores of all of them.
     chosen = m * k + len(LAMBDAS) * (2 * m + 4 * k * min(m, MIN_BLOCK_ROWS)) if s.lam is None else 0
     # Moore-Penrose: the weighted rows, both sides of their decomposition, and its work space
