@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._answers.combine import log_odds
 from ._arrays import Array, array_namespace
 from ._inputs.rows import to_host
+from ._inputs.table import Columns, float_dtypes, learn_table, open_table, read_table
 from ._sklearn import (
     CALLBACK_ATTRIBUTES,
     _estimator_with_converted_arrays,
@@ -144,6 +145,39 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
         return tags
+
+
+def read_training_table(
+    estimator: BaseEstimator, X: Any, categorical_features: Any = "from_dtype", numeric_only: bool = False
+) -> tuple[Array, Columns]:
+    """Return X as a matrix of numbers and codes, with what was learnt of its columns; note their names.
+
+    `numeric_only` refuses text and missing values; then there are no categories.
+    """
+    if numeric_only:
+        with name_bad_columns(estimator, X):
+            X = validate_data(estimator, X, dtype=float_dtypes(X))
+        d = X.shape[1]
+        names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(d)])
+        return X, Columns((False,) * d, (None,) * d, tuple(names))
+    table = open_table(X, estimator=estimator)
+    validate_data(estimator, X, skip_check_array=True)
+    return learn_table(table, categorical_features)
+
+
+def read_new_table(
+    estimator: BaseEstimator, X: Any, columns: Columns, like: Array, numeric_only: bool = False
+) -> Array:
+    """Return new rows as a matrix of numbers and codes, in the precision of `like`.
+
+    Columns that are missing, additional or in another order are scikit-learn's errors, with their names.
+    """
+    if numeric_only:
+        with name_bad_columns(estimator, X):
+            return validate_data(estimator, X, reset=False, dtype=[like.dtype])
+    table = open_table(X, like.dtype, estimator)
+    validate_data(estimator, X, reset=False, skip_check_array=True)
+    return read_table(table, columns)
 
 
 def to_numpy(model: Estimator) -> Estimator:
