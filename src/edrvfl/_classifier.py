@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from ._answers.combine import RULES, combine, combine_staged, log_odds
 from ._answers.follow import CALIBRATIONS, LAYER_VOTES, Follower, Stage, needs_loo
 from ._arrays import Array, array_namespace, device, ignore_overflow, row_blocks, weighted_mean
-from ._inputs.columns import learn_inputs
+from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_encoding
 from ._inputs.rows import Rows, prepare_rows
 from ._network.activations import ACTIVATIONS
 from ._network.grow import Grown, Problem, grow, start
@@ -132,9 +132,12 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         curve of the log-odds. "loo" is the one that did better on validation rows, "matrix". None leaves the
         ensemble's answer as it is: its order is good, but it stays far from 0 and 1.
 
-    standardize : bool, default=True
-        Whether inputs are brought to mean 0 and variance 1 with the training rows' statistics.
-        Constant columns become 0.
+    encoder : {"standard", "robust", "bins"}, TabularEncoder or None, default="standard"
+        How the columns of a frame or array become the network's inputs, learnt from the training rows. Numbers
+        are brought to mean 0 and variance 1 ("standard", as in the paper), also with outliers clipped smoothly
+        ("robust"), or with piecewise-linear bins beside them ("bins", which finds thresholds). Each of them takes
+        missing values and columns of text and categories. :class:`TabularEncoder` sets the details. None
+        takes finite numbers as they are.
 
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes' errors in every read-out. They do not count rows as `sample_weight` does:
@@ -233,7 +236,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         "ensemble": [StrOptions(set(RULES))],
         "layer_votes": [StrOptions(set(LAYER_VOTES))],
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
-        "standardize": ["boolean"],
+        "encoder": [StrOptions(set(ENCODERS)), TabularEncoder, None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -255,7 +258,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         ensemble: str = "softmax",
         layer_votes: str = "equal",
         calibration: str | None = "loo",
-        standardize: bool = True,
+        encoder: str | TabularEncoder | None = "standard",
         class_weight: Mapping[Any, float] | str | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -273,7 +276,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         self.ensemble = ensemble
         self.layer_votes = layer_votes
         self.calibration = calibration
-        self.standardize = standardize
+        self.encoder = encoder
         self.class_weight = class_weight
         self.random_state = random_state
         self.verbose = verbose
@@ -285,8 +288,9 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Numeric, finite training rows: a NumPy array, a pandas, polars or pyarrow table, or, with
-            scikit-learn's array API dispatch on, a torch or CuPy array.
+            Training rows: a NumPy array, a pandas, polars or pyarrow table, or, with scikit-learn's array API
+            dispatch on, a torch or CuPy array. Columns may hold numbers, booleans, categories or text, and
+            missing values.
 
         y : array-like of shape (n_samples,)
             Labels of at least two classes: strings, integers or booleans.
@@ -304,7 +308,9 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> EDRVFLClassifier:
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        rows = prepare_rows(*self._check_training_rows(X, y), sample_weight, self.class_weight)
+        encoder = as_encoder(self.encoder)
+        table, labels, columns = self._check_training_rows(X, y, encoder)
+        rows = prepare_rows(table, labels, sample_weight, self.class_weight)
         if rows.targets.width < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes, but y holds only one class "
@@ -312,8 +318,20 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
             )
         seed = self._draw_seed()
         task = self._init_callback_context(max_subtasks=self.n_layers).call_on_fit_task_begin(**given)
-        with ignore_overflow(), suitable_threads(rows.X, self.n_hidden + rows.X.shape[1] + 1, self.n_hidden):
-            self._grow(rows, seed, task, given)
+        with ignore_overflow():
+            inputs = learn_encoding(rows, encoder, columns)
+            network = Network(
+                columns,
+                inputs,
+                self.activation,
+                self.n_hidden,
+                self.ensemble,
+                rows.classes,
+                seed,
+                DRAW_SCHEME,
+            )
+            with suitable_threads(rows.X, self.n_hidden + inputs.width + 1, self.n_hidden):
+                self._grow(network, rows, task, given)
         self._warn_of_fallbacks()
         task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
         return self
@@ -322,16 +340,13 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         """Draw the seed of the random layers; a RandomState instance moves on."""
         return int(check_random_state(self.random_state).randint(LARGEST_SEED))
 
-    def _grow(self, rows: Rows, seed: int, task: CallbackContext, given: dict[str, Any]) -> None:
+    def _grow(self, network: Network, rows: Rows, task: CallbackContext, given: dict[str, Any]) -> None:
         """Grow the network and keep its layers; after each layer print a line and ask the callbacks."""
-        inputs = learn_inputs(rows.X, rows.weights.counts, self.standardize)
-        D = new_features(rows.X.shape[0], rows.X, self.n_hidden, inputs)
-        fill_inputs(D, rows.X, inputs)
-        draws = Draws(seed, inputs.width, self.n_hidden, rows.X)
+        D = new_features(rows.X.shape[0], rows.X, self.n_hidden, network.inputs)
+        fill_inputs(D, rows.X, network.inputs)
+        draws = Draws(network.seed, network.inputs.width, self.n_hidden, rows.X)
         follower = Follower(rows.targets.codes, rows.weights.base, self) if needs_loo(self) else None
         problem = Problem(rows.targets, rows.weights, draws, judges=follower is not None)
-        of_network = (self.activation, self.n_hidden, self.ensemble, rows.classes, seed, DRAW_SCHEME)
-        network = Network(inputs, (), (), (), (), *of_network)
         history = _History()
         layer = _begin_layer(task, given)
         for grown in grow(start(D, Settings.of(self)), problem):
@@ -402,6 +417,10 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     @property
     def _fitted_array(self) -> Array:
         return self.network_.readouts[0]
+
+    @property
+    def _columns(self) -> Columns | None:
+        return self.network_.columns
 
     def _probabilities(self, X: Any, method: str) -> Array:
         return self._answer(self._check_new_rows(X, method))

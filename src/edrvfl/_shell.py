@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals.stable.v2 as narwhals
 import numpy
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from ._answers.combine import log_odds
 from ._arrays import Array, array_namespace
@@ -21,9 +21,10 @@ from ._sklearn import (
     CALLBACK_ATTRIBUTES,
     _estimator_with_converted_arrays,
     check_same_namespace,
-    get_namespace_and_device,
-    supported_float_dtypes,
 )
+
+if TYPE_CHECKING:
+    from ._encoder import TabularEncoder
 
 Estimator = TypeVar("Estimator")
 
@@ -48,22 +49,32 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         """Return probabilities (rows, classes). `method` is the public method that asks, for messages."""
         raise NotImplementedError
 
-    def _check_training_rows(self, X: Any, y: Any) -> tuple[Array, Array]:
-        """Return rows and labels as arrays that can be fitted."""
-        xp, _, where = get_namespace_and_device(X)
-        # float16 is too coarse for sums over rows
-        dtypes = [t for t in supported_float_dtypes(xp, where) if t in (xp.float64, xp.float32)]
-        with name_bad_columns(self, X):
-            X, y = validate_data(self, X, y, dtype=dtypes)
+    @property
+    def _columns(self) -> Columns | None:
+        """What the fit learnt about the columns; None if it took finite numbers as they were."""
+        return None
+
+    def _check_training_rows(
+        self, X: Any, y: Any, encoder: TabularEncoder | None = None
+    ) -> tuple[Array, Array, Columns | None]:
+        """Return rows and labels as arrays, and what was learnt about the columns.
+
+        Without an encoder the rows must be finite numbers, and nothing is learnt.
+        """
+        y = validate_data(self, "no_validation", y)
         check_classification_targets(y)
-        return X, y
+        if encoder is None:
+            X, columns = read_training_table(self, X, numeric_only=True)[0], None
+        else:
+            X, columns = read_training_table(self, X, encoder.categorical_features)
+        check_consistent_length(X, y)
+        return X, y, columns
 
     def _check_new_rows(self, X: Any, method: str) -> Array:
         """Return X as an array with the columns, the library and the precision of the fit."""
         check_is_fitted(self)
         check_same_namespace(X, self, attribute="_fitted_array", method=method)
-        with name_bad_columns(self, X):
-            return validate_data(self, X, reset=False, dtype=[self._fitted_array.dtype])
+        return read_new_table(self, X, self._columns, self._fitted_array)
 
     def _labels(self, P: Array) -> Array:
         """Return the label of the largest probability of each row."""
@@ -165,14 +176,12 @@ def read_training_table(
     return learn_table(table, categorical_features)
 
 
-def read_new_table(
-    estimator: BaseEstimator, X: Any, columns: Columns, like: Array, numeric_only: bool = False
-) -> Array:
+def read_new_table(estimator: BaseEstimator, X: Any, columns: Columns | None, like: Array) -> Array:
     """Return new rows as a matrix of numbers and codes, in the precision of `like`.
 
-    Columns that are missing, additional or in another order are scikit-learn's errors, with their names.
+    Without `columns` the rows must be finite numbers. Columns that are missing, additional or in another order are scikit-learn's errors, with their names.
     """
-    if numeric_only:
+    if columns is None:
         with name_bad_columns(estimator, X):
             return validate_data(estimator, X, reset=False, dtype=[like.dtype])
     table = open_table(X, like.dtype, estimator)

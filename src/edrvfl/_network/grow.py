@@ -104,9 +104,9 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
             require_finite(readout.beta)
         except FloatingPointError as error:
             raise ValueError(
-                f"The hidden features overflow {D.dtype} in layer {l + 1}. Set renormalize=True and "
-                "standardize=True, use fewer layers, rescale the input columns, or bring norm_scale and "
-                "norm_shift closer to 1 and 0."
+                f"The hidden features overflow {D.dtype} in layer {l + 1}. Set renormalize=True and an "
+                "encoder, use fewer layers, rescale the input columns, or bring norm_scale and norm_shift "
+                "closer to 1 and 0."
             ) from error
         grown = Grown(l, branch.members, hidden, readout, D, problem.targets, judged_rows(m, D))
         yield grown

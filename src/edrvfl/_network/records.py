@@ -11,7 +11,8 @@ import numpy
 
 from .._answers.calibrate import Calibration
 from .._arrays import Array, from_numpy
-from .._inputs.columns import Inputs
+from .._inputs.encoding import Inputs
+from .._inputs.table import Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +83,18 @@ class HiddenLayer:
 class Network:
     """A fitted network: everything that decides an answer."""
 
-    inputs: Inputs
-    layers: tuple[HiddenLayer, ...]
-    readouts: tuple[Array, ...]  # beta (n + d + 1, k) of each layer
-    votes: tuple[float, ...]  # how much each layer's vote counts
-    calibrations: tuple[Calibration | None, ...]  # of the first one, two, ... layers together
+    columns: Columns | None  # how a frame becomes numbers and codes; None takes finite numbers as they are
+    inputs: Inputs  # how these become the network's inputs
     activation: str
     n_hidden: int
     rule: str  # how the layers' scores become one answer
     classes: Array  # (k,), labels as they came
     seed: int  # of the random layers
     draw_scheme: int  # the rule by which the seed gives the layers
+    layers: tuple[HiddenLayer, ...] = ()
+    readouts: tuple[Array, ...] = ()  # beta (n + d + 1, k) of each layer
+    votes: tuple[float, ...] = ()  # how much each layer's vote counts
+    calibrations: tuple[Calibration | None, ...] = ()  # of the first one, two, ... layers together
 
     def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> Network:
         """Bring the arrays to another library or device. scikit-learn's mover of estimators calls this."""

@@ -12,6 +12,7 @@ import numpy
 from sklearn.base import clone
 
 from .._answers.follow import needs_loo
+from .._encoder import as_encoder
 from .._arrays import MIN_BLOCK_ROWS, Array, aligned, block_bytes, free_bytes
 from .._inputs.rows import MAX_JUDGED_ROWS
 from .._network.records import Settings
@@ -34,7 +35,12 @@ class Candidate:
     def problem(self) -> Hashable:
         """A key: networks that share it have the same training rows, inputs and random layers."""
         e = self.estimator
-        return self.seed, self.settings.n_hidden, e.standardize, repr(e.class_weight)
+        return self.seed, self.settings.n_hidden, encoder_key(e.encoder), repr(e.class_weight)
+
+    @property
+    def door(self) -> Hashable:
+        """A key: networks that share it read the columns of a frame in the same way."""
+        return door_of(self.estimator)
 
     @property
     def frame(self) -> Hashable:
@@ -50,6 +56,24 @@ class Candidate:
         """A key: networks of one frame that share it have the same features and differ in their read-outs."""
         s = self.settings
         return (s.gamma, s.alpha, s.p) if s.renormalize else s.p
+
+
+def encoder_key(encoder: Any) -> Hashable:
+    """Return a key that is the same for encoders with the same parameters."""
+    found = as_encoder(encoder)
+    if found is None:
+        return None
+    params = found.get_params()
+    features = params.pop("categorical_features")
+    return *params.values(), features if features is None else str(list(features))
+
+
+def door_of(estimator: Any) -> Hashable:
+    """Return a key that is the same for estimators that read the columns of a frame in the same way."""
+    encoder = as_encoder(estimator.encoder)
+    if encoder is None:
+        return "numbers"
+    return None if encoder.categorical_features is None else str(list(encoder.categorical_features))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +99,7 @@ def result_rows(estimator: Any, configurations: Sequence[Mapping[str, Any]]) -> 
         model = type(estimator)(**base | clone(dict(configuration), safe=False))
         model._validate_params()
         depths = [model.n_layers] if "n_layers" in configuration else range(1, model.n_layers + 1)
-        identity = repr(base | configuration | {"n_layers": None})
+        identity = repr(base | configuration | {"n_layers": None, "encoder": encoder_key(model.encoder)})
         network = networks.setdefault(identity, model)
         network.n_layers = max(network.n_layers, model.n_layers)
         for depth in depths:

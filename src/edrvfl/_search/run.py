@@ -10,8 +10,10 @@ import numpy
 from .._answers.combine import RULES
 from .._answers.follow import Follower, keeps_predictions, needs_loo
 from .._arrays import Array, array_namespace, device, ignore_overflow
-from .._inputs.columns import Inputs, learn_inputs
+from .._encoder import as_encoder, learn_encoding
+from .._inputs.encoding import Inputs
 from .._inputs.rows import Rows, prepare_rows, to_host
+from .._inputs.table import Columns
 from .._inputs.targets import side_by_side
 from .._network.grow import Grown, Problem, grow, start
 from .._network.layers import Draws, fill_inputs, new_features
@@ -34,8 +36,8 @@ def score_split(
     judge = Judge.of(search, split)
     values = numpy.full((len(candidates), max(c.settings.n_layers for c in candidates)), numpy.nan)
     place = {candidate: i for i, candidate in enumerate(candidates)}
-    prepare = cache(lambda: _prepare(candidates[0], judge.train))
-    waiting = list(stacks(candidates, search.size(split), memory))
+    prepare = cache(lambda: _prepare(candidates[0], judge.train, search.columns))
+    waiting = list(stacks(candidates, search.size(split, candidates[0]), memory))
     while waiting:
         stack = waiting.pop()
         members = [candidate for read_outs in stack for candidate in read_outs]
@@ -59,12 +61,12 @@ def score_split(
     return values, judge.failures
 
 
-def _prepare(candidate: Candidate, train: Sample) -> Prepared:
+def _prepare(candidate: Candidate, train: Sample, columns: Columns | None) -> Prepared:
     estimator = candidate.estimator
     rows = prepare_rows(train.X, train.labels, train.weights, estimator.class_weight)
     if rows.targets.width < 2:
         raise ValueError("A training split holds only one class. Use stratified splits or fewer of them.")
-    inputs = learn_inputs(rows.X, rows.weights.counts, estimator.standardize)
+    inputs = learn_encoding(rows, as_encoder(estimator.encoder), columns)
     draws = Draws(candidate.seed, inputs.width, estimator.n_hidden, rows.X, keep=True)
     return rows, to_host(rows.classes), inputs, draws
 
