@@ -11,7 +11,7 @@ import numpy
 
 from .._answers.calibrate import Calibration
 from .._arrays import Array, from_numpy
-from .._inputs.encoding import Inputs
+from .._inputs.encoded import Inputs
 from .._inputs.table import Columns
 
 

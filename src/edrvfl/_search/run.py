@@ -11,7 +11,7 @@ from .._answers.combine import RULES
 from .._answers.follow import Follower, keeps_predictions, needs_loo
 from .._arrays import Array, array_namespace, device, ignore_overflow
 from .._encoder import as_encoder, learn_encoding
-from .._inputs.encoding import Inputs
+from .._inputs.encoded import Inputs
 from .._inputs.rows import Rows, prepare_rows, to_host
 from .._inputs.table import Columns
 from .._inputs.targets import side_by_side
