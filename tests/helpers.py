@@ -59,9 +59,7 @@ def grow_alone(X, y, settings, seed=5, counts=None, costs=None, standardize=True
     classes = array_namespace(y).unique_values(y)
     targets = Classes(y, int(classes[-1]) + 1, X[:0, 0])
     draws = Draws(seed, inputs.width, settings.n_hidden, X)
-    network = Network(
-        inputs, (), (), (), (), settings.activation, settings.n_hidden, "softmax", classes, seed, 1
-    )
+    network = Network(None, inputs, settings.activation, settings.n_hidden, "softmax", classes, seed, 1)
     layers = []
     for grown in grow(start(D, settings), Problem(targets, RowWeights(counts, costs), draws)):
         assert grown.right.shape == (1, X.shape[0])  # asked for now: the next layer overwrites D

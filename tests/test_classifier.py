@@ -46,7 +46,7 @@ GRID = [
     {**SMALL, "prune_rate": 0.99},
     {**SMALL, "ensemble": "mean"},
     {**SMALL, "ensemble": "vote"},
-    {**SMALL, "standardize": False},
+    {**SMALL, "encoder": None},
     {**SMALL, "class_weight": "balanced"},
     {**SMALL, "weight_from": "loo"},
     {**SMALL, "weight_from": "loo", "n_hidden": 250},
@@ -482,7 +482,7 @@ def test_what_decides_an_answer_is_fitted(wine, small):
         ensemble="vote",
         activation="sin",
         n_hidden=3,
-        standardize=False,
+        encoder=None,
         renormalize=False,
         n_layers=1,
         random_state=5,
@@ -639,7 +639,7 @@ def test_a_callback_can_end_the_fit(noisy):
 def test_callbacks_are_ended_when_a_fit_fails(noisy):
     X, y = noisy
     recorder = Recorder()
-    model = EDRVFLClassifier(**SMALL, renormalize=False, standardize=False).set_callbacks(recorder)
+    model = EDRVFLClassifier(**SMALL, renormalize=False, encoder=None).set_callbacks(recorder)
     with pytest.raises(ValueError, match="overflow"):
         model.fit(X * 1e200, y)
     assert recorder.told[-1] == "teardown"

@@ -18,6 +18,7 @@ from ._answers.follow import CALIBRATIONS, LAYER_VOTES, Follower, Stage, needs_l
 from ._arrays import Array, array_namespace, device, ignore_overflow, row_blocks, weighted_mean
 from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_encoding
 from ._inputs.rows import Rows, prepare_rows
+from ._inputs.table import Columns
 from ._network.activations import ACTIVATIONS
 from ._network.grow import Grown, Problem, grow, start
 from ._network.layers import DRAW_SCHEME, Draws, fill_inputs, layer_scores, new_features
@@ -133,11 +134,11 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         ensemble's answer as it is: its order is good, but it stays far from 0 and 1.
 
     encoder : {"standard", "robust", "bins"}, TabularEncoder or None, default="standard"
-        How the columns of a frame or array become the network's inputs, learnt from the training rows. Numbers
-        are brought to mean 0 and variance 1 ("standard", as in the paper), also with outliers clipped smoothly
-        ("robust"), or with piecewise-linear bins beside them ("bins", which finds thresholds). Each of them takes
-        missing values and columns of text and categories. :class:`TabularEncoder` sets the details. None
-        takes finite numbers as they are.
+        How the columns of a frame or array become the network's inputs, learnt from the training rows.
+        Numbers are brought to mean 0 and variance 1 ("standard", as in the paper), also with outliers clipped
+        smoothly ("robust"), or with piecewise-linear bins beside them ("bins", which finds thresholds). Each
+        of these takes missing values and columns of text and categories. :class:`TabularEncoder` sets the
+        details. None takes finite numbers as they are.
 
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes' errors in every read-out. They do not count rows as `sample_weight` does:

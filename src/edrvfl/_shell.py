@@ -17,11 +17,7 @@ from ._answers.combine import log_odds
 from ._arrays import Array, array_namespace
 from ._inputs.rows import to_host
 from ._inputs.table import Columns, float_dtypes, learn_table, open_table, read_table
-from ._sklearn import (
-    CALLBACK_ATTRIBUTES,
-    _estimator_with_converted_arrays,
-    check_same_namespace,
-)
+from ._sklearn import CALLBACK_ATTRIBUTES, _estimator_with_converted_arrays, check_same_namespace
 
 if TYPE_CHECKING:
     from ._encoder import TabularEncoder
@@ -179,7 +175,8 @@ def read_training_table(
 def read_new_table(estimator: BaseEstimator, X: Any, columns: Columns | None, like: Array) -> Array:
     """Return new rows as a matrix of numbers and codes, in the precision of `like`.
 
-    Without `columns` the rows must be finite numbers. Columns that are missing, additional or in another order are scikit-learn's errors, with their names.
+    Without `columns` the rows must be finite numbers. Columns that are missing, additional or in another
+    order are scikit-learn's errors, with their names.
     """
     if columns is None:
         with name_bad_columns(estimator, X):

@@ -167,6 +167,6 @@ def layer_scores(network: Network, X: Array) -> Iterator[Array]:
         if not bool(xp.all(xp.isfinite(batch))):
             raise ValueError(
                 f"The hidden features of some rows overflow {X.dtype}: their values are far larger than "
-                "those seen in fit. Fit with encoder="robust", or rescale the columns of X."
+                "those seen in fit. Fit with an encoder, or rescale the columns of X."
             )
         yield batch

@@ -12,8 +12,8 @@ import numpy
 from sklearn.base import clone
 
 from .._answers.follow import needs_loo
-from .._encoder import as_encoder
 from .._arrays import MIN_BLOCK_ROWS, Array, aligned, block_bytes, free_bytes
+from .._encoder import as_encoder
 from .._inputs.rows import MAX_JUDGED_ROWS
 from .._network.records import Settings
 from .._ridge.choose import LAMBDAS
