@@ -20,7 +20,15 @@ from sklearn.utils import check_array
 
 from .._arrays import Array, array_namespace, ignore_overflow, row_blocks
 from .._sklearn import _convert_to_numpy, get_namespace_and_device, supported_float_dtypes
-from .values import code, code_numbers, column_values, is_number_type, learn_categories, read_numbers
+from .values import (
+    code,
+    code_numbers,
+    column_values,
+    holds_objects,
+    is_number_type,
+    learn_categories,
+    read_numbers,
+)
 
 CATEGORY_TYPES = (narwhals.Categorical, narwhals.Enum, narwhals.String, narwhals.Binary)
 
@@ -117,12 +125,13 @@ def _open_frame(frame: Any, dtype: Any, options: dict[str, Any]) -> Table:
         return Table(matrix.shape, dtype, matrix, named=named)
     columns = tuple(frame.iter_columns())
     _refuse_columns(columns)
+    columns = tuple(column.to_list() if holds_objects(column) else column for column in columns)
     return Table(frame.shape, dtype, None, columns, named)
 
 
 def _is_plain(kind: Any, library: narwhals.Implementation) -> bool:
     """Tell whether scikit-learn turns columns of this type into numbers, and fast."""
-    if library.is_pyarrow():
+    if library.is_pyarrow() or kind in (narwhals.Int128, narwhals.UInt128):
         return False
     return kind.is_float() or kind.is_integer() or (kind == narwhals.Boolean and library.is_pandas_like())
 

@@ -100,13 +100,18 @@ def distinct_values(column: Any) -> tuple[list[Any], numpy.ndarray | None]:
 
 def column_values(column: Any) -> tuple[Values, numpy.ndarray | None]:
     """Return numbers or text of a column, and each row's place among these if they are not the rows' own."""
-    if not isinstance(column, list):
-        if is_number_type(column):
-            return read_numbers(column).astype(numpy.float64, copy=False), None
-        if column.dtype == narwhals.Object:
-            column = column.to_list()  # pandas takes 1 and True for one value, but as text they may differ
+    if not isinstance(column, list) and is_number_type(column):
+        return read_numbers(column).astype(numpy.float64, copy=False), None
     values, places = distinct_values(column)
     return numbers_or_text(values), places
+
+
+def holds_objects(column: Any) -> bool:
+    """Tell whether a column of a frame may hold values of several types."""
+    # narwhals takes objects of pandas for text if the first ones are
+    return column.dtype == narwhals.Object or getattr(column.to_native(), "dtype", None) == numpy.dtype(
+        object
+    )
 
 
 def is_number_type(column: Any) -> bool:
