@@ -8,7 +8,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from edrvfl._inputs.columns import learn_inputs
+from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.targets import Classes, Values
 from edrvfl._inputs.weights import RowWeights
 from edrvfl._network.grow import Problem, grow, start
@@ -53,7 +53,7 @@ def regression(D, Y, base=None, *, omega=None, shares=None, xp=np):
 
 def grow_alone(X, y, settings, seed=5, counts=None, costs=None, standardize=True):
     """Grow one network from rows and codes of any library; return it and its layers as they came."""
-    inputs = learn_inputs(X, counts, standardize)
+    inputs = learn_inputs(X, counts, EncoderSettings() if standardize else None)
     D = new_features(X.shape[0], X, settings.n_hidden, inputs)
     fill_inputs(D, X, inputs)
     classes = array_namespace(y).unique_values(y)

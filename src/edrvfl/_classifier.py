@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from ._answers.combine import RULES, combine, combine_staged, log_odds
 from ._arrays import Array, array_namespace, device, ignore_overflow, row_blocks, weighted_mean
-from ._inputs.columns import learn_inputs
+from ._inputs.encoding import EncoderSettings, learn_inputs
 from ._inputs.rows import Rows, prepare_rows
 from ._network.activations import ACTIVATIONS
 from ._network.grow import Problem, grow, start
@@ -257,7 +257,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
 
     def _grow(self, rows: Rows, seed: int, task: CallbackContext, given: dict[str, Any]) -> None:
         """Grow the network and keep its layers; after each layer print a line and ask the callbacks."""
-        inputs = learn_inputs(rows.X, rows.weights.counts, self.standardize)
+        inputs = learn_inputs(rows.X, rows.weights.counts, EncoderSettings() if self.standardize else None)
         D = new_features(rows.X.shape[0], rows.X, self.n_hidden, inputs)
         fill_inputs(D, rows.X, inputs)
         branch = start(D, Settings.of(self))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from .._arrays import Array
-from .._inputs.columns import Inputs
+from .._inputs.encoded import Inputs
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ import numpy
 
 from .._answers.combine import RULES
 from .._arrays import Array, array_namespace, device, ignore_overflow
-from .._inputs.columns import Inputs, learn_inputs
+from .._inputs.encoded import Inputs
+from .._inputs.encoding import EncoderSettings, learn_inputs
 from .._inputs.rows import Rows, prepare_rows, to_host
 from .._inputs.targets import side_by_side
 from .._network.grow import Problem, grow, start
@@ -63,7 +64,7 @@ def _prepare(candidate: Candidate, train: Sample) -> Prepared:
     rows = prepare_rows(train.X, train.labels, train.weights, estimator.class_weight)
     if rows.targets.width < 2:
         raise ValueError("A training split holds only one class. Use stratified splits or fewer of them.")
-    inputs = learn_inputs(rows.X, rows.weights.counts, estimator.standardize)
+    inputs = learn_inputs(rows.X, rows.weights.counts, EncoderSettings() if estimator.standardize else None)
     draws = Draws(candidate.seed, inputs.width, estimator.n_hidden, rows.X, keep=True)
     return rows, to_host(rows.classes), inputs, draws
 

@@ -8,7 +8,8 @@ from helpers import to_host
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edrvfl._inputs.columns import learn_inputs, moments
+from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
+from edrvfl._inputs.moments import moments
 
 
 @given(seed=st.integers(0, 2**31), cuts=st.lists(st.integers(1, 49), max_size=4))
@@ -29,7 +30,7 @@ def test_columns_get_mean_0_and_variance_1(xp, rng, counted):
     X = rng.standard_normal((200, 3)) * [1e-200, 3.0, 1e200] + [0, 50, 1e200]
     X = np.column_stack([X, np.full(200, 0.1), np.zeros(200)])
     counts = xp.ones(200, dtype=xp.float64) if counted else None
-    inputs = learn_inputs(xp.asarray(X), counts, standardize=True)
+    inputs = learn_inputs(xp.asarray(X), counts, EncoderSettings())
     assert inputs.width == 5
     scaled = to_host(inputs.apply(xp.asarray(X)))
     np.testing.assert_allclose(scaled.mean(axis=0), 0, atol=1e-12)
@@ -39,30 +40,30 @@ def test_columns_get_mean_0_and_variance_1(xp, rng, counted):
 
 def test_columns_may_stay_as_they_are(xp, rng):
     X = xp.asarray(rng.standard_normal((5, 2)))
-    inputs = learn_inputs(X, None, standardize=False)
+    inputs = learn_inputs(X, None, None)
     assert inputs.width == 2
     assert inputs.apply(X) is X
 
 
 def test_a_weight_counts_as_repetition(rng):
     X, counts = rng.standard_normal((20, 2)), rng.integers(1, 4, 20)
-    weighted = learn_inputs(X, counts.astype(float), standardize=True).apply(X)
-    repeated = learn_inputs(np.repeat(X, counts, axis=0), None, standardize=True).apply(X)
+    weighted = learn_inputs(X, counts.astype(float), EncoderSettings()).apply(X)
+    repeated = learn_inputs(np.repeat(X, counts, axis=0), None, EncoderSettings()).apply(X)
     np.testing.assert_allclose(weighted, repeated, atol=1e-13)
 
 
 def test_blocks_of_rows_change_nothing_but_rounding(rng, monkeypatch):
     X = rng.standard_normal((500, 3)) * [1, 20, 1e6]
-    whole = learn_inputs(X, None, standardize=True).apply(X)
+    whole = learn_inputs(X, None, EncoderSettings()).apply(X)
     monkeypatch.setattr("edrvfl._arrays.CPU_BLOCK_BYTES", 1)
-    np.testing.assert_allclose(learn_inputs(X, None, standardize=True).apply(X), whole, atol=1e-12)
+    np.testing.assert_allclose(learn_inputs(X, None, EncoderSettings()).apply(X), whole, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_an_outlier_far_beyond_the_training_rows_stays_finite(rng, dtype):
     X = rng.standard_normal((30, 1)).astype(dtype)
     far = np.array([[np.finfo(dtype).max], [-np.finfo(dtype).max]], dtype)
-    scaled = learn_inputs(X, None, standardize=True).apply(far)
+    scaled = learn_inputs(X, None, EncoderSettings()).apply(far)
     assert np.isfinite(scaled).all()
     assert scaled[0] > 1e6
     assert scaled[1] < -1e6
