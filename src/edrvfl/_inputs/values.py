@@ -74,7 +74,7 @@ def distinct_values(column: Any) -> tuple[list[Any], numpy.ndarray | None]:
     """
     if isinstance(column, list):
         return column, None
-    if column.implementation.is_pandas_like():
+    if column.implementation.is_pandas():
         places, values = column.to_native().factorize()
         return [*values.tolist(), None], places
     if column.implementation.is_pyarrow():
