@@ -68,7 +68,10 @@ class Table:
         try:
             yield
         except (TypeError, ValueError) as error:
-            raise type(error)(f"{self.call(j)} {error}") from error
+            kind = (
+                TypeError if isinstance(error, TypeError) else ValueError
+            )  # subclasses may take other arguments
+            raise kind(f"{self.call(j)} {error}") from error
 
 
 def open_table(X: Any, dtype: Any = None, estimator: Any = None) -> Table:
