@@ -5,10 +5,11 @@ This file and `_linalg.py` are the only ones that ask which library or which dev
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -30,6 +31,18 @@ def from_numpy(values: Any, like: Array, dtype: Any = None) -> Array:
     """Bring a host value beside `like`: to its namespace, its device and, unless given, its dtype."""
     xp = array_namespace(like)
     return xp.asarray(values, dtype=like.dtype if dtype is None else dtype, device=device(like))
+
+
+def converted(value: Any, converter: Callable[[Array], Array]) -> Any:
+    """Apply a converter to all arrays in a record, in records within it, and in tuples of these."""
+    if isinstance(value, tuple):
+        return tuple(converted(v, converter) for v in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = [field.name for field in dataclasses.fields(value)]
+        return type(value)(**{name: converted(getattr(value, name), converter) for name in fields})
+    if isinstance(value, numpy.ndarray) and value.dtype.kind in "OUS":
+        return value  # labels and categories that are strings stay in NumPy
+    return converter(value) if hasattr(value, "__dlpack__") else value
 
 
 def ignore_overflow() -> Any:

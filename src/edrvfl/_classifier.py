@@ -511,6 +511,13 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
             yield log_odds(P)
 
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        encodes = self.encoder is not None
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = encodes
+        return tags
+
+
 def _staged(network: Network, X: Array) -> Iterator[Array]:
     """Yield the probabilities of every depth."""
     stages = combine_staged(layer_scores(network, X), network.rule, network.votes)

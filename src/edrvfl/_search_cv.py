@@ -16,7 +16,7 @@ from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
@@ -382,6 +382,11 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         split, score = (MethodMapping().add(caller="fit", callee=callee) for callee in ("split", "score"))
         router.add(splitter=check_cv(self.cv, classifier=True), method_mapping=split)
         return router.add(scorer=self._scorer(), method_mapping=score)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(EDRVFLClassifier() if self.estimator is None else self.estimator).input_tags
+        return tags
 
     @property
     def _fitted_array(self) -> Array:

@@ -18,9 +18,17 @@ import numpy
 from sklearn import get_config
 from sklearn.utils import check_array
 
-from .._arrays import Array, array_namespace, ignore_overflow, row_blocks
+from .._arrays import Array, array_namespace, device, from_numpy, ignore_overflow, row_blocks
 from .._sklearn import _convert_to_numpy, get_namespace_and_device, supported_float_dtypes
-from .values import code, code_numbers, column_values, is_number_type, learn_categories, read_numbers
+from .values import (
+    code,
+    code_numbers,
+    column_values,
+    holds_objects,
+    is_number_type,
+    learn_categories,
+    read_numbers,
+)
 
 CATEGORY_TYPES = (narwhals.Categorical, narwhals.Enum, narwhals.String, narwhals.Binary)
 
@@ -60,7 +68,10 @@ class Table:
         try:
             yield
         except (TypeError, ValueError) as error:
-            raise type(error)(f"{self.call(j)} {error}") from error
+            kind = (
+                TypeError if isinstance(error, TypeError) else ValueError
+            )  # subclasses may take other arguments
+            raise kind(f"{self.call(j)} {error}") from error
 
 
 def open_table(X: Any, dtype: Any = None, estimator: Any = None) -> Table:
@@ -117,14 +128,15 @@ def _open_frame(frame: Any, dtype: Any, options: dict[str, Any]) -> Table:
         return Table(matrix.shape, dtype, matrix, named=named)
     columns = tuple(frame.iter_columns())
     _refuse_columns(columns)
+    columns = tuple(column.to_list() if holds_objects(column) else column for column in columns)
     return Table(frame.shape, dtype, None, columns, named)
 
 
 def _is_plain(kind: Any, library: narwhals.Implementation) -> bool:
     """Tell whether scikit-learn turns columns of this type into numbers, and fast."""
-    if library.is_pyarrow():
+    if library.is_pyarrow() or kind in (narwhals.Int128, narwhals.UInt128):
         return False
-    return kind.is_float() or kind.is_integer() or (kind == narwhals.Boolean and library.is_pandas_like())
+    return kind.is_float() or kind.is_integer() or (kind == narwhals.Boolean and library.is_pandas())
 
 
 def _refuse_columns(columns: Sequence[Any]) -> None:
@@ -242,7 +254,7 @@ def _code_matrix(table: Table, columns: Columns) -> Array:
             X[:, j] = code_numbers(X[:, j], categories)
         elif categories is not None:
             numbers = numpy.asarray(_convert_to_numpy(X[:, j], xp), dtype=numpy.float64)
-            X[:, j] = xp.asarray(code(numbers, categories), dtype=X.dtype, device=X.device)
+            X[:, j] = from_numpy(code(numbers, categories), X)
     return X
 
 
@@ -253,7 +265,7 @@ def _refuse_infinite(X: Array, table: Table) -> None:
         # one pass without a temporary is enough where nothing is missing or infinite
         if get_config()["assume_finite"] or bool(xp.isfinite(xp.sum(X))):
             return
-    infinite = xp.zeros((X.shape[1],), dtype=xp.bool, device=X.device)
+    infinite = xp.zeros((X.shape[1],), dtype=xp.bool, device=device(X))
     for rows in row_blocks(X, *X.shape):
         infinite = infinite | xp.any(xp.isinf(X[rows, :]), axis=0)
     if bool(xp.any(infinite)):

@@ -74,7 +74,7 @@ def distinct_values(column: Any) -> tuple[list[Any], numpy.ndarray | None]:
     """
     if isinstance(column, list):
         return column, None
-    if column.implementation.is_pandas_like():
+    if column.implementation.is_pandas():
         places, values = column.to_native().factorize()
         return [*values.tolist(), None], places
     if column.implementation.is_pyarrow():
@@ -85,18 +85,33 @@ def distinct_values(column: Any) -> tuple[list[Any], numpy.ndarray | None]:
         used, places = numpy.unique(places, return_inverse=True)  # a dictionary may hold unused values
         values = [*encoded.dictionary.to_pylist(), None]
         return [values[place] for place in used], places
+    if column.implementation.is_polars() and column.dtype in (
+        narwhals.Categorical,
+        narwhals.Enum,
+        narwhals.String,
+    ):
+        texts = column.cast(narwhals.String)
+        values = texts.drop_nulls().unique().to_list()
+        if values:
+            places = texts.replace_strict(values, list(range(len(values))), return_dtype=narwhals.Int64)
+            return [*values, None], places.fill_null(-1).to_numpy()
     return column.to_list(), None
 
 
 def column_values(column: Any) -> tuple[Values, numpy.ndarray | None]:
     """Return numbers or text of a column, and each row's place among these if they are not the rows' own."""
-    if not isinstance(column, list):
-        if is_number_type(column):
-            return read_numbers(column).astype(numpy.float64, copy=False), None
-        if column.dtype == narwhals.Object:
-            column = column.to_list()  # pandas takes 1 and True for one value, but as text they may differ
+    if not isinstance(column, list) and is_number_type(column):
+        return read_numbers(column).astype(numpy.float64, copy=False), None
     values, places = distinct_values(column)
     return numbers_or_text(values), places
+
+
+def holds_objects(column: Any) -> bool:
+    """Tell whether a column of a frame may hold values of several types."""
+    # narwhals takes objects of pandas for text if the first ones are
+    return column.dtype == narwhals.Object or getattr(column.to_native(), "dtype", None) == numpy.dtype(
+        object
+    )
 
 
 def is_number_type(column: Any) -> bool:
@@ -140,27 +155,10 @@ def code(values: Values, categories: numpy.ndarray) -> numpy.ndarray:
             coded: numpy.ndarray = code_numbers(values, categories)
             return coded
         values = [None if numpy.isnan(value) else text_of(value) for value in values.tolist()]
-    distinct = list(set(values) - {None})
-    place: dict[Any, float] = dict(zip(distinct, _places_of_text(distinct, categories), strict=True))
-    place[None] = numpy.nan
-    return numpy.fromiter(map(place.__getitem__, values), numpy.float64, len(values))
-
-
-def _places_of_text(texts: list[Any], categories: numpy.ndarray) -> list[float]:
-    """Return the places of texts among the categories, -1 where there is none."""
-    if categories.shape[0] == 0:
-        return [-1.0] * len(texts)
-    order = None
-    if categories.dtype != object:
-        categories = numpy.array(list(map(text_of, categories.tolist())), dtype=object)
-        order = numpy.argsort(categories)  # numbers have another order than their texts
-    wanted = numpy.array(texts, dtype=object)
-    # no table of all categories: there may be many, and one row to look up
-    place = numpy.searchsorted(categories, wanted, sorter=order)
-    place = numpy.minimum(place, categories.shape[0] - 1)
-    place = place if order is None else order[place]
-    found: list[float] = numpy.where(categories[place] == wanted, place, -1).astype(float).tolist()
-    return found
+    known = categories.tolist() if categories.dtype == object else map(text_of, categories.tolist())
+    place = {text: float(at) for at, text in enumerate(known)}
+    codes: dict[Any, float] = {text: place.get(text, -1.0) for text in set(values)} | {None: numpy.nan}
+    return numpy.fromiter(map(codes.__getitem__, values), numpy.float64, len(values))
 
 
 def code_numbers(values: Array, categories: numpy.ndarray) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from .._answers.calibrate import Calibration
-from .._arrays import Array, from_numpy
+from .._arrays import Array, converted, from_numpy
 from .._inputs.encoded import Inputs
 from .._inputs.table import Columns
 
@@ -58,17 +58,6 @@ class Settings:
         return bool(numpy.any(numpy.asarray(self.p) > 0))
 
 
-def _converted(value: Any, converter: Callable[[Array], Array]) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_converted(v, converter) for v in value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = [field.name for field in dataclasses.fields(value)]
-        return type(value)(**{name: _converted(getattr(value, name), converter) for name in fields})
-    if isinstance(value, numpy.ndarray) and value.dtype.kind in "OUS":
-        return value  # labels that are strings stay in NumPy
-    return converter(value) if hasattr(value, "__dlpack__") else value
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class HiddenLayer:
     """One random layer, without its read-out: H = g(scale * (A W) + shift)."""
@@ -98,7 +87,7 @@ class Network:
 
     def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> Network:
         """Bring the arrays to another library or device. scikit-learn's mover of estimators calls this."""
-        moved: Network = _converted(self, converter)
+        moved: Network = converted(self, converter)
         return moved
 
     def with_layer(
@@ -110,7 +99,7 @@ class Network:
             layers=(*self.layers, layer),
             readouts=(*self.readouts, beta),
             votes=(*self.votes, vote),
-            calibrations=(*self.calibrations, _converted(calibration, lambda array: from_numpy(array, beta))),
+            calibrations=(*self.calibrations, converted(calibration, lambda array: from_numpy(array, beta))),
         )
 
     def prefix(self, depth: int) -> Network:

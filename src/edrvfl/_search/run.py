@@ -133,7 +133,7 @@ class _Answers:
         stage = self._followers[i].add(loo)
         self._totals[i, ...] += stage.vote * contribution
         self._votes[i] += stage.vote
-        P = self._rule.finish(self._totals[i, ...] / self._votes[i])
+        P = self._rule.finish(self._totals[i, ...] / float(self._votes[i]))
         P = P if stage.calibration is None else stage.calibration(P)
         if self._prefix and stage.log_loss < self._losses[i]:
             self._losses[i], self._best[i, ...] = stage.log_loss, P
