@@ -7,7 +7,9 @@ The fit runs on the host in float64, so every array library gets the same number
   multinomial logistic regression around the identity. Two classes have an increasing quadratic curve in
   the log-odds instead, so their ranking stays as it is.
 
-Both end with a mixture with 1/(n+1) of the uniform distribution, so no probability is 0.
+Both shrink the logits by n/(n+2k), because leave-one-out is a little too good on few rows: pruning and
+weighting saw the labels. Both end with a mixture with 1/(n+1) of the uniform distribution, so no probability
+is 0.
 """
 
 from __future__ import annotations
@@ -25,9 +27,7 @@ from .._arrays import Array, array_namespace, from_numpy
 SMALLEST = 1e-30  # added to probabilities before a logarithm, also in float32
 LOG_A = math.log(2.0**-6), math.log(2.0**20)  # the bounds of log a
 LEAST_SLOPE = 0.05  # of the curve of two classes, against 1 for the identity
-MOST_CLASSES = (
-    32  # above, the matrix is diagonal: its Hessian would cost too much, and k(k-1) holds the rest near 0
-)
+MOST_CLASSES = 32  # above, the matrix is diagonal: a full one would cost too much
 HESSIAN_FLOPS = 1e9  # what the Hessian of the matrix may cost; above, a part of the rows gives it
 
 
@@ -108,6 +108,11 @@ class _Sample:
         """1 / (n + 1), never above a half: the prediction must stay visible."""
         return 1 / (max(self.n, 1.0) + 1)
 
+    @property
+    def shrinkage(self) -> float:
+        """The factor of the fitted logits."""
+        return self.n / (self.n + 2 * self.log_P.shape[1])
+
 
 def calibrate(
     P: numpy.ndarray,
@@ -130,9 +135,9 @@ def calibrate(
     if not len(sample.codes):
         return Calibration(uniform=sample.uniform)
     a = _temperature(sample, start)
-    plain = Calibration(a, sample.uniform, sample.floor)
     if rule == "temperature":
-        return plain
+        return Calibration(a * sample.shrinkage, sample.uniform, sample.floor)
+    plain = Calibration(a, sample.uniform, sample.floor)
     if P.shape[1] == 2:
         return _curved(plain, sample)
     return _scaled(plain, sample, start)
@@ -210,7 +215,7 @@ def _curved(plain: Calibration, sample: _Sample) -> Calibration:
             tried.append((loss, theta.tolist()))
             if not held:  # the optimum without a bound
                 break
-    shift, low_slope, high_slope = min(tried)[1]
+    shift, low_slope, high_slope = (sample.shrinkage * value for value in min(tried)[1])
     slopes = {"shift": shift, "low_slope": low_slope, "high_slope": high_slope}
     return replace(plain, **slopes, low=low, high=high)
 
@@ -218,7 +223,7 @@ def _curved(plain: Calibration, sample: _Sample) -> Calibration:
 def _logistic(
     A: numpy.ndarray, target: numpy.ndarray, w: numpy.ndarray, held: tuple[int, ...]
 ) -> tuple[numpy.ndarray, float]:
-    """Minimise cross-entropy(A theta) + 2 |theta - (0, 1, 1)|^2, some slopes held at the least one."""
+    """Minimise cross-entropy(A theta) + |theta - (0, 1, 1)|^2, some slopes held at the least one."""
     identity = numpy.array([0.0, 1.0, 1.0])
     theta = identity.copy()
     theta[list(held)] = LEAST_SLOPE
@@ -226,14 +231,14 @@ def _logistic(
 
     def value(theta: numpy.ndarray) -> tuple[float, numpy.ndarray]:
         eta = A @ theta
-        loss = w @ (numpy.logaddexp(0, eta) - target * eta) + 2 * numpy.sum((theta - identity) ** 2)
+        loss = w @ (numpy.logaddexp(0, eta) - target * eta) + numpy.sum((theta - identity) ** 2)
         return float(loss), eta
 
     loss, eta = value(theta)
     for _ in range(50):
         p = expit(eta)
-        gradient = (A.T @ (w * (p - target)) + 4 * (theta - identity))[free]
-        H = (A.T * (w * p * (1 - p))) @ A + 4 * numpy.eye(3)
+        gradient = (A.T @ (w * (p - target)) + 2 * (theta - identity))[free]
+        H = (A.T * (w * p * (1 - p))) @ A + 2 * numpy.eye(3)
         step = numpy.zeros(3)
         step[free] = -numpy.linalg.solve(H[numpy.ix_(free, free)], gradient)
         decrease = -float(gradient @ step[free])
@@ -254,19 +259,20 @@ def _scaled(plain: Calibration, sample: _Sample, start: Calibration | None) -> C
     k = sample.log_P.shape[1]
     Z = numpy.log(plain.mix(softmax(plain.a * sample.log_P, axis=1)))
     problem = _Scaling(Z, sample)
-    W, b = numpy.zeros((k, k)), numpy.zeros(k)
+    W, b, s = numpy.zeros((k, k)), numpy.zeros(k), sample.shrinkage
     if start is not None and start.matrix is not None and start.offset is not None:
-        W, b = start.matrix - numpy.eye(k), start.offset
+        W, b = start.matrix / s - numpy.eye(k), start.offset / s
     theta = _minimise(problem, numpy.stack([W.diagonal(), b]) if problem.diagonal else numpy.vstack([W.T, b]))
     W = numpy.diag(theta[0]) if problem.diagonal else theta[:-1].T
-    return replace(plain, matrix=numpy.eye(k) + W, offset=theta[-1].copy())
+    return replace(plain, matrix=s * (numpy.eye(k) + W), offset=s * theta[-1])
 
 
 class _Scaling:
     """Mean cross-entropy of Z + Z W' + b, plus a penalty around the identity.
 
     theta holds W' and below it b, or with many classes the diagonal of W and below it b. The penalty is
-    (k/n) (|b|^2 + |diagonal of W|^2) + (k(k-1)/n) |the rest of W|^2.
+    (|b|^2 + |diagonal of W|^2 + (k-1) |the rest of W|^2) / n. It is a k-th of the published one, which held
+    letter, with 26 classes, too close to the identity (benchmarks/calibration.py).
     """
 
     def __init__(self, Z: numpy.ndarray, sample: _Sample) -> None:
@@ -276,7 +282,7 @@ class _Scaling:
         self.target = numpy.full((m, k), u / k)
         self.target[numpy.arange(m), sample.codes] += 1 - u
         self.target *= self.w[:, None]
-        self.penalty = numpy.full((2 if self.diagonal else k + 1, k), k / n)
+        self.penalty = numpy.full((2 if self.diagonal else k + 1, k), 1 / n)
         if not self.diagonal:
             self.penalty[:k] *= k - 1 - (k - 2) * numpy.eye(k)
 
