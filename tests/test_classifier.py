@@ -128,9 +128,11 @@ def test_two_classes_have_log_odds(small):
 
 def test_votes_without_a_vote_have_minus_infinite_log_but_finite_scores(wine, small):
     X, y = wine
-    model = small.set_params(ensemble="vote").fit(X, y)
+    model = small.set_params(ensemble="vote", calibration=None).fit(X, y)
     assert np.isneginf(model.predict_log_proba(X)).any()
     assert np.isfinite(model.decision_function(X)).all()
+    model = small.set_params(calibration="loo").fit(X, y)
+    assert np.isfinite(model.predict_log_proba(X)).all()  # no probability is 0 after calibration
 
 
 def test_same_seed_same_bits_other_seed_other_network(wine, small):
@@ -184,7 +186,11 @@ def test_verbose_prints_a_line_a_layer(wine, small, capsys):
     small.set_params(verbose=1).fit(*wine)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 4
-    assert re.fullmatch(r"\[EDRVFLClassifier\] layer 1/4: training accuracy [01]\.\d{4}", lines[0])
+    figures = r"leave-one-out accuracy [01]\.\d{4}, log-loss \d\.\d{4}"
+    assert re.fullmatch(rf"\[EDRVFLClassifier\] layer 1/4: {figures}", lines[0])
+    small.set_params(calibration=None).fit(*wine)
+    first = capsys.readouterr().out.splitlines()[0]
+    assert re.fullmatch(r"\[EDRVFLClassifier\] layer 1/4: training accuracy [01]\.\d{4}", first)
     small.set_params(verbose=0).fit(*wine)
     assert capsys.readouterr().out == ""
 
@@ -360,15 +366,19 @@ def test_wrong_parameters(wine, params, message):
         EDRVFLClassifier(**params).fit(*wine)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_missing_and_infinite_values(wine, small, value):
+def test_infinite_values_are_refused_and_without_an_encoder_missing_ones_too(wine, small):
     X, y = wine
-    small.fit(X, y)
-    X = X.copy()
-    X.iloc[3, 2] = value
-    for method in (small.predict, small.fit):
-        with pytest.raises(ValueError, match=r"NaN|infinity"):
-            method(X, y) if method == small.fit else method(X)
+    bad = X.copy()
+    for value, encoder, message in [
+        (np.inf, "standard", f"Column '{X.columns[2]}': X contains infinity"),
+        (np.inf, None, "infinity"),
+        (np.nan, None, "NaN"),
+    ]:
+        bad.iloc[3, 2] = value
+        small.set_params(encoder=encoder).fit(X, y)
+        for method in (small.predict, lambda X: small.fit(X, y)):
+            with pytest.raises(ValueError, match=message):
+                method(bad)
 
 
 def test_sparse_input(wine, small):
@@ -380,7 +390,7 @@ def test_sparse_input(wine, small):
 def test_columns_that_are_not_numbers_are_named(small, frame):
     X = frame({"age": [1.0, 2.0, 3.0, 4.0], "city": ["Rome", "Oslo", "Rome", "Oslo"]})
     with pytest.raises((ValueError, TypeError), match=r"these are not: city\. Encode them first"):
-        small.fit(X, [0, 1, 0, 1])
+        small.set_params(encoder=None).fit(X, [0, 1, 0, 1])
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])

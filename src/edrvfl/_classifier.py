@@ -522,7 +522,10 @@ def _staged(network: Network, X: Array) -> Iterator[Array]:
     """Yield the probabilities of every depth."""
     stages = combine_staged(layer_scores(network, X), network.rule, network.votes)
     for P, calibration in zip(stages, network.calibrations, strict=True):
-        yield P if calibration is None else calibration(P)
+        if calibration is not None:
+            for rows in row_blocks(P, P.shape[0], 6 * P.shape[1]):
+                P[rows, :] = calibration(P[rows, :])
+        yield P
 
 
 def _begin_layer(task: CallbackContext, given: dict[str, Any]) -> CallbackContext:

@@ -18,7 +18,6 @@ from ._inputs.table import Columns
 from ._shell import read_new_table, read_training_table, unchanged_on_failure
 from ._sklearn import Count, StrOptions, _check_feature_names_in, _fit_context, check_same_namespace
 
-
 ENCODERS = ("standard", "robust", "bins")  # the encoders that have a name, after what they do with numbers
 
 

@@ -385,7 +385,8 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(EDRVFLClassifier() if self.estimator is None else self.estimator).input_tags
+        estimator = EDRVFLClassifier() if self.estimator is None else self.estimator
+        tags.input_tags = get_tags(estimator).input_tags
         return tags
 
     @property

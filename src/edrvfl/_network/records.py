@@ -88,7 +88,7 @@ class Network:
     def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> Network:
         """Bring the arrays to another library or device. scikit-learn's mover of estimators calls this."""
         moved: Network = converted(self, converter)
-        return moved
+        return dataclasses.replace(moved, columns=self.columns)  # which frames are read with stays in NumPy
 
     def with_layer(
         self, layer: HiddenLayer, beta: Array, vote: float = 1.0, calibration: Calibration | None = None
