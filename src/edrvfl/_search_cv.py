@@ -19,7 +19,6 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Array, on_accelerator
 from ._classifier import LARGEST_SEED, EDRVFLClassifier
@@ -30,7 +29,7 @@ from ._search.plan import Candidate, ResultRow, bytes_needed, door_of, groups, m
 from ._search.results import best_first, results_table
 from ._search.run import score_split
 from ._search.space import draw_configurations
-from ._shell import ClassifierShell, unchanged_on_failure
+from ._shell import ClassifierShell, read_new_table, unchanged_on_failure
 from ._sklearn import Count, StrOptions, _check_sample_weight, _fit_context, _routing_enabled
 
 
@@ -399,13 +398,13 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         return self.best_estimator_.classes_
 
     def _probabilities(self, X: Any, method: str) -> Array:
-        check_is_fitted(self)
+        self._check_fitted_alike(X, method)
         tables: dict[Hashable, Array] = {}  # networks that read columns in the same way share what was read
         total: Array = 0.0
         for model in self.estimators_:
             door = door_of(model)
             if door not in tables:
-                tables[door] = model._check_new_rows(X, method)
+                tables[door] = read_new_table(self, X, model._columns, self._fitted_array)
             total = total + model._answer(tables[door])
         return total / len(self.estimators_)
 

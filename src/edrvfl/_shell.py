@@ -66,10 +66,14 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         check_consistent_length(X, y)
         return X, y, columns
 
-    def _check_new_rows(self, X: Any, method: str) -> Array:
-        """Return X as an array with the columns, the library and the precision of the fit."""
+    def _check_fitted_alike(self, X: Any, method: str) -> None:
+        """Refuse to answer before a fit, and for arrays of another library or device than that of the fit."""
         check_is_fitted(self)
         check_same_namespace(X, self, attribute="_fitted_array", method=method)
+
+    def _check_new_rows(self, X: Any, method: str) -> Array:
+        """Return X as an array with the columns, the library and the precision of the fit."""
+        self._check_fitted_alike(X, method)
         return read_new_table(self, X, self._columns, self._fitted_array)
 
     def _labels(self, P: Array) -> Array:
