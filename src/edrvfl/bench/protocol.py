@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -193,7 +193,9 @@ def _choice(cell: StudyCell, done: Done, refits: Sequence[Sequence[RefitUnit]]) 
     """Put the refits of one way to choose, by split and hidden seed, into a record."""
     scores = _collect_scores(cell, done)
     chosen = [row[0] for row in refits]
-    metrics = {m: tuple(tuple(done[unit].get(m) for unit in row) for row in refits) for m in METRICS}
+    metrics: dict[str, Any] = {
+        m: tuple(tuple(done[u].get(m) for u in row) for row in refits) for m in METRICS
+    }
     if any(None in row for row in metrics["calibration_error"]):  # a refit stored before it was measured
         del metrics["calibration_error"]
     return Choice(

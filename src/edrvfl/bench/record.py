@@ -136,7 +136,7 @@ class TimingRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultsRecord(Record):
-    """A method as it comes, on a dataset or a frame: fitted once for each split and seed, nothing searched."""
+    """A method as it comes, nothing searched: fitted for each split and seed of a dataset or a frame."""
 
     kind: ClassVar[str] = "defaults"
 

@@ -79,7 +79,7 @@ def load_frame(name: str) -> Dataset:
     shape = describe_frame(row, found)
     if shape != row:
         raise DataError(
-            f"{name} is not the frame that the study knows; {_NEWER}. Expected {row}, got {shape}"
+            f"{name} is not the frame that the study knows: got {shape}, expected {row}; {_NEWER}"
         )
     return found
 

@@ -50,8 +50,8 @@ def show_defaults(s: Summary) -> Section | None:
         return None
     text = [
         "Every method at the defaults of its package, on one thread; nothing is searched. A fit is on the "
-        "training rows of a split (fit and validation rows), the scores are on its test rows, and a figure is "
-        "the mean over splits and seeds (of seconds the median). Calibration error: the gap between "
+        "training rows of a split (fit and validation rows), the scores are on its test rows. A figure is "
+        "the mean over splits and seeds, of seconds the median. Calibration error: the gap between "
         f"confidence and accuracy in {CALIBRATION_BINS} bins of equal width of the largest probability, "
         "weighted by their rows. Seconds do not count what a frame needs before a package takes it.",
         *(_leaders(d, group, datasets) for group, datasets in d.groups().items()),
@@ -95,9 +95,7 @@ def _figure(record: DefaultsRecord | None, measure: Measure) -> float:
 
 def _grid(d: Defaults, group: str, datasets: Sequence[str], measure: Measure) -> Grid:
     scores = _table(d, datasets, measure)
-    rows = tuple(
-        GridRow(name, tuple(_cell(d, scores, measure, name, m) for m in scores)) for name in datasets
-    )
+    cells = {name: tuple(_cell(d, scores, measure, name, m) for m in scores) for name in datasets}
     foot = _foot(scores, measure, "")
     if NEAR_NOISE in datasets and len(datasets) > 1:
         foot += _foot(scores.drop(index=NEAR_NOISE), measure, f" without {NEAR_NOISE}")
@@ -105,7 +103,7 @@ def _grid(d: Defaults, group: str, datasets: Sequence[str], measure: Measure) ->
         f"defaults-{group}-{measure.metric}",
         f"{measure.title}, {GROUPS[group]}",
         ("dataset", *scores.columns),
-        rows,
+        tuple(GridRow(name, row) for name, row in cells.items()),
         foot,
         notes=_notes(d, scores),
         folded=measure.seconds,
@@ -137,15 +135,15 @@ def _foot(scores: pd.DataFrame, measure: Measure, what: str) -> tuple[GridRow, .
 def _notes(d: Defaults, scores: pd.DataFrame) -> tuple[str, ...]:
     """Say what the foot is over, and why a cell has no figure."""
     compared = comparable(scores)
-    notes = [f"Means and ranks are over the {count(len(compared.dropna()), 'dataset')} without a gap."]
+    best = "The best of a dataset is marked with *."
+    notes = [f"Means and ranks are over the {count(len(compared.dropna()), 'dataset')} without a gap. {best}"]
     if behind := [m for m in scores if m not in compared]:
         notes.append(f"Not compared, because they have fewer: {', '.join(behind)}.")
     pairs = [(name, m) for name in scores.index for m in scores]
     if any(pair not in d.records for pair in pairs):
         notes.append("A missing cell has no record in this store; `edrvfl bench defaults` makes it.")
     failed = [r for pair in pairs if (r := d.records.get(pair)) is not None and r.status != "ok"]
-    notes += [f"{r.method} on {r.dataset} failed: {r.message or 'no message'}" for r in failed]
-    return (*notes, "The best of a dataset is marked with *.")
+    return (*notes, *(f"{r.method} on {r.dataset} failed: {r.message or 'no message'}" for r in failed))
 
 
 def _frames_grid(d: Defaults) -> Grid:
