@@ -53,7 +53,8 @@ def as_named_texts(train: Any, test: Any) -> Prepared:
     """Name the columns of texts, and make a missing text a text of its own: CatBoost refuses gaps there."""
     names = text_columns(train)
     gaps = dict.fromkeys(names, "missing")
-    return train.fillna(gaps), test.fillna(gaps), {"cat_features": names}
+    # A tuple, because scikit-learn refuses to clone a CatBoost that was given a list.
+    return train.fillna(gaps), test.fillna(gaps), {"cat_features": tuple(names)}
 
 
 # --- the rows ----------------------------------------------------------------------------------------
