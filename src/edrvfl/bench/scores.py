@@ -59,8 +59,8 @@ def calibration_error(y: np.ndarray, P: np.ndarray, bins: int = CALIBRATION_BINS
 
     Examples
     --------
-    >>> calibration_error(np.array([0, 1, 1]), np.array([[0.8, 0.2], [0.8, 0.2], [0.0, 1.0]]))
-    0.2
+    >>> calibration_error(np.array([0, 1]), np.array([[0.75, 0.25], [0.75, 0.25]]))
+    0.25
     """
     confidence = P.max(axis=1)
     gap = (P.argmax(axis=1) == y) - confidence
