@@ -1,6 +1,8 @@
 """The group of real frames, and what is made of a frame."""
 
 import dataclasses
+import re
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -73,6 +75,20 @@ def test_names_of_frames_where_they_are_allowed():
     assert dataset_names(["frames"], frames=True) == tuple(FRAMES)
     with pytest.raises(ValueError, match="no dataset 'frames'"):
         dataset_names(["frames"])
+
+
+def test_the_guide_to_the_study_prints_the_table():
+    text = (Path(__file__).parents[2] / "docs" / "study.md").read_text()
+    printed = re.findall(
+        r"^\| (\w+)(?:, without `(\w+)`)? \| (\w+) \| (\w+) \| ([\d |]+) \|$", text, re.MULTILINE
+    )
+    assert [
+        (name, (drop,) if drop else (), package, target, *map(int, numbers.split(" | ")))
+        for name, drop, package, target, numbers in printed
+    ] == [
+        (f.name, f.drop, f.package, f.target, f.rows, f.numbers, f.categories, f.missing, f.classes)
+        for f in FRAMES.values()
+    ]
 
 
 def test_all_frames_are_what_the_table_says():
