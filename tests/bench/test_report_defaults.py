@@ -100,6 +100,7 @@ def test_the_frames_are_described_and_what_a_user_types_is_shown(page):
     ]
     (section,) = (s for s in page.sections if s.key == "defaults")
     assert dict(section.items)[NETWORK] == 'EDRVFLClassifier(encoder="bins").fit(X, y)'
+    assert page.answer[2].startswith("Methods at their defaults are below")
     assert f"log-loss {NETWORK} (1.00 over 1 dataset)" in " ".join(section.text)
 
 
