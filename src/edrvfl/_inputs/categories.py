@@ -17,11 +17,11 @@ class Tally:
     """How much weight the categories of a column have."""
 
     weights: numpy.ndarray  # of the codes 0, 1, ...
-    missing: float
+    missing: bool  # whether some are missing
     frequent: numpy.ndarray  # codes that may get a column of their own, the heaviest first
 
     @classmethod
-    def of(cls, codes: Array, counts: Array | None, missing: float, total: float, least: float) -> Tally:
+    def of(cls, codes: Array, counts: Array | None, missing: bool, total: float, least: float) -> Tally:
         """Weigh the codes that are not missing. Categories of less weight than `least` are rare."""
         codes, counts = to_host(codes), None if counts is None else to_host(counts)
         known = codes >= 0
@@ -48,19 +48,19 @@ class Tally:
         """How many columns the categories ask for beside the first."""
         return max(0, len(self.frequent) + self.has_rare - 1)
 
-    def groups(self) -> tuple[list[tuple[str | int, float]], numpy.ndarray]:
-        """Return label and weight of each one-hot column, and the place among them of every code.
+    def groups(self) -> tuple[list[str | int], numpy.ndarray]:
+        """Return the label of each one-hot column, and the place among them of every code.
 
         The places are those of -1, of each code, of codes beyond, and of missing. What was not seen is at -1.
         """
         kept = numpy.sort(self.frequent)
-        groups: list[tuple[str | int, float]] = [(int(code), float(self.weights[code])) for code in kept]
+        groups: list[str | int] = kept.tolist()
         places = numpy.full(len(self.weights) + 3, -1.0)
-        if self.has_rare:
+        if self.has_rare or not (groups or self.missing):  # a column of its own for each source column
             places[1:-2][self.weights > 0] = len(groups)
-            groups.append(("rare", float(self.weights.sum() - self.weights[kept].sum())))
+            groups.append("rare")
         places[1 + kept] = numpy.arange(len(kept))
-        if self.missing > 0:
+        if self.missing:
             places[-1] = len(groups)
-            groups.append(("missing", self.missing))
-        return groups or [("rare", 0.0)], places
+            groups.append("missing")
+        return groups, places

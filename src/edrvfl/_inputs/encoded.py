@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .._arrays import Array, array_namespace, ignore_overflow, row_blocks, take_columns
 
 SMOOTH = 3.0  # a robust column stays within this many robust deviations, by x / sqrt(1 + (x / 3)^2)
-CUT = 8.0  # no column of bins, values or categories goes further from 0: rare ones would rule a layer
+CUT = 8.0  # no robust column, bin or value goes further from 0: rare values would rule a layer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,8 +29,9 @@ class Numbers:
         xp = array_namespace(X)
         bound = _bound(X)
         Z = xp.clip(taken(X, self.columns) / self.divisor, -bound, bound)
-        gaps = xp.isnan(Z)
-        return xp.where(gaps, self.fill, Z) if bool(xp.any(gaps)) else Z
+        if Z.shape[0] and bool(xp.isnan(xp.min(Z))):  # the smallest of numbers with gaps is NaN: a fast look
+            Z = xp.where(xp.isnan(Z), self.fill, Z)
+        return Z
 
     def clipped(self, Z: Array) -> Array:
         """Return Z / sqrt(1 + (Z / 3)^2), Z in robust deviations from the median; Z itself without them."""
@@ -43,21 +44,9 @@ class Numbers:
 
     def scaled(self, Z: Array) -> Array:
         """Return what `filled` gave with mean 0 and variance 1."""
-        scaled = (self.clipped(Z) - self.mean) / self.sd
+        scaled = self.clipped(Z) - self.mean
+        scaled /= self.sd
         return scaled if self.center is None else array_namespace(Z).clip(scaled, -CUT, CUT)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Missing:
-    """Columns that tell where a number was missing: 0, and another number where it was."""
-
-    columns: Array  # places in X
-    on: Array
-
-    def of(self, X: Array) -> Array:
-        """Return the indicators of the rows of X."""
-        xp = array_namespace(X)
-        return xp.where(xp.isnan(taken(X, self.columns)), self.on, xp.zeros_like(self.on))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +93,7 @@ class Categories:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OneHots:
-    """One-hot columns: `on` where low <= z < high, else `off`. Those of categories are off at 0."""
+    """One-hot columns: `on` where low <= z < high, else `off`; 1 and 0 for categories."""
 
     columns: Array  # places among the number columns, then the places of categories
     low: Array
@@ -126,32 +115,42 @@ class Inputs:
     source: tuple[int, ...]  # the column of X that each encoded column comes from
     labels: tuple[str | int, ...]  # what each encoded column adds to that column's name; a number is a code
     numbers: Numbers | None = None
-    missing: Missing | None = None
+    missing: Array | None = None  # places in X of the number columns that had gaps
     bins: Bins | None = None
     categories: Categories | None = None
     onehots: OneHots | None = None
 
     def apply(self, X: Array) -> Array:
         """Return the rows of X as the network sees them. Temporaries are of the size of the result."""
-        parts, bases = [], []
         with ignore_overflow():  # infinities are clipped
-            if self.numbers is not None:
-                bases.append(self.numbers.filled(X))
-                parts.append(self.numbers.scaled(bases[0]))
-            if self.missing is not None:
-                parts.append(self.missing.of(X))
-            if self.bins is not None:
-                parts.append(self.bins.of(bases[0]))
-            if self.categories is not None:
-                bases.append(self.categories.places(X))
-            if self.onehots is not None:
-                parts.append(self.onehots.of(_side_by_side(bases)))
-        return _side_by_side(parts) if parts else X
+            return side_by_side(list(self._parts(X)))
 
     def write(self, X: Array, out: Array) -> None:
         """Write the rows of X as the network sees them into `out` (..., m, width), by blocks of rows."""
-        for rows in row_blocks(X, X.shape[0], max(X.shape[1], self.width)):
-            out[..., rows, :] = self.apply(X[rows, :])
+        with ignore_overflow():
+            for rows in row_blocks(X, X.shape[0], max(X.shape[1], self.width)):
+                start = 0
+                for part in self._parts(X[rows, :]):
+                    out[..., rows, start : start + part.shape[1]] = part
+                    start += part.shape[1]
+
+    def _parts(self, X: Array) -> Iterator[Array]:
+        """Yield the encoded columns, one kind after another."""
+        if self.numbers is None and self.categories is None:
+            yield X
+            return
+        bases = []
+        if self.numbers is not None:
+            bases.append(self.numbers.filled(X))
+            yield self.numbers.scaled(bases[0])
+        if self.missing is not None:
+            yield array_namespace(X).astype(array_namespace(X).isnan(taken(X, self.missing)), X.dtype)
+        if self.bins is not None:
+            yield self.bins.of(bases[0])
+        if self.categories is not None:
+            bases.append(self.categories.places(X))
+        if self.onehots is not None:
+            yield self.onehots.of(side_by_side(bases))
 
     def names(self, columns: Sequence[str], categories: Sequence[Any]) -> list[str]:
         """Name the encoded columns, each name once, from the names and the categories of the columns of X."""
@@ -175,5 +174,6 @@ def _bound(like: Array) -> float:
     return float(array_namespace(like).finfo(like.dtype).max) ** 0.25
 
 
-def _side_by_side(parts: list[Array]) -> Array:
+def side_by_side(parts: list[Array]) -> Array:
+    """Return the columns of all parts in one array; a single part as it is."""
     return parts[0] if len(parts) == 1 else array_namespace(parts[0]).concat(parts, axis=1)

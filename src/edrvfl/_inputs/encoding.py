@@ -11,7 +11,7 @@ import numpy
 
 from .._arrays import Array, array_namespace, from_numpy, ignore_overflow, row_blocks
 from .categories import Tally
-from .encoded import CUT, Bins, Categories, Missing, Numbers, OneHots, taken
+from .encoded import CUT, Bins, Categories, Numbers, OneHots, taken
 from .encoded import Inputs as Inputs
 from .moments import moments
 from .ranked import Ranked
@@ -28,7 +28,7 @@ class EncoderSettings:
     n_bins: int = 16
     max_values: int = 12  # with "bins", a number column of 3 to so many values is one-hot
     max_categories: int = 32  # one-hot columns of one categorical column; the rarest share one of them
-    min_frequency: int = 5  # lighter categories are rare: what fewer than five rows say is mostly noise
+    min_frequency: int = 2  # lighter categories are rare: what one row says, no other row has confirmed
     max_columns: int = 800  # for bins and categories, beside one column for each source column
 
 
@@ -108,10 +108,11 @@ def learn_inputs(
     plain = [j for j in range(d) if categorical is None or not categorical[j]]
     with ignore_overflow():  # infinities are clipped
         low, high, gaps = _extremes(X)
-        total = float(X.shape[0] if counts is None else array_namespace(X).sum(counts))
+        xp = array_namespace(X)
+        total = float(X.shape[0] if counts is None else xp.sum(counts, dtype=xp.float64))
         rows = Training(X, counts, total, gaps)
         numbers, knots = _learn_numbers(rows, plain, (low, high), settings)
-        tallies = [Tally.of(*rows.column(j), rows.missing(j), total, settings.min_frequency) for j in coded]
+        tallies = [Tally.of(*rows.column(j), bool(gaps[j]), total, settings.min_frequency) for j in coded]
         tallies = [tally.narrowed(settings.max_categories) for tally in tallies]
         most = _most_columns([*(k.wanted for k in knots), *(t.wanted for t in tallies)], settings.max_columns)
         knots = [k.narrowed(most) for k in knots]
@@ -168,11 +169,10 @@ def _learn_numbers(
         robust = [_robust_column(rows, j, divisor[k], settings) for k, j in enumerate(plain)]
         center, spread = (from_numpy([r[i] for r in robust], X) for i in (0, 1))
         knots = [r[2] for r in robust]
-    fill = center
-    if fill is None and rows.gaps.any():
+    fill, with_gaps = center, bool(rows.gaps[plain].any())
+    if fill is None and with_gaps:
         fill = _observed_means((taken(Z, columns) / divisor, counts) for Z, counts in rows.blocks(X.shape[1]))
     numbers = Numbers(columns, divisor, fill, center, spread, None, None)
-    with_gaps = bool(rows.gaps[plain].any())
 
     def seen(Z: Array) -> Array:
         Z = taken(Z, columns) / divisor
@@ -247,8 +247,8 @@ class Hot:
     column: int  # among the number columns, then the places of categories
     low: float
     high: float
-    share: float  # of the weight of the rows that are hot
-    centred: bool
+    on: float
+    off: float
 
 
 def _inputs(
@@ -263,14 +263,10 @@ def _inputs(
     X, xp = rows.X, array_namespace(rows.X)
     named: list[tuple[int, str | int]] = [(j, "") for j in plain]
     missing = bins = categories = None
-    gaps = {j: rows.missing(j) / rows.total for j in plain if rows.gaps[j]}
-    gaps = {j: share for j, share in gaps.items() if share < 1}  # where all are missing nothing is told
+    gaps = [j for j in plain if rows.gaps[j] and rows.missing(j) < rows.total]  # not where all are missing
     if gaps:
         named += [(j, "missing") for j in gaps]
-        missing = Missing(
-            from_numpy(list(gaps), X, xp.int64),
-            from_numpy(numpy.minimum(_height(list(gaps.values())), CUT), X),
-        )
+        missing = from_numpy(gaps, X, xp.int64)
     edges = [k if k.weights is None and k.wanted else NOTHING for k in knots]
     if numbers is not None and any(k.wanted for k in edges):
         named += [(j, f"bin{i}") for j, k in zip(plain, edges, strict=True) for i in range(k.wanted)]
@@ -293,25 +289,29 @@ def _hots_of_values(at: numpy.ndarray, shares: numpy.ndarray, j: int, column: in
     middles = at[:-1] / 2 + at[1:] / 2
     middles = numpy.where(middles > at[:-1], middles, at[1:]).tolist()  # between neighbouring floats is none
     ends = zip([-float("inf"), *middles], [*middles, float("inf")], strict=True)
+    sds = numpy.sqrt(shares * (1 - shares))
+    heights = numpy.clip(numpy.stack([(1 - shares) / sds, -shares / sds], axis=1), -CUT, CUT)
     return [
-        Hot(j, f"is_{float(f'{value * unit:.6g}')}", column, *end, share, True)
-        for value, end, share in zip(at.tolist(), ends, shares.tolist(), strict=True)
+        Hot(j, f"is_{float(f'{value * unit:.6g}')}", column, *end, *height)
+        for value, end, height in zip(at.tolist(), ends, heights.tolist(), strict=True)
     ]
 
 
 def _learn_categories(
     rows: Training, tallies: list[Tally], coded: list[int], first: int
 ) -> tuple[Categories, list[Hot]]:
-    """Give categories their places, and return the one-hot columns of these."""
+    """Give categories their places, and return the one-hot columns of these, of 0 and 1.
+
+    They are not brought to variance 1: a column of 50 categories would weigh as much as 50 numbers, and
+    rare categories most. The ridge shrinks the effect of a column of 0 and 1 the more, the rarer it is.
+    """
     X, xp = rows.X, array_namespace(rows.X)
     tables, hots = [], []
     for i, (j, tally) in enumerate(zip(coded, tallies, strict=True)):
         groups, places = tally.groups()
         tables.append(places)
-        hots += [
-            Hot(j, label, first + i, place - 0.5, place + 0.5, weight / rows.total, False)
-            for place, (label, weight) in enumerate(groups)
-        ]
+        on = float(len(groups) > 1)  # a constant column is 0: unseen categories must not leave a constant
+        hots += [Hot(j, label, first + i, p - 0.5, p + 0.5, on, 0.0) for p, label in enumerate(groups)]
     ends = numpy.cumsum([len(table) for table in tables])
     starts = ends - [len(table) for table in tables]
     table, start, end = (from_numpy(part, X) for part in (numpy.concatenate(tables), starts, ends - 1))
@@ -319,22 +319,7 @@ def _learn_categories(
 
 
 def _onehots(hots: list[Hot], like: Array) -> OneHots:
-    """Scale one-hot columns: values to mean 0 and variance 1, categories so that they are 0 if unseen."""
-    xp = array_namespace(like)
-    share = numpy.asarray([hot.share for hot in hots])
-    mean = numpy.where([hot.centred for hot in hots], share, 0.0)
-    on, off = (
-        numpy.clip((1 - mean) * _height(share), -CUT, CUT),
-        numpy.clip(-mean * _height(share), -CUT, CUT),
-    )
-    columns = from_numpy([hot.column for hot in hots], like, xp.int64)
-    rest = ([hot.low for hot in hots], [hot.high for hot in hots], on, off)
-    return OneHots(columns, *(from_numpy(part, like) for part in rest))
-
-
-def _height(share: Sequence[float] | numpy.ndarray) -> numpy.ndarray:
-    """Return 1 / sd of columns that are 1 in a share of the rows, else 0; 0 for a column that never changes."""
-    share = numpy.asarray(share)
-    variance = share * (1 - share)
-    changes = variance > 1e-15  # of a sum of weights that rounding left beside 1
-    return numpy.where(changes, 1 / numpy.sqrt(numpy.where(changes, variance, 1.0)), 0.0)
+    """Put one-hot columns side by side."""
+    parts = ([getattr(hot, name) for hot in hots] for name in ("low", "high", "on", "off"))
+    columns = from_numpy([hot.column for hot in hots], like, array_namespace(like).int64)
+    return OneHots(columns, *(from_numpy(part, like) for part in parts))
