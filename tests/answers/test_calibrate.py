@@ -66,7 +66,7 @@ def test_matrix_is_scipys(rng, k):
     size = 2 * k if diagonal else k * (k + 1)
     W, b = np.split(minimize(loss, np.zeros(size), method="BFGS", options={"gtol": 1e-7}).x, [-k])
     W = np.diag(W) if diagonal else W.reshape(k, k)
-    shrinkage = n / (n + 2 * k)
+    shrinkage = n / (n + 2 * min(k, 16))
     np.testing.assert_allclose(found.matrix, shrinkage * (np.eye(k) + W), atol=2e-4)
     np.testing.assert_allclose(found.offset, shrinkage * b, atol=2e-4)
     np.testing.assert_allclose(found.a * shrinkage, calibrate(P, codes, w, "temperature").a)
@@ -116,6 +116,14 @@ def test_weights_count_rows_and_the_order_of_rows_does_not_matter(rng, rule, k):
     for weights in (None, np.ones(len(rows))):
         found = calibrate(P[rows], codes[rows], weights, rule)
         np.testing.assert_allclose(parameters(found), parameters(expected), atol=1e-5)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("k", [2, 3, MOST_CLASSES + 1])
+def test_huge_weights_are_many_rows(rng, rule, k):
+    P, codes, w = sample(rng, 400, k)
+    found, more = calibrate(P, codes, 1e9 * w, rule), calibrate(P, codes, 1e15 * w, rule)
+    np.testing.assert_allclose(more(P), found(P), atol=1e-4)  # the penalty is gone in both
 
 
 @pytest.mark.parametrize("rule", RULES)
