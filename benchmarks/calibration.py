@@ -31,7 +31,7 @@ from edrvfl import EDRVFLClassifier
 from edrvfl._answers.calibrate import calibrate, log_loss
 from edrvfl._answers.combine import combine
 from edrvfl._arrays import ignore_overflow
-from edrvfl._inputs.columns import learn_inputs
+from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.rows import prepare_rows
 from edrvfl._network.layers import Draws, fill_inputs, new_features
 from edrvfl._network.records import Settings
@@ -95,7 +95,7 @@ def grow_and_score(dataset, i, by):
     known = split.validation & np.isin(dataset.y, rows.classes)
     m, X = len(rows.X), np.concatenate([rows.X, dataset.X[known]])
     model = EDRVFLClassifier(regularization=64.0 if by == "64" else "loo")
-    inputs = learn_inputs(rows.X, None, True)
+    inputs = learn_inputs(rows.X, None, EncoderSettings())
     D = new_features(len(X), X, model.n_hidden, inputs)
     fill_inputs(D, X, inputs)
     problem = growing.Problem(rows.targets, rows.weights, Draws(i, inputs.width, model.n_hidden, X))
@@ -198,7 +198,7 @@ def choices(scores):
 
 def combined_by(scores, rule):
     """The figures of another ensemble rule after calibration."""
-    P, Q = (combine(iter([S]), rule) for S in (scores.loo, scores.validation))
+    P, Q = (combine(iter([S]), rule, [1.0] * len(S)) for S in (scores.loo, scores.validation))
     return scores.figures(calibrate(P, scores.codes, None, "matrix")(Q))
 
 

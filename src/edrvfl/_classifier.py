@@ -346,7 +346,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         D = new_features(rows.X.shape[0], rows.X, self.n_hidden, network.inputs)
         fill_inputs(D, rows.X, network.inputs)
         draws = Draws(network.seed, network.inputs.width, self.n_hidden, rows.X)
-        follower = Follower(rows.targets.codes, rows.weights.base, self) if needs_loo(self) else None
+        follower = Follower(rows.targets, rows.weights, self) if needs_loo(self) else None
         problem = Problem(rows.targets, rows.weights, draws, judges=follower is not None)
         history = _History()
         layer = _begin_layer(task, given)
@@ -509,7 +509,6 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         """
         for P in self._staged_probabilities(X, "staged_decision_function"):
             yield log_odds(P)
-
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

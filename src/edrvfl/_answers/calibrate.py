@@ -150,11 +150,7 @@ def log_loss(P: numpy.ndarray, codes: numpy.ndarray, weights: numpy.ndarray | No
 
 
 def _sample(P: numpy.ndarray, codes: numpy.ndarray, weights: numpy.ndarray | None) -> _Sample:
-    """Leave out rows whose class has no other row: the network that scored them never saw their class."""
     w = numpy.ones(len(codes)) if weights is None else numpy.asarray(weights, dtype=numpy.float64)
-    totals = numpy.bincount(codes, w, minlength=P.shape[1])
-    kept = (totals[codes] > 1) & (w > 0)
-    P, codes, w = (P, codes, w) if kept.all() else (P[kept], codes[kept], w[kept])
     P = P.astype(numpy.float64)
     floor = SMALLEST
     if P.size and P.min() <= 0:

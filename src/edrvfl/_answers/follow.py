@@ -12,13 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy
+from scipy.optimize import minimize_scalar
 
-from .._arrays import Array, take_entries
+from .._arrays import Array
 from .._inputs.rows import judged_rows, to_host
+from .._inputs.targets import Classes
+from .._inputs.weights import RowWeights
 from .calibrate import Calibration, calibrate, log_loss
 from .combine import RULES
 
 LAYER_VOTES = ("equal", "prefix", "weighted")
+PULL = 100  # rows that vote for equal votes
 CALIBRATIONS: Mapping[str, str] = {"loo": "matrix", "matrix": "matrix", "temperature": "temperature"}
 
 
@@ -35,35 +39,67 @@ class Stage:
 class Follower:
     """The leave-one-out answers of one growing network."""
 
-    def __init__(self, codes: Array, weights: Array | None, estimator: Any) -> None:
-        judged = judged_rows(codes.shape[0], codes)
-        if judged is not None:
-            codes = take_entries(codes, judged)
-            weights = None if weights is None else take_entries(weights, judged)
-        self._codes = to_host(codes)
-        self._weights = None if weights is None else to_host(weights).astype(float)
-        self._rule, self._layer_votes = RULES[estimator.ensemble], estimator.layer_votes
+    def __init__(self, targets: Classes, weights: RowWeights, estimator: Any) -> None:
+        codes = to_host(targets.codes)
+        counts, costs = (_host(part, len(codes)) for part in (weights.counts, weights.costs))
+        judged = judged_rows(len(codes), targets.width, targets.like)
+        some = slice(None) if judged is None else to_host(judged)
+        # A row alone in its class was scored by a network that never saw the class, so it does not count.
+        of_class = numpy.bincount(codes, counts, minlength=targets.width)[codes]
+        self._honest = (of_class - numpy.minimum(counts, 1) > 1e-9 * of_class)[some]
+        self._codes, counts = codes[some], counts[some]
+        # Sample weights add rows: n is their sum. Weights below 1 may stand for any scale; then n is how many
+        # rows without weights would say as much. Class weights shift the probabilities, but add no rows.
+        n = max(counts.sum(), counts.sum() ** 2 / (counts @ counts))
+        self._weights = counts * costs[some]
+        self._weights *= n / self._weights.sum()
+        self._rule, self._weighted = RULES[estimator.ensemble], estimator.layer_votes == "weighted"
         self._calibrates = estimator.calibration is not None
         # Without calibration a temperature still makes the log-losses of depths comparable.
         self._calibration = CALIBRATIONS[estimator.calibration or "temperature"]
         self._total: Any = 0.0  # the votes so far
-        self._weight = 0.0  # how much they count together
+        self._votes: list[float] = []
         self._last: Calibration | None = None
 
     def add(self, scores: Array) -> Stage:
         """Take the leave-one-out scores (rows, k) of the next layer."""
         contribution = self._rule.contribute(to_host(scores).astype(float))
-        vote = self._vote(contribution)
-        self._total, self._weight = self._total + vote * contribution, self._weight + vote
-        P = self._rule.finish(self._total / self._weight)
-        self._last = calibrate(P, self._codes, self._weights, self._calibration, self._last)
+        vote = self._vote(contribution) if self._weighted and self._votes else 1.0
+        self._total = self._total + vote * contribution
+        self._votes.append(vote)
+        P = self._rule.finish(self._total / sum(self._votes))
+        self._last = self._calibrated(P, self._calibration)
         P = self._last(P)
         right = numpy.average(P.argmax(axis=-1) == self._codes, weights=self._weights)
-        loss = log_loss(P, self._codes, self._weights)
-        return Stage(vote, self._last if self._calibrates else None, float(right), loss)
+        calibration = self._last if self._calibrates else None
+        return Stage(vote, calibration, float(right), log_loss(P, self._codes, self._weights))
+
+    def _calibrated(self, P: numpy.ndarray, rule: str) -> Calibration:
+        rows = self._honest
+        return calibrate(P[rows], self._codes[rows], self._weights[rows], rule, self._last)
 
     def _vote(self, contribution: numpy.ndarray) -> float:
-        return 1.0
+        """Weigh the next layer's vote: its share of the mean has the smallest log-loss after a temperature.
+
+        The share is pulled to that of an equal vote, as if 100 rows had voted for it: without the pull
+        small data choose their layers by chance (benchmarks/calibration.py).
+        """
+        depth, so_far = len(self._votes) + 1, self._total / sum(self._votes)
+        n = self._weights.sum()
+
+        def loss(share: float) -> float:
+            P = self._rule.finish((1 - share) * so_far + share * contribution)
+            P = self._calibrated(P, "temperature")(P)
+            pull = (numpy.log(share) + (depth - 1) * numpy.log1p(-share)) / depth
+            return log_loss(P, self._codes, self._weights) - PULL / n * float(pull)
+
+        found = minimize_scalar(loss, bounds=(0.001, 0.999), method="bounded", options={"xatol": 1e-3})
+        return float(found.x / (1 - found.x)) * sum(self._votes)
+
+
+def _host(weights: Array | None, m: int) -> numpy.ndarray:
+    """Return weights of m rows in NumPy and float64; None stands for ones."""
+    return numpy.ones(m) if weights is None else to_host(weights).astype(float)
 
 
 def keeps_predictions(estimator: Any) -> bool:

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from .._answers.follow import needs_loo
 from .._arrays import MIN_BLOCK_ROWS, Array, aligned, block_bytes, free_bytes
 from .._encoder import as_encoder
-from .._inputs.rows import MAX_JUDGED_ROWS
+from .._inputs.rows import n_judged
 from .._network.records import Settings
 from .._ridge.choose import LAMBDAS
 
@@ -200,8 +200,9 @@ def bytes_needed(stack: Stack, size: Size) -> int:
     systems = (4 * abreast + 2) * side * side * (2 if s.weighs_by_loo and c > m else 1)
     draws = (s.n_layers + (3 * abreast if size.stacked and s.prunes else 1)) * (c + 1) * n
     answers = f * r * (4 * v * k + 6 * m) + (2 * f * r * m * k if s.weighs_by_loo else 0)
-    if needs_loo(stack[0][0].estimator):  # scores of the judged rows, and in float64 their combination
-        answers += f * r * min(m, MAX_JUDGED_ROWS) * k * (1 + 8 // size.itemsize)
+    if needs_loo(stack[0][0].estimator):
+        # the judged rows' scores, in float64 their combination, and what one calibration needs for a while
+        answers += (f * r + 12) * n_judged(m, k) * k * (1 + 8 // size.itemsize)
     # Leave-one-out tries all penalties, on a block of rows that has the scores of all of them.
     chosen = m * k + len(LAMBDAS) * (2 * m + 4 * k * min(m, MIN_BLOCK_ROWS)) if s.lam is None else 0
     # Moore-Penrose: the weighted rows, both sides of their decomposition, and its work space

@@ -112,8 +112,9 @@ class _Answers:
         # Where only predictions count, a calibration that changes none is not needed.
         only_labels = judge.search.scoring in (None, "accuracy")
         self.follows = needs_loo(estimator) and not (only_labels and keeps_predictions(estimator))
-        codes, weights = rows.targets.codes, rows.weights.base
-        self._followers = [Follower(codes, weights, one.estimator) for one in members if self.follows]
+        self._followers = [
+            Follower(rows.targets, rows.weights, one.estimator) for one in members if self.follows
+        ]
 
     def add(self, grown: Grown, scores: Array) -> Array:
         """Take the next layer's scores (..., v, k) of some networks; return their probabilities so far."""
