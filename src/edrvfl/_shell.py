@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import narwhals.stable.v2 as narwhals
 import numpy
@@ -18,9 +18,6 @@ from ._arrays import Array, array_namespace
 from ._inputs.rows import to_host
 from ._inputs.table import Columns, float_dtypes, learn_table, open_table, read_table
 from ._sklearn import CALLBACK_ATTRIBUTES, _estimator_with_converted_arrays, check_same_namespace
-
-if TYPE_CHECKING:
-    from ._encoder import TabularEncoder
 
 Estimator = TypeVar("Estimator")
 
@@ -51,11 +48,11 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         return None
 
     def _check_training_rows(
-        self, X: Any, y: Any, encoder: TabularEncoder | None = None
+        self, X: Any, y: Any, encoder: Any = None
     ) -> tuple[Array, Array, Columns | None]:
         """Return rows and labels as arrays, and what was learnt about the columns.
 
-        Without an encoder the rows must be finite numbers, and nothing is learnt.
+        Without a TabularEncoder the rows must be finite numbers, and nothing is learnt.
         """
         y = validate_data(self, "no_validation", y)
         check_classification_targets(y)

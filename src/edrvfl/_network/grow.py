@@ -41,7 +41,7 @@ class Grown:
     @property
     def loo(self) -> Array:
         """The leave-one-out scores of the judged rows, (..., r, rows, k)."""
-        scores = self.readout.loo
+        scores: Array = self.readout.loo
         if self.judged is None or scores.shape[-2] == self.judged.shape[0]:
             return scores
         return take_rows(scores, self.judged)  # the weighting needed the scores of all rows

@@ -107,7 +107,7 @@ class _Answers:
         xp = array_namespace(rows.X)
         self._totals = xp.zeros(shape, dtype=rows.X.dtype, device=device(rows.X))
         self._votes = numpy.zeros(len(members))
-        self._best = xp.zeros_like(self._totals) if self._prefix else None
+        self._best = xp.zeros_like(self._totals if self._prefix else self._totals[:0, ...])
         self._losses = numpy.full(len(members), numpy.inf)  # of the best prefix
         # Where only predictions count, a calibration that changes none is not needed.
         only_labels = judge.search.scoring in (None, "accuracy")
