@@ -70,14 +70,16 @@ class _History:
 class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     """Ensemble deep random vector functional link network, with weighting and pruning.
 
-    Takes arrays and frames as they are, with categories, text and missing values, and answers with calibrated
-    probabilities. Hidden layers are random and never trained. Each layer re-normalises the random projection of
+    It takes arrays and frames as they come, with categories, text and missing values, and answers with
+    calibrated probabilities.
+
+    Hidden layers are random and never trained. Each layer re-normalises the random projection of
     [previous hidden features, inputs], applies an activation function, and has a ridge read-out of
     its own, in closed form; the layers vote. Samples that a layer gets wrong weigh more in the next
     layer, and neurons that its read-out hardly uses do not feed the next layer.
 
-    The defaults are the paper's WPedRVFL, with calibration. The other methods of the paper are other values of
-    these parameters; :func:`edrvfl.variant` knows their names.
+    The defaults are the paper's WPedRVFL, with calibration. The other methods of the paper are other values
+    of these parameters; :func:`edrvfl.variant` knows their names.
 
     Parameters
     ----------
