@@ -69,7 +69,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         How many one-hot columns one column of categories gets at most; the rarest categories share one. A
         column for missing values may come on top.
 
-    min_frequency : int, default=5
+    min_frequency : int, default=2
         Categories with less weight than this in the training rows, without weights in fewer rows, share a
         column.
 
@@ -131,7 +131,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         n_bins: int = 16,
         max_values: int = 12,
         max_categories: int = 32,
-        min_frequency: int = 5,
+        min_frequency: int = 2,
         max_columns: int = 800,
     ) -> None:
         self.numbers = numbers
@@ -251,4 +251,4 @@ def largest_width(X: Array, encoder: str | TabularEncoder | None, columns: Colum
     wanted = sum(min(n, found.max_categories) for n in known)
     if found.numbers == "bins":
         wanted += (d - len(known)) * max(found.n_bins, found.max_values)
-    return d + gaps + min(wanted, found.max_columns)
+    return d + gaps + max(min(wanted, found.max_columns), len(known))
