@@ -9,8 +9,8 @@ from helpers import beside, to_host
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edrvfl._arrays import converted
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
-from edrvfl._network.records import _converted
 
 MODES = ["standard", "robust", "bins"]
 NAN = float("nan")
@@ -365,5 +365,5 @@ def test_float32_stays_float32(xp, rng, mode):
 def test_what_was_learnt_moves_to_another_library(xp, rng, mode):
     X = mixed_rows(rng, 200)
     inputs = learn_inputs(X, None, EncoderSettings(mode), CATEGORICAL)
-    moved = _converted(inputs, xp.asarray)
+    moved = converted(inputs, xp.asarray)
     np.testing.assert_allclose(to_host(moved.apply(xp.asarray(X))), inputs.apply(X), rtol=1e-12)
