@@ -1,4 +1,4 @@
-"""Following a network: leave-one-out by plain loops, combined and calibrated once more, against the stages."""
+"""Following a network: leave-one-out by plain loops, combined and calibrated, against the stages."""
 
 import numpy as np
 import pytest
