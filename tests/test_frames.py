@@ -271,5 +271,3 @@ def test_a_wrong_setting_of_the_encoder_is_named(rng):
         network(TabularEncoder("bins", n_bins=1)).fit(frame, y)
     with pytest.raises(ValueError, match="The 'numbers' parameter of TabularEncoder"):
         network(TabularEncoder("tree")).fit(frame, y)
-    with pytest.raises(ValueError, match="'encoder' parameter of EDRVFLClassifier"):
-        network("onehot").fit(frame, y)

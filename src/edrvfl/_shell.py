@@ -100,8 +100,8 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> Array:
         """Return the class probabilities of each row.
 
-        They are a softmax of least-squares scores and are not calibrated: their order is good, but they
-        stay far from 0 and 1. `sklearn.calibration.CalibratedClassifierCV` calibrates them.
+        They are calibrated by leave-one-out. With ``calibration=None`` they are the ensemble's own answer:
+        its order is good, but it stays far from 0 and 1.
 
         Parameters
         ----------
