@@ -255,6 +255,18 @@ def test_the_order_of_rows_and_the_names_of_classes_do_not_matter(calibration, l
     )
 
 
+@pytest.mark.parametrize("calibration", ["temperature", "matrix"])
+def test_class_weights_move_the_probabilities_and_not_only_the_labels(calibration):
+    X, y = rows(2, 600)
+    y = np.where(np.arange(600) % 3, 0, y)
+    shares = np.mean(y)
+    model = network(calibration=calibration).fit(X, y)
+    assert model.predict_proba(X)[:, 1].mean() == pytest.approx(shares, abs=0.03)
+    P = model.set_params(class_weight="balanced").fit(X, y).predict_proba(X)[:, 1]
+    weighted = np.average(P, weights=np.where(y == 1, 0.5 / shares, 0.5 / (1 - shares)))
+    assert weighted == pytest.approx(0.5, abs=0.03)
+
+
 @every_vote
 @two_or_three
 def test_what_decides_an_answer_is_fitted_and_travels(layer_votes, k):

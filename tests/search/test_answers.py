@@ -14,6 +14,7 @@ from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.utils import _safe_indexing
 
 from edrvfl import EDRVFLClassifier, EDRVFLSearchCV, TabularEncoder
+from edrvfl._encoder import largest_width
 from edrvfl._inputs.table import learn_table, open_table
 from edrvfl._search.metrics import Sample, Search
 from edrvfl._search.plan import bytes_needed, result_rows
@@ -218,6 +219,24 @@ def test_an_encoder_is_learnt_from_the_training_rows_of_a_split():
     cv = [(np.arange(45), np.arange(45, 90))]
     search = EDRVFLSearchCV(SMALL, {"encoder": READERS}, n_iter=None, cv=cv, scoring="neg_log_loss")
     np.testing.assert_allclose(by_split(search.fit(X, y)), alone(search, X, y), atol=1e-12)
+
+
+def test_huge_numbers_are_searched_without_a_warning():
+    X, y = mixed_rows()
+    X["real"] *= 1e307
+    search = EDRVFLSearchCV(SMALL, {"encoder": READERS}, n_iter=None, cv=SPLIT, scoring="neg_log_loss")
+    np.testing.assert_allclose(by_split(search.fit(X, y)), alone(search, X, y), atol=1e-12)
+
+
+@pytest.mark.parametrize("encoder", [*READERS, TabularEncoder("bins", max_columns=5)], ids=repr)
+def test_the_width_that_memory_is_planned_for_is_enough(encoder):
+    X, y = mixed_rows()
+    X["text"] = [f"value {i % 40}" if i else None for i in range(len(y))]
+    table, columns = learn_table(open_table(X), getattr(encoder, "categorical_features", "from_dtype"))
+    planned = largest_width(table, encoder, columns)
+    found = TabularEncoder(encoder) if isinstance(encoder, str) else clone(encoder)
+    width = found.set_params(min_frequency=1).fit_transform(X).shape[1]
+    assert width <= planned <= 4 * width
 
 
 def test_encoders_with_the_same_settings_are_one_configuration():
