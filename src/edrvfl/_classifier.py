@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -14,13 +13,14 @@ from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.utils import check_random_state
 
 from ._answers.combine import RULES, combine, combine_staged, log_odds
-from ._answers.follow import CALIBRATIONS, LAYER_VOTES, Follower, Stage, needs_loo
-from ._arrays import Array, array_namespace, device, ignore_overflow, row_blocks, weighted_mean
+from ._answers.follow import CALIBRATIONS, LAYER_VOTES, Follower, needs_loo
+from ._arrays import Array, array_namespace, device, ignore_overflow, row_blocks
 from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_encoding
+from ._history import History
 from ._inputs.rows import Rows, prepare_rows
 from ._inputs.table import Columns
 from ._network.activations import ACTIVATIONS
-from ._network.grow import Grown, Problem, grow, start
+from ._network.grow import Problem, grow, start
 from ._network.layers import DRAW_SCHEME, Draws, fill_inputs, layer_scores, new_features
 from ._network.pruning import n_pruned
 from ._network.records import Network, Settings
@@ -30,41 +30,6 @@ from ._threads import suitable_threads
 
 # Seeds fit into int32, so that every platform draws the same.
 LARGEST_SEED = numpy.iinfo(numpy.int32).max
-
-
-@dataclass(slots=True)
-class _History:
-    """What is told about the layers of a fit."""
-
-    accuracies: list[float] = field(default_factory=list)
-    loo_accuracies: list[float] = field(default_factory=list)
-    loo_log_losses: list[float] = field(default_factory=list)
-    fell_back: list[bool] = field(default_factory=list)
-    lams: list[float | None] = field(default_factory=list)  # None where the user set the penalty
-
-    def add(self, grown: Grown, stage: Stage | None, counts: Array | None) -> None:
-        """Note a layer that was grown."""
-        self.accuracies.append(float(weighted_mean(grown.right[0, :], counts)))
-        self.fell_back.append(bool(grown.readout.fell_back[0]))
-        self.lams.append(grown.readout.lam)
-        if stage is not None:
-            self.loo_accuracies.append(stage.accuracy)
-            self.loo_log_losses.append(stage.log_loss)
-
-    def figures(self) -> dict[str, tuple[float, ...]]:
-        """Return the figures by layer, under the names of the fitted attributes."""
-        return {
-            "loo_accuracies_": tuple(self.loo_accuracies),
-            "loo_log_losses_": tuple(self.loo_log_losses),
-            "train_accuracies_": tuple(self.accuracies),
-        }
-
-    def line(self) -> str:
-        """Describe the network so far in words."""
-        if not self.loo_accuracies:
-            return f"training accuracy {self.accuracies[-1]:.4f}"
-        accuracy, loss = self.loo_accuracies[-1], self.loo_log_losses[-1]
-        return f"leave-one-out accuracy {accuracy:.4f}, log-loss {loss:.4f}"
 
 
 class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
@@ -353,7 +318,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         draws = Draws(network.seed, network.inputs.width, self.n_hidden, rows.X)
         follower = Follower(rows.targets, rows.weights, self) if needs_loo(self) else None
         problem = Problem(rows.targets, rows.weights, draws, judges=follower is not None)
-        history = _History()
+        history = History()
         layer = _begin_layer(task, given)
         for grown in grow(start(D, Settings.of(self)), problem):
             # Keep only the hidden weights and the read-out: the next layer overwrites the features in D.
@@ -371,7 +336,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         self._warn_if_scores_vanish(D, network)
         self._keep(network, history)
 
-    def _keep(self, network: Network, history: _History) -> None:
+    def _keep(self, network: Network, history: History) -> None:
         """Store what was fitted."""
         if self.layer_votes == "prefix":
             network = network.prefix(1 + int(numpy.argmin(history.loo_log_losses)))
@@ -384,7 +349,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         kept = self.n_hidden - int(n_pruned(self.n_hidden, self.prune_rate))
         self.neurons_kept_ = (kept,) * len(history.lams)
 
-    def _print_layer(self, history: _History) -> None:
+    def _print_layer(self, history: History) -> None:
         if self.verbose:
             layer = len(history.lams)
             number = f"{layer:{len(str(self.n_layers))}d}/{self.n_layers}"

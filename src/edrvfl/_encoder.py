@@ -68,7 +68,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
     max_categories : int, default=32
         One-hot columns of one column of categories at most; the rarest share one.
 
-    min_frequency : int, default=5
+    min_frequency : int, default=2
         Categories with less weight in the training rows share a column.
 
     max_columns : int, default=800
@@ -129,7 +129,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         n_bins: int = 16,
         max_values: int = 12,
         max_categories: int = 32,
-        min_frequency: int = 5,
+        min_frequency: int = 2,
         max_columns: int = 800,
     ) -> None:
         self.numbers = numbers
@@ -249,4 +249,4 @@ def largest_width(X: Array, encoder: str | TabularEncoder | None, columns: Colum
     wanted = sum(min(n, found.max_categories) for n in known)
     if found.numbers == "bins":
         wanted += (d - len(known)) * max(found.n_bins, found.max_values)
-    return d + gaps + min(wanted, found.max_columns)
+    return d + gaps + max(min(wanted, found.max_columns), len(known))

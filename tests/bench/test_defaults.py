@@ -116,12 +116,6 @@ def test_every_contender_takes_texts_gaps_and_values_never_seen(name, tiny):
     assert value["test_accuracy"] <= 1
 
 
-needs_encoders = pytest.mark.skipif(
-    "encoder" not in EDRVFLClassifier().get_params(), reason="this EDRVFLClassifier has no encoder"
-)
-
-
-@needs_encoders
 @pytest.mark.parametrize("name", [name for name in CONTENDERS if name.startswith("edRVFL")])
 def test_our_networks_take_the_frame_as_it_comes(name, tiny):
     record = run_cell(a_cell(CONTENDERS[name], tiny))

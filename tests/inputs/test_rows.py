@@ -103,7 +103,7 @@ def test_weights_next_to_nothing_are_weights(n_hidden):
 
 @pytest.mark.parametrize("m", [10_001, 12_345, 1_000_000])
 def test_of_many_rows_a_part_is_judged_that_covers_them_all(xp, m):
-    chosen = judged_rows(m, 3, xp.asarray(X))
+    chosen = judged_rows(m, 26, xp.asarray(X))
     assert array_namespace(chosen) is array_namespace(xp.asarray(X))
     chosen = to_host(chosen)
     assert len(chosen) == 10_000
@@ -112,14 +112,16 @@ def test_of_many_rows_a_part_is_judged_that_covers_them_all(xp, m):
     assert chosen[-1] < m
     share = np.histogram(chosen, bins=10, range=(0, m))[0] / 10_000
     np.testing.assert_allclose(share, 0.1, atol=0.001)
-    np.testing.assert_array_equal(to_host(judged_rows(m, 3, xp.asarray(X))), chosen)
+    np.testing.assert_array_equal(to_host(judged_rows(m, 26, xp.asarray(X))), chosen)
 
 
 def test_all_of_few_rows_are_judged():
     assert judged_rows(10_000, 50, X) is None
+    assert judged_rows(5_000, 2, X) is None
 
 
-def test_with_many_classes_fewer_rows_are_judged():
+def test_with_two_classes_and_with_many_fewer_rows_are_judged():
+    assert n_judged(20_000, 2) == 5_000
     assert n_judged(20_000, 50) == 10_000
     assert n_judged(20_000, 100) == 5_000
     assert n_judged(20_000, 1000) == 2_000

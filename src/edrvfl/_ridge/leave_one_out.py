@@ -12,7 +12,7 @@ import math
 from typing import Any
 
 from .._arrays import Array, array_namespace, device, from_numpy, row_blocks, take_entries, take_rows
-from .._linalg import Cholesky, inverse_forms
+from .._linalg import Cholesky, inverse_diagonal, inverse_forms
 from .equations import Regression
 
 
@@ -34,7 +34,7 @@ def leave_one_out(problem: Regression, factor: Cholesky, solution: Array, lam: A
     D, targets, root = problem.D, problem.targets, problem.root
     xp, dtype, stack = array_namespace(D), factor.G.dtype, solution.shape[:-2]
     if not problem.primal:
-        q = inverse_forms(factor, xp.eye(D.shape[-2], dtype=dtype, device=device(D)))
+        q = inverse_diagonal(factor)
         error = solution if root is None else solution / root[..., None]
         scores = from_dual(error, problem.Y, q, problem.shares, from_numpy(lam, solution)[..., None])
         return take_rows(scores, problem.judged_rows(slice(None)))

@@ -1,0 +1,41 @@
+"""What calibration and its leave-one-out scores cost beside a fit, and what frames cost.
+
+    OPENBLAS_NUM_THREADS=1 python benchmarks/calibration_cost.py [rows ...]
+
+The default network on make_classification(rows, 20), one thread. Times are medians of several fits, taken in
+turns; what counts is the ratio to the fit without calibration.
+"""
+
+import sys
+import time
+
+import numpy as np
+from sklearn.datasets import make_classification
+
+from edrvfl import EDRVFLClassifier
+
+CALIBRATIONS = (None, "temperature", "loo")
+
+
+def seconds(model, X, y):
+    begin = time.perf_counter()
+    model.fit(X, y)
+    return time.perf_counter() - begin
+
+
+def main():
+    for m in [int(rows) for rows in sys.argv[1:]] or [1_000, 10_000, 100_000]:
+        X, y = make_classification(m, 20, n_informative=10, random_state=0)
+        times = {calibration: [] for calibration in CALIBRATIONS}
+        for _ in range(3 if m > 20_000 else 7):
+            for calibration in CALIBRATIONS:
+                times[calibration].append(seconds(EDRVFLClassifier(calibration=calibration, random_state=0), X, y))
+        median = {calibration: np.median(of) for calibration, of in times.items()}
+        print(
+            f"{m:>8d} rows: fit without calibration {median[None]:.3f} s; temperature adds "
+            f"{median['temperature'] / median[None] - 1:.1%}, the default {median['loo'] / median[None] - 1:.1%}"
+        )
+
+
+if __name__ == "__main__":
+    main()
