@@ -260,6 +260,11 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        if isinstance(self.encoder, TabularEncoder):
+            self.encoder._validate_params()
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> EDRVFLClassifier:
         """Fit the network.

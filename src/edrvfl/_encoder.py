@@ -246,7 +246,7 @@ def largest_width(X: Array, encoder: str | TabularEncoder | None, columns: Colum
     if found is None or columns is None:
         return d
     xp = array_namespace(X)
-    gaps = int(xp.sum(xp.astype(xp.isnan(xp.sum(X, axis=0)), xp.int64)))
+    gaps = int(xp.sum(xp.astype(xp.isnan(xp.max(X, axis=0)), xp.int64)))  # a sum would overflow
     known = [len(categories) for categories in columns.categories if categories is not None]
     wanted = sum(min(n, found.max_categories) for n in known)
     if found.numbers == "bins":

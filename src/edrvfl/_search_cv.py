@@ -258,9 +258,10 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         # A frame stays a frame: splitters and scorers may ask for columns by name.
         if hasattr(X, "columns"):
             given = X
+        elif columns is None or not any(columns.categorical):
+            given = to_host(table)
         else:  # codes mean nothing to a scorer
-            coded = columns is not None and any(columns.categorical)
-            given = numpy.asarray(X, dtype=object) if coded else to_host(table)
+            given = to_host(X) if hasattr(X, "__dlpack__") else numpy.asarray(X, dtype=object)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(
                 sample_weight, table, dtype=table.dtype, ensure_non_negative=True

@@ -50,8 +50,9 @@ class Follower:
         self._codes, counts = codes[some], counts[some]
         # Sample weights add rows: n is their sum. Weights below 1 may stand for any scale; then n is how many
         # rows without weights would say as much. Class weights shift the probabilities, but add no rows.
-        n = max(counts.sum(), counts.sum() ** 2 / (counts @ counts))
-        self._weights = counts * costs[some]
+        shares = counts / counts.max()  # the squares of tiny weights would vanish
+        n = max(counts.sum(), shares.sum() ** 2 / (shares @ shares))
+        self._weights = shares * costs[some]
         self._weights *= n / self._weights.sum()
         self._rule, self._weighted = RULES[estimator.ensemble], estimator.layer_votes == "weighted"
         self._calibrates = estimator.calibration is not None

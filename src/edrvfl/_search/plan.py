@@ -94,12 +94,10 @@ def result_rows(estimator: Any, configurations: Sequence[Mapping[str, Any]]) -> 
     networks: dict[str, Any] = {}
     rows: dict[tuple[str, int], dict[str, Any]] = {}  # each network at each depth once
     for configuration in configurations:
-        if not configuration.keys() <= base.keys():
-            clone(estimator).set_params(**configuration)  # raises scikit-learn's error, which names them
-        model = type(estimator)(**base | clone(dict(configuration), safe=False))
-        model._validate_params()
+        model = _configured(estimator, base, configuration)
         depths = [model.n_layers] if "n_layers" in configuration else range(1, model.n_layers + 1)
-        identity = repr(base | configuration | {"n_layers": None, "encoder": encoder_key(model.encoder)})
+        own = {name: value for name, value in configuration.items() if name in base}
+        identity = repr(base | own | {"n_layers": None, "encoder": encoder_key(model.encoder)})
         network = networks.setdefault(identity, model)
         network.n_layers = max(network.n_layers, model.n_layers)
         for depth in depths:
@@ -114,6 +112,23 @@ def result_rows(estimator: Any, configurations: Sequence[Mapping[str, Any]]) -> 
         for i, (identity, model) in enumerate(networks.items())
     }
     return [ResultRow(candidates[identity], depth, params) for (identity, depth), params in rows.items()]
+
+
+def _configured(estimator: Any, base: dict[str, Any], configuration: Mapping[str, Any]) -> Any:
+    """Return a network with the parameters of a configuration, checked. Nothing of the user's is changed."""
+    values = clone(dict(configuration), safe=False)
+    own = {name: value for name, value in values.items() if name in base}
+    model = type(estimator)(**base | own)
+    if len(own) < len(values):  # settings of the encoder, or names that nobody knows
+        of_encoder = [name for name in values if name.startswith("encoder__")]
+        if of_encoder and not hasattr(model.encoder, "set_params"):
+            raise ValueError(
+                f"{of_encoder[0]!r} sets a parameter of a TabularEncoder, but encoder={model.encoder!r}. "
+                "Give the estimator, or param_distributions, a TabularEncoder."
+            )
+        model = clone(model).set_params(**values)
+    model._validate_params()
+    return model
 
 
 Stack = list[list[Candidate]]  # hidden settings, each with its read-outs
