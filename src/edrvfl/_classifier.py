@@ -35,12 +35,16 @@ LARGEST_SEED = numpy.iinfo(numpy.int32).max
 class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     """Ensemble deep random vector functional link network, with weighting and pruning.
 
+    It takes arrays and frames as they come, with categories, text and missing values, and answers with
+    calibrated probabilities.
+
     Hidden layers are random and never trained. Each layer re-normalises the random projection of
     [previous hidden features, inputs], applies an activation function, and has a ridge read-out of
     its own, in closed form; the layers vote. Samples that a layer gets wrong weigh more in the next
     layer, and neurons that its read-out hardly uses do not feed the next layer.
 
-    The methods of the paper are values of these parameters; :func:`edrvfl.variant` knows their names.
+    The defaults are the paper's WPedRVFL, with calibration. The other methods of the paper are other values
+    of these parameters; :func:`edrvfl.variant` knows their names.
 
     Parameters
     ----------
@@ -53,8 +57,9 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     regularization : float or "loo", default=64.0
         Ridge penalty of every read-out, lambda, on the squared output weights. 0 gives the
         Moore-Penrose solution. "loo" lets every layer choose among 25 powers of two, 2^-12 to 2^12, by
-        its leave-one-out accuracy; if several are equally good, it takes the largest. That doubles the time
-        of a fit with a few classes; with hundreds of classes the scores of all 25 take most of the time.
+        its leave-one-out accuracy; if several are equally good, it takes the largest. With a few classes
+        that takes about half as long again; with hundreds of classes the scores of all 25 take most of the
+        time.
 
     activation : {"relu", "selu", "sigmoid", "tanh", "sin", "radbas", "swish"}, default="relu"
         Activation function g of the hidden neurons.
@@ -87,34 +92,38 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         or the share of layers that vote for a class.
 
     layer_votes : {"equal", "prefix", "weighted"}, default="equal"
-        Which layers vote, and how much: all of them equally, as in the paper; the first ones, as many as give
-        the smallest leave-one-out log-loss; or each with a weight, not negative, that lowers the
-        leave-one-out log-loss of the layers so far.
+        Which layers vote, and how much. "equal": all of them equally, as in the paper. "prefix": the first
+        ones, as many as give the smallest leave-one-out log-loss. "weighted": each with a positive weight,
+        chosen layer after layer so that the leave-one-out log-loss falls, and pulled to an equal one.
 
     calibration : {"loo", "temperature", "matrix"} or None, default="loo"
         How the ensemble's answer becomes a probability. The calibration is learnt from exact leave-one-out
-        scores, without rows held back, for every depth. "temperature" is one factor on the logarithms and
-        changes no prediction. "matrix" is structured matrix scaling, for two classes an increasing quadratic
-        curve of the log-odds. "loo" is the one that did better on validation rows, "matrix". None leaves the
-        ensemble's answer as it is: its order is good, but it stays far from 0 and 1.
+        scores, for every depth. No rows are held back; of many rows a fixed part is scored, 2,500 for each
+        class and at most 10,000.
+        "temperature" is one factor on the logarithms of the probabilities and changes no prediction.
+        "matrix" is structured matrix scaling, for two classes an increasing quadratic curve of the log-odds;
+        it may change predictions. "loo" is the rule that did better on validation rows, "matrix". None
+        leaves the ensemble's answer as it is: its order is good, but it stays far from 0 and 1.
 
     encoder : {"standard", "robust", "bins"}, TabularEncoder or None, default="standard"
         How the columns of a frame or array become the network's inputs, learnt from the training rows.
-        Numbers are brought to mean 0 and variance 1 ("standard", as in the paper), also with outliers clipped
-        smoothly ("robust"), or with piecewise-linear bins beside them ("bins", which finds thresholds). Each
-        of these takes missing values and columns of text and categories. :class:`TabularEncoder` sets the
-        details. None takes finite numbers as they are.
+        "standard" brings numbers to mean 0 and variance 1, as in the paper. "robust" also clips outliers,
+        smoothly. "bins" puts piecewise-linear bins beside them, for effects that have thresholds. Each of
+        these takes missing values and columns of categories and text. A :class:`TabularEncoder` sets the
+        details, for instance which columns of numbers are categories. None takes finite numbers as they are.
 
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes' errors in every read-out. They do not count rows as `sample_weight` does:
         the statistics of re-normalisation and the weighting of Eq. 12-14 do not see them. Calibration does:
-        probabilities are those of rows in which the classes weigh so much. A class with weight 0 is left out.
+        with "balanced", the probabilities are those of classes that are equally frequent. A class with
+        weight 0 is left out.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the random layers. The same seed gives the same network with every array library.
 
     verbose : int, default=0
-        1 prints a line for each layer: the accuracy and log-loss so far, by leave-one-out.
+        1 prints a line for each layer: the accuracy and log-loss of the layers so far, by leave-one-out
+        (without it, the layer's accuracy on the training rows).
 
     Attributes
     ----------
@@ -128,12 +137,13 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         Names of the columns, when `X` has string names.
 
     loo_accuracies_ : tuple of float
-        Leave-one-out accuracy of the first one, two, ... layers together, by the rows' weights: an honest
-        figure that needs no further rows, a little optimistic where pruning and weighting saw the labels.
+        Leave-one-out accuracy of the first one, two, ... layers together, by the rows' weights. It needs no
+        further rows, and is a little optimistic on small data, because pruning and weighting saw the labels.
         Empty if neither `calibration` nor `layer_votes` asks for leave-one-out.
 
     loo_log_losses_ : tuple of float
-        Leave-one-out log-loss of the first one, two, ... layers together, after calibration.
+        Leave-one-out log-loss of the first one, two, ... layers together, after calibration (after a
+        temperature if `calibration` is None). Empty where `loo_accuracies_` is.
 
     train_accuracies_ : tuple of float
         Each layer's own accuracy on the training rows. It may fall while the network gets better.
@@ -154,7 +164,8 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
 
     network_ : Network
         Everything that decides an answer: the fitted arrays, layer by layer, in the namespace and on the
-        device of the training `X`, the rule by which layers vote, the classes and the seed.
+        device of the training `X`, the encoding of the columns, how the layers vote, the calibrations, the
+        classes and the seed.
 
     Notes
     -----
@@ -186,6 +197,8 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     True
     >>> len(list(model.staged_predict(X_test)))
     10
+    >>> model.loo_log_losses_[-1] < 0.2
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

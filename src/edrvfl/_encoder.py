@@ -37,20 +37,20 @@ class Encoding:
 class TabularEncoder(TransformerMixin, BaseEstimator):
     """Turn a table of numbers, categories, text and missing values into columns of numbers.
 
-    Everything is learnt from the training rows of `fit`. Every column of the result has mean 0 and variance
-    1 over these rows, or is a scaled indicator.
+    Everything is learnt from the training rows of `fit`. What comes from numbers has mean 0 and variance 1
+    over these rows; columns for categories and for missing values are 0 and 1.
 
-    Numbers are standardised, clipped smoothly on a robust scale, or cut into piecewise-linear bins beside
-    the number itself. Missing numbers are imputed, and an indicator column tells where, if they
-    occurred in training. Categories are one-hot: a missing category is a category, rare ones share a
-    column, and ones never seen are all zero.
+    Missing numbers are imputed, and if they occurred in training, another column tells where. Categories
+    are one-hot: a missing category is a category, rare ones share a column, and ones never seen are all
+    zero.
 
     Parameters
     ----------
     numbers : {"standard", "robust", "bins"}, default="standard"
         How columns of numbers are encoded. "standard" brings them to mean 0 and variance 1. "robust" uses
-        median and quartiles and clips smoothly, so that outliers do not rule. "bins" adds to
-        that piecewise-linear bins between quantiles, or one-hot columns where there are few values.
+        median and quartiles and clips smoothly, so that outliers do not rule. "bins" puts piecewise-linear
+        bins between quantiles beside that, or one-hot columns where there are few values. A missing number
+        becomes the mean ("standard") or the median.
 
     categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
         Which columns hold categories. "from_dtype" takes columns of categories (Categorical, Enum,
@@ -59,21 +59,23 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         error.
 
     n_bins : int, default=16
-        With ``numbers="bins"``: how many bins a column of numbers has.
+        With ``numbers="bins"``: how many bins a column of numbers has at most.
 
     max_values : int, default=12
         With ``numbers="bins"``: columns with at most so many different numbers are one-hot by the nearest
         of these, instead of bins.
 
     max_categories : int, default=32
-        One-hot columns of one column of categories at most; the rarest share one.
+        How many one-hot columns one column of categories gets at most; the rarest categories share one. A
+        column for missing values may come on top.
 
     min_frequency : int, default=2
-        Categories with less weight in the training rows share a column.
+        Categories with less weight than this in the training rows, without weights in fewer rows, share a
+        column.
 
     max_columns : int, default=800
-        Columns of bins and categories in all, at most. Where there would be more, the source
-        columns that ask for most get fewer.
+        How many columns of bins and categories there are at most, beside one for each column of `X`. Where
+        there would be more, the columns that ask for most get fewer.
 
     Attributes
     ----------
@@ -93,10 +95,10 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Frames may be pandas, polars or pyarrow, in `fit` the one and in `transform` the other. Numbers in
-    a column of categories are compared as numbers, everything else as text, so columns of text match columns
-    of categories, and 2 matches 2.0. Dates, nested columns, sparse matrices and infinite numbers are errors
-    that name the column.
+    Frames may be pandas, polars or pyarrow, one in `fit` and another in `transform`. Numbers in a column of
+    categories are compared as numbers, everything else as text, so columns of text match columns of
+    categories, and 2 matches 2.0. Dates, nested columns, sparse matrices and infinite numbers are errors;
+    they name the column.
 
     ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out.
 

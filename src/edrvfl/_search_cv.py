@@ -39,13 +39,14 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
     Tries configurations of an estimator, scores each of them at every depth on every split, and refits the
     best. Networks share their random layers; those with the same hidden setting share their features and
     Gram matrices as far as pruning lets them; on a GPU they are grown in stacks. Every score is that of the
-    network fitted alone.
+    network fitted alone: encoder and calibration, too, are learnt from the training rows of the split.
 
     Parameters
     ----------
     estimator : EDRVFLClassifier, default=None
         The network that is tuned: its parameters hold where the search does not set them. None is
-        ``EDRVFLClassifier()``, the paper's WPedRVFL. :func:`edrvfl.variant` builds the other methods.
+        ``EDRVFLClassifier()``, the paper's WPedRVFL with calibrated probabilities. :func:`edrvfl.variant`
+        builds the paper's methods.
 
     param_distributions : dict or list of dict, default=None
         Parameter name to a list of values or a scipy distribution, as in scikit-learn's

@@ -100,8 +100,9 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> Array:
         """Return the class probabilities of each row.
 
-        They are calibrated by leave-one-out. With ``calibration=None`` they are the ensemble's own answer:
-        its order is good, but it stays far from 0 and 1.
+        They are calibrated by leave-one-out: of the rows that get the probability 0.8, about 80 % should
+        belong to the class. No probability is 0. With ``calibration=None`` their order is good, but they
+        stay far from 0 and 1.
 
         Parameters
         ----------
@@ -240,21 +241,22 @@ def name_bad_columns(estimator: BaseEstimator, X: Any) -> Iterator[None]:
         return
     if dates := [str(column.name) for column in frame.iter_columns() if column.dtype.is_temporal()]:
         raise TypeError(
-            _bad_columns_message(estimator, dates, "they hold dates or times; turn these into numbers")
+            _bad_columns_message(estimator, dates, "They hold dates or times; turn these into numbers.")
         )
     try:
         yield
     except (ValueError, TypeError) as error:
         if bad := [str(column.name) for column in frame.iter_columns() if not _is_numeric(column)]:
             # the same kind of error, so that whoever catches it still does
-            raise type(error)(_bad_columns_message(estimator, bad, str(error))) from error
+            advice = f'Encode them first, or leave that to encoder="standard". ({error})'
+            raise type(error)(_bad_columns_message(estimator, bad, advice)) from error
         raise
 
 
-def _bad_columns_message(estimator: BaseEstimator, columns: list[str], why: str) -> str:
+def _bad_columns_message(estimator: BaseEstimator, columns: list[str], advice: str) -> str:
     return (
-        f"{type(estimator).__name__} takes numeric columns, but these are not: {', '.join(columns)}. "
-        f"Encode them first, for instance with OneHotEncoder in make_column_transformer. ({why})"
+        f"{type(estimator).__name__} takes numeric columns with encoder=None, but these are not: "
+        f"{', '.join(columns)}. {advice}"
     )
 
 

@@ -23,7 +23,8 @@ OF_ALL: Mapping[str, Any] = {"calibration": None}  # the paper takes the ensembl
 def variant(name: str, **params: Any) -> EDRVFLClassifier:
     """Build a classifier by the name that the paper gives it.
 
-    Its probabilities are the paper's, the mean of the layers' softmax: not calibrated.
+    Its probabilities are the paper's, the mean of the layers' softmax, not calibrated: ``calibration="loo"``
+    among the parameters calibrates them.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ def test_the_same_content_is_the_same_matrix_in_every_library(rows):
     )
     X, columns = learn(pandas)
     assert columns.categorical == (False, False, False, True, True)
-    for other in (polars, arrow, backed, pandas.astype({"kind": "str"})):
+    for other in (polars, arrow, polars.to_arrow(), backed, pandas.astype({"kind": "str"})):
         Z, found = learn(other)
         np.testing.assert_array_equal(Z, X)
         assert found.names == columns.names == ("real", "whole", "flag", "text", "kind")

@@ -81,7 +81,8 @@ def distinct_values(column: Any) -> tuple[list[Any], numpy.ndarray | None]:
         encoded = column.to_native().combine_chunks()
         if not hasattr(encoded, "dictionary"):
             encoded = encoded.dictionary_encode()
-        places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        # indices may be unsigned, as those that polars makes
+        places = encoded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
         used, places = numpy.unique(places, return_inverse=True)  # a dictionary may hold unused values
         values = [*encoded.dictionary.to_pylist(), None]
         return [values[place] for place in used], places
