@@ -331,7 +331,8 @@ def odd_data():
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_little_and_odd_data_give_finite_answers(X, y, dtype):
     X = X.astype(dtype)
-    for params in itertools.product(CALIBRATIONS, LAYER_VOTES, ENSEMBLES):
+    ensembles = ENSEMBLES if dtype == "float32" else ["softmax"]
+    for params in itertools.product(CALIBRATIONS, LAYER_VOTES, ensembles):
         names = ("calibration", "layer_votes", "ensemble")
         model = network(**dict(zip(names, params, strict=True)), n_layers=3, n_hidden=6).fit(X, y)
         P = model.predict_proba(np.vstack([X, -X, 1e6 * X]))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import scores_without_each_row
 from scipy.special import softmax
@@ -190,6 +190,7 @@ def test_without_calibration_the_figures_are_those_of_a_temperature(rng):
 # --- weights ---------------------------------------------------------------------------------------------
 
 
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 99),
     k=st.integers(2, 4),
