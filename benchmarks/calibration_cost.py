@@ -2,10 +2,11 @@
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/calibration_cost.py [rows ...]
 
-The default network on make_classification(rows, 20), one thread. Times are medians of several fits, taken in
-turns; what counts is the ratio to the fit without calibration.
+The default network on make_classification(rows, 20) with two and with four classes, one thread. Times are
+medians of several fits, taken in turns; what counts is the ratio to the fit without calibration.
 """
 
+import itertools
 import sys
 import time
 
@@ -24,8 +25,9 @@ def seconds(model, X, y):
 
 
 def main():
-    for m in [int(rows) for rows in sys.argv[1:]] or [1_000, 10_000, 100_000]:
-        X, y = make_classification(m, 20, n_informative=10, random_state=0)
+    sizes = [int(rows) for rows in sys.argv[1:]] or [1_000, 10_000, 100_000]
+    for m, k in itertools.product(sizes, (2, 4)):
+        X, y = make_classification(m, 20, n_informative=10, n_classes=k, random_state=0)
         times = {calibration: [] for calibration in CALIBRATIONS}
         for _ in range(3 if m > 20_000 else 7):
             for calibration in CALIBRATIONS:
@@ -34,7 +36,7 @@ def main():
         median = {calibration: np.median(of) for calibration, of in times.items()}
         adds = {calibration: value / median[None] - 1 for calibration, value in median.items()}
         print(
-            f"{m:>8d} rows: fit without calibration {median[None]:.3f} s; temperature adds "
+            f"{m:>8d} rows, {k} classes: fit without calibration {median[None]:.3f} s; temperature adds "
             f"{adds['temperature']:.1%}, the default {adds['loo']:.1%}"
         )
 

@@ -98,7 +98,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
 
     calibration : {"loo", "temperature", "matrix"} or None, default="loo"
         How the ensemble's answer becomes a probability. The calibration is learnt from exact leave-one-out
-        scores, for every depth. No rows are held back; of many rows a fixed part is scored, 2,500 for each
+        scores, for every depth. No rows are held back; of many rows a fixed part is scored, 1,500 for each
         class and at most 10,000.
         "temperature" is one factor on the logarithms of the probabilities and changes no prediction.
         "matrix" is structured matrix scaling, for two classes an increasing quadratic curve of the log-odds;

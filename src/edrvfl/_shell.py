@@ -57,7 +57,7 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         y = validate_data(self, "no_validation", y)
         check_classification_targets(y)
         if encoder is None:
-            X, columns = read_training_table(self, X, numeric_only=True)[0], None
+            X, columns = read_training_numbers(self, X), None
         else:
             X, columns = read_training_table(self, X, encoder.categorical_features)
         check_consistent_length(X, y)
@@ -156,19 +156,16 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def read_training_table(
-    estimator: BaseEstimator, X: Any, categorical_features: Any = "from_dtype", numeric_only: bool = False
-) -> tuple[Array, Columns]:
-    """Return X as a matrix of numbers and codes, with what was learnt of its columns; note their names.
+def read_training_numbers(estimator: BaseEstimator, X: Any) -> Array:
+    """Return X, which must hold finite numbers, as a matrix; note the names of its columns."""
+    with name_bad_columns(estimator, X):
+        return validate_data(estimator, X, dtype=float_dtypes(X))
 
-    `numeric_only` refuses text and missing values; then there are no categories.
-    """
-    if numeric_only:
-        with name_bad_columns(estimator, X):
-            X = validate_data(estimator, X, dtype=float_dtypes(X))
-        d = X.shape[1]
-        names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(d)])
-        return X, Columns((False,) * d, (None,) * d, tuple(names))
+
+def read_training_table(
+    estimator: BaseEstimator, X: Any, categorical_features: Any = "from_dtype"
+) -> tuple[Array, Columns]:
+    """Return X as a matrix of numbers and codes, with what was learnt of its columns; note their names."""
     table = open_table(X, estimator=estimator)
     validate_data(estimator, X, skip_check_array=True)
     return learn_table(table, categorical_features)

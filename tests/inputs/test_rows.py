@@ -117,11 +117,11 @@ def test_of_many_rows_a_part_is_judged_that_covers_them_all(xp, m):
 
 def test_all_of_few_rows_are_judged():
     assert judged_rows(10_000, 50, X) is None
-    assert judged_rows(5_000, 2, X) is None
+    assert judged_rows(3_000, 2, X) is None
 
 
 def test_with_two_classes_and_with_many_fewer_rows_are_judged():
-    assert n_judged(20_000, 2) == 5_000
+    assert n_judged(20_000, 2) == 3_000
     assert n_judged(20_000, 50) == 10_000
     assert n_judged(20_000, 100) == 5_000
     assert n_judged(20_000, 1000) == 2_000

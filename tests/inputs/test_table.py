@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import OrdinalEncoder
 
 from edrvfl._inputs.table import learn_table, open_table, read_table
-from edrvfl._shell import read_new_table, read_training_table
+from edrvfl._shell import read_new_table, read_training_numbers, read_training_table
 
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 every_frame = pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
@@ -511,13 +511,9 @@ def test_new_rows_take_the_precision_of_the_fit():
 
 def test_numbers_only_refuses_gaps_and_text():
     estimator = Estimator()
-    X, columns = read_training_table(estimator, pd.DataFrame({"a": [1, 2]}), numeric_only=True)
-    assert columns.names == ("a",)
-    assert columns.categorical == (False,)
-    assert read_new_table(estimator, pd.DataFrame({"a": [3]}), columns, X, numeric_only=True).tolist() == [
-        [3]
-    ]
+    X = read_training_numbers(estimator, pd.DataFrame({"a": [1, 2]}))
+    assert read_new_table(estimator, pd.DataFrame({"a": [3]}), None, X).tolist() == [[3]]
     with pytest.raises(ValueError, match="contains NaN"):
-        read_new_table(estimator, pd.DataFrame({"a": [None, 1.0]}), columns, X, numeric_only=True)
+        read_new_table(estimator, pd.DataFrame({"a": [None, 1.0]}), None, X)
     with pytest.raises(ValueError, match="these are not: a"):
-        read_training_table(estimator, pd.DataFrame({"a": ["x", "y"]}), numeric_only=True)
+        read_training_numbers(estimator, pd.DataFrame({"a": ["x", "y"]}))

@@ -66,10 +66,10 @@ def n_judged(m: int, k: int) -> int:
     The leverages of all rows would cost half of a fit, and what is learnt from the scores (a penalty, a
     calibration) is a few numbers, the more the more classes there are. Calibration by 10,000 rows of
     letter, which has 26 classes, has a log-loss 2 % above that by all rows; on adult, which has two, it is
-    the same by 5,000 (benchmarks/calibration.py, validation rows). With hundreds of classes fewer rows keep
+    the same by 2,000 (benchmarks/calibration.py, validation rows). With hundreds of classes fewer rows keep
     the calibration fast.
     """
-    return min(m, 2_500 * k, 10_000, max(2_000, 500_000 // k))
+    return min(m, 1_500 * k, 10_000, max(2_000, 500_000 // k))
 
 
 def judged_rows(m: int, k: int, like: Array) -> Array | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from .._inputs.rows import to_host
 from .._inputs.table import Columns
 from .._shell import ClassifierShell
 from .._sklearn import _safe_indexing
-from .plan import Candidate, Size
+from .plan import Candidate, Size, encoder_key
 
 Split = tuple[numpy.ndarray, numpy.ndarray]  # indices of training and of test rows
 
@@ -52,12 +52,16 @@ class Search:
     scoring: Any  # a key of KERNELS, or a scorer
     error_score: Any  # what a network scores that fails, or "raise"
     stacked: bool  # whether networks are computed side by side, as suits a GPU
+    widths: dict[Hashable, int] = field(default_factory=dict)  # of the inputs, at most, by encoder
 
     def size(self, split: Split, candidate: Candidate) -> Size:
         """Return what decides the memory that networks with this candidate's inputs need on a split."""
         X, (m, v) = self.rows.X, (len(part) for part in split)
-        width = largest_width(X, candidate.estimator.encoder, self.columns)
-        return Size(m, v, width, len(self.classes), itemsize(X), self.stacked)
+        encoder = candidate.estimator.encoder
+        key = encoder_key(encoder)
+        if key not in self.widths:  # asked once, because it looks at all rows
+            self.widths[key] = largest_width(X, encoder, self.columns)
+        return Size(m, v, self.widths[key], len(self.classes), itemsize(X), self.stacked)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
