@@ -1,9 +1,9 @@
-"""Time of the encoding beside scikit-learn's ColumnTransformer of the same columns.
+"""Time of TabularEncoder beside scikit-learn's ColumnTransformer of the same columns.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/encoding.py
+    OPENBLAS_NUM_THREADS=1 python benchmarks/encoding.py [rows]
 
-100,000 rows of 20 numbers, five of them with gaps, and 10 columns of category codes, as one matrix. Each
-contender is a function that returns the task "fit" and the task "transform", the latter of a fitted
+A pandas frame of 100,000 rows: 20 numbers, five of them with gaps, and 10 columns of text, two of them with
+gaps. Each contender is a function that returns the task "fit" and the task "transform", the latter of a fitted
 encoder. The shortest of five runs, one thread, one process.
 """
 
@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
@@ -29,42 +30,34 @@ from sklearn.preprocessing import (
 )
 from threadpoolctl import threadpool_limits
 
-from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
+from edrvfl import TabularEncoder
 
 N_NUMBERS, N_CATEGORICAL, N_BINS, REPEATS = 20, 10, 16, 5
-NUMBERS = list(range(N_NUMBERS))
-CODES = list(range(N_NUMBERS, N_NUMBERS + N_CATEGORICAL))
+NUMBERS = [f"number{j}" for j in range(N_NUMBERS)]
+TEXTS = [f"text{j}" for j in range(N_CATEGORICAL)]
 Tasks = tuple[Callable[[], object], Callable[[], np.ndarray]]
 
 
-def problem(m: int) -> np.ndarray:
-    """Draw numbers, some skewed, some with gaps, and codes of 2 to 100 categories, some with gaps."""
+def problem(m: int) -> pd.DataFrame:
+    """Draw numbers, some skewed, some with gaps, and texts of 2 to 100 categories, some with gaps."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((m, N_NUMBERS + N_CATEGORICAL))
-    X[:, 5:10] = np.exp(X[:, 5:10])
-    for j, q in zip(CODES, [2, 3, 4, 5, 8, 12, 20, 30, 50, 100], strict=True):
-        X[:, j] = np.floor(q * rng.random(m) ** 2)
-    for j in (0, 4, 8, 12, 16, 22, 26):
-        X[rng.random(m) < 0.1, j] = np.nan
+    X = pd.DataFrame(rng.standard_normal((m, N_NUMBERS)), columns=NUMBERS)
+    X[NUMBERS[5:10]] = np.exp(X[NUMBERS[5:10]])
+    for name, q in zip(TEXTS, [2, 3, 4, 5, 8, 12, 20, 30, 50, 100], strict=True):
+        X[name] = np.array([f"category {i}" for i in range(q)])[(q * rng.random(m) ** 2).astype(int)]
+    for name in (*NUMBERS[::4], TEXTS[2], TEXTS[6]):
+        X.loc[rng.random(m) < 0.1, name] = None
     return X
 
 
-def ours(X: np.ndarray, numbers: str) -> Tasks:
-    settings = EncoderSettings(numbers, n_bins=N_BINS)
-    categorical = [j in CODES for j in range(X.shape[1])]
-    inputs = learn_inputs(X, None, settings, categorical)
-
-    def transform() -> np.ndarray:
-        out = np.empty((X.shape[0], inputs.width))
-        inputs.write(X, out)
-        return out
-
-    return lambda: learn_inputs(X, None, settings, categorical), transform
+def ours(X: pd.DataFrame, numbers: str) -> Tasks:
+    encoder = TabularEncoder(numbers, n_bins=N_BINS).fit(X)
+    return lambda: encoder.fit(X), lambda: encoder.transform(X)
 
 
-def column_transformer(X: np.ndarray, numbers: Pipeline) -> Tasks:
+def column_transformer(X: pd.DataFrame, numbers: Pipeline) -> Tasks:
     onehot = OneHotEncoder(max_categories=32, min_frequency=2, handle_unknown="ignore", sparse_output=False)
-    encoder = ColumnTransformer([("numbers", numbers, NUMBERS), ("categories", onehot, CODES)])
+    encoder = ColumnTransformer([("numbers", numbers, NUMBERS), ("categories", onehot, TEXTS)])
     encoder.fit(X)
     return lambda: encoder.fit(X), lambda: encoder.transform(X)
 
