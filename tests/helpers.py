@@ -9,6 +9,7 @@ from array_api_compat import array_namespace
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
+from edrvfl._inputs.judged import Judged
 from edrvfl._inputs.targets import Classes, Values
 from edrvfl._inputs.weights import RowWeights
 from edrvfl._network.grow import Problem, grow, start
@@ -47,8 +48,10 @@ def random_counts(rng, m, weighted):
 def regression(D, Y, base=None, *, omega=None, shares=None, judged=None, xp=np):
     """Build a Regression in the library xp. Y is a matrix of values, or a vector of classes."""
     targets = Values(xp.asarray(Y)) if Y.ndim == 2 else Classes(xp.asarray(Y), Y.max() + 1, xp.asarray(D))
-    of_rows = {"base": base, "omega": omega, "shares": shares, "judged": judged}
-    return Regression(xp.asarray(D), targets, **{name: beside(xp, of) for name, of in of_rows.items()})
+    if judged is not None:
+        judged = Judged(xp.asarray(judged), xp.ones(len(judged), dtype=xp.float64))
+    of_rows = {"base": beside(xp, base), "omega": beside(xp, omega), "shares": beside(xp, shares)}
+    return Regression(xp.asarray(D), targets, **of_rows, judged=judged)
 
 
 def grow_alone(X, y, settings, seed=5, counts=None, costs=None, standardize=True):

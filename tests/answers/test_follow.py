@@ -11,7 +11,7 @@ from edrvfl import EDRVFLClassifier
 from edrvfl._answers.calibrate import calibrate, log_loss
 from edrvfl._answers.follow import CALIBRATIONS, PULL, Follower
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
-from edrvfl._inputs.rows import judged_rows
+from edrvfl._inputs.judged import judge_some
 from edrvfl._inputs.targets import Classes
 from edrvfl._inputs.weights import RowWeights
 from edrvfl._network.grow import Problem, grow, start
@@ -110,7 +110,8 @@ def test_stages_are_those_of_leaving_each_row_out(rng, calibration, ensemble, k,
     w *= n / w.sum()
     for depth, stage in enumerate(stages, start=1):
         P = combined(loops[:depth], [1] * depth, ensemble)
-        expected = calibrate(P, y, w, calibration)
+        floor = 0.5 / depth if ensemble == "vote" else 1e-30  # no vote counts as half a vote
+        expected = calibrate(P, y, w, calibration, floor=floor)
         assert stage.vote == 1
         np.testing.assert_allclose(stage.calibration(P), expected(P), atol=1e-5)
         assert stage.accuracy == pytest.approx(w[expected(P).argmax(axis=1) == y].sum() / n)
@@ -119,19 +120,22 @@ def test_stages_are_those_of_leaving_each_row_out(rng, calibration, ensemble, k,
 
 @pytest.mark.parametrize("weight_from", ["train", "loo"])
 def test_a_part_of_the_rows_is_judged(rng, monkeypatch, weight_from):
-    monkeypatch.setattr("edrvfl._inputs.rows.n_judged", lambda m, k: min(m, 30))
+    monkeypatch.setattr("edrvfl._inputs.judged.n_judged", lambda m, k: min(m, 30))
     X, y = two_or_three_classes(rng, 80, 3)
     counts = rng.choice([1.0, 2.0], 80)
-    some = judged_rows(80, 3, X)
+    judged = judge_some(Classes(y, 3, X[:0, 0]))
+    some = judged.rows
     assert len(some) == 30
+    weights = counts[some] * judged.stand_for
+    weights *= counts[some].sum() / weights.sum()
     network = EDRVFLClassifier(n_layers=2, n_hidden=7, regularization=0.5, weight_from=weight_from)
     follower = Follower(Classes(y, 3, X[:0, 0]), RowWeights(counts), network)
     loops, stages = grown_scores(X, y, 3, network, counts, None, lambda g: follower.add(g.loo[0]))
     for depth, stage in enumerate(stages, start=1):
         P = combined(loops[:depth, some], [1] * depth, "softmax")
-        expected = calibrate(P, y[some], counts[some], "matrix")
+        expected = calibrate(P, y[some], weights, "matrix")
         np.testing.assert_allclose(stage.calibration(P), expected(P), atol=1e-5)
-        assert stage.log_loss == pytest.approx(log_loss(expected(P), y[some], counts[some]), abs=1e-5)
+        assert stage.log_loss == pytest.approx(log_loss(expected(P), y[some], weights), abs=1e-5)
 
 
 # --- votes -----------------------------------------------------------------------------------------------
@@ -281,9 +285,9 @@ def test_who_is_alone_in_a_class(rng, of_class, alone):
     scores = some_scores(rng, codes, 3, 1)
     scores[:, 59:] = [5.0, 0.0, -5.0]
     P = combined(scores, [1], "softmax")
-    n = max(counts.sum(), counts.sum() ** 2 / np.sum(counts**2))
-    w = counts * (n / counts.sum())
     rows = slice(59) if alone else slice(None)
+    n = max(counts[rows].sum(), counts[rows].sum() ** 2 / np.sum(counts[rows] ** 2))
+    w = counts * (n / counts[rows].sum())
     expected = calibrate(P[rows], codes[rows], w[rows], "matrix")
     (stage,) = follow(scores, codes, 3, counts)
     np.testing.assert_allclose(stage.calibration(P), expected(P), atol=1e-6)

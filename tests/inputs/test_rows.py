@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 import sklearn
-from array_api_compat import array_namespace
 from helpers import to_host
 
 from edrvfl import EDRVFLClassifier
-from edrvfl._inputs.rows import judged_rows, n_judged, prepare_rows
+from edrvfl._inputs.rows import prepare_rows
 
 X = np.arange(12.0).reshape(6, 2)
 Y = np.array(["b", "a", "b", "c", "a", "b"])
@@ -99,30 +98,3 @@ def test_weights_next_to_nothing_are_weights(n_hidden):
     with pytest.warns(UserWarning, match="multiply the weights"):
         model.fit(X, Y, weights)
     assert np.isfinite(model.predict_proba(X)).all()
-
-
-@pytest.mark.parametrize("m", [10_001, 12_345, 1_000_000])
-def test_of_many_rows_a_part_is_judged_that_covers_them_all(xp, m):
-    chosen = judged_rows(m, 26, xp.asarray(X))
-    assert array_namespace(chosen) is array_namespace(xp.asarray(X))
-    chosen = to_host(chosen)
-    assert len(chosen) == 10_000
-    assert (np.diff(chosen) > 0).all()  # so no row is judged twice
-    assert chosen[0] >= 0
-    assert chosen[-1] < m
-    share = np.histogram(chosen, bins=10, range=(0, m))[0] / 10_000
-    np.testing.assert_allclose(share, 0.1, atol=0.001)
-    np.testing.assert_array_equal(to_host(judged_rows(m, 26, xp.asarray(X))), chosen)
-
-
-def test_all_of_few_rows_are_judged():
-    assert judged_rows(10_000, 50, X) is None
-    assert judged_rows(3_000, 2, X) is None
-
-
-def test_with_two_classes_and_with_many_fewer_rows_are_judged():
-    assert n_judged(20_000, 2) == 3_000
-    assert n_judged(20_000, 50) == 10_000
-    assert n_judged(20_000, 100) == 5_000
-    assert n_judged(20_000, 1000) == 2_000
-    assert n_judged(1_500, 1000) == 1_500

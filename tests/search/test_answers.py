@@ -98,7 +98,7 @@ def test_weights_count_as_in_networks_fitted_alone(scoring):
 
 
 def test_a_part_of_the_rows_is_judged_as_in_the_network_alone(monkeypatch):
-    for module in ("edrvfl._inputs.rows", "edrvfl._search.plan"):
+    for module in ("edrvfl._inputs.judged", "edrvfl._search.plan"):
         monkeypatch.setattr(f"{module}.n_judged", lambda m, k: min(m, 25))
     X, y = mixed_rows()
     space = {

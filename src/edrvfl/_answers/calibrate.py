@@ -47,7 +47,7 @@ class Calibration:
     high_slope: float = 1.0
     low: float = 0.0
     high: float = 0.0
-    matrix: Array | None = None  # (k, k)
+    matrix: Array | None = None  # (k, k), or with many classes its diagonal (k,)
     offset: Array | None = None  # (k,), beside the matrix
 
     def __call__(self, P: Array) -> Array:
@@ -65,7 +65,8 @@ class Calibration:
             reached = (top > P) & (xp.max(Q, axis=-1, keepdims=True) == Q)
             return xp.where(reached, Q * (1 - 2 * float(xp.finfo(P.dtype).eps)), Q)
         Z = xp.log(self.mix(softmax(logits, axis=-1)))
-        logits = Z @ xp.matrix_transpose(from_numpy(self.matrix, P)) + from_numpy(self.offset, P)
+        matrix, offset = from_numpy(self.matrix, P), from_numpy(self.offset, P)
+        logits = (Z @ xp.matrix_transpose(matrix) if matrix.ndim == 2 else Z * matrix) + offset
         return self.mix(softmax(logits, axis=-1))
 
     def bend(self, z: Array) -> Array:
@@ -110,7 +111,7 @@ class _Sample:
 
     @property
     def shrinkage(self) -> float:
-        """The factor of the fitted logits, n / (n + 2k). More than 16 classes were not measured."""
+        """The factor of the fitted logits, n / (n + 2k); more than 16 classes count as 16."""
         return self.n / (self.n + 2 * min(self.log_P.shape[1], 16))
 
 
@@ -120,6 +121,7 @@ def calibrate(
     weights: numpy.ndarray | None,
     rule: str,
     start: Calibration | None = None,
+    floor: float = SMALLEST,
 ) -> Calibration:
     """Fit a calibration to leave-one-out probabilities.
 
@@ -130,8 +132,9 @@ def calibrate(
     weights : array of shape (m,) or None, sample weights: weight 2 is the row twice
     rule : "temperature" or "matrix"
     start : a calibration that is near, for instance that of the depth before. It saves time
+    floor : what is added to every probability before the logarithm, for those that are 0
     """
-    sample = _sample(P, codes, weights)
+    sample = _sample(P, codes, weights, floor)
     if not len(sample.codes):
         return Calibration(uniform=sample.uniform)
     a = _temperature(sample, start)
@@ -149,14 +152,9 @@ def log_loss(P: numpy.ndarray, codes: numpy.ndarray, weights: numpy.ndarray | No
     return float(numpy.average(-numpy.log(numpy.maximum(own, SMALLEST)), weights=weights))
 
 
-def _sample(P: numpy.ndarray, codes: numpy.ndarray, weights: numpy.ndarray | None) -> _Sample:
+def _sample(P: numpy.ndarray, codes: numpy.ndarray, weights: numpy.ndarray | None, floor: float) -> _Sample:
     w = numpy.ones(len(codes)) if weights is None else numpy.asarray(weights, dtype=numpy.float64)
-    P = P.astype(numpy.float64)
-    floor = SMALLEST
-    if P.size and P.min() <= 0:
-        # shares of votes: no vote of ten counts as half a vote
-        floor = max(SMALLEST, float(P[P > 0].min()) / 2)
-    P = P + floor
+    P = P.astype(numpy.float64) + floor
     return _Sample(numpy.log(P / P.max(axis=1, keepdims=True)), codes, w, floor)
 
 
@@ -255,12 +253,13 @@ def _scaled(plain: Calibration, sample: _Sample, start: Calibration | None) -> C
     k = sample.log_P.shape[1]
     Z = numpy.log(plain.mix(softmax(plain.a * sample.log_P, axis=1)))
     problem = _Scaling(Z, sample)
-    W, b, s = numpy.zeros((k, k)), numpy.zeros(k), sample.shrinkage
+    identity = numpy.ones(k) if problem.diagonal else numpy.eye(k)
+    W, b, s = numpy.zeros_like(identity), numpy.zeros(k), sample.shrinkage
     if start is not None and start.matrix is not None and start.offset is not None:
-        W, b = start.matrix / s - numpy.eye(k), start.offset / s
-    theta = _minimise(problem, numpy.stack([W.diagonal(), b]) if problem.diagonal else numpy.vstack([W.T, b]))
-    W = numpy.diag(theta[0]) if problem.diagonal else theta[:-1].T
-    return replace(plain, matrix=s * (numpy.eye(k) + W), offset=s * theta[-1])
+        W, b = start.matrix / s - identity, start.offset / s
+    theta = _minimise(problem, numpy.vstack([W.T, b]))
+    W = theta[0] if problem.diagonal else theta[:-1].T
+    return replace(plain, matrix=s * (identity + W), offset=s * theta[-1])
 
 
 class _Scaling:
@@ -300,35 +299,47 @@ class _Scaling:
         return self.Z * (1 + theta[0]) + theta[1] if self.diagonal else self.Z + self.A @ theta
 
     def curvature(self, theta: numpy.ndarray) -> numpy.ndarray:
-        """Return about the Hessian: of as many rows as the budget allows, or each class's own block of it."""
-        step = 1 if self.diagonal else math.ceil(len(self.Z) * theta.size**2 / HESSIAN_FLOPS)
+        """Return about the Hessian, summed over as many rows as the budget allows."""
+        step = math.ceil(len(self.Z) * theta.size**2 / HESSIAN_FLOPS)
         A, w, (c, k) = self.A[::step], self.w[::step], theta.shape
         w = w / w.sum()
         Q = softmax(self._logits(theta)[::step], axis=1)
-        if self.diagonal:
-            H, own = numpy.zeros((c, k, c, k)), Q - Q * Q
-        else:
-            outer = (A[:, :, None] * (numpy.sqrt(w)[:, None] * Q)[:, None, :]).reshape(len(A), -1)
-            H, own = -(outer.T @ outer).reshape(c, k, c, k), Q
+        outer = (A[:, :, None] * (numpy.sqrt(w)[:, None] * Q)[:, None, :]).reshape(len(A), -1)
+        H = -(outer.T @ outer).reshape(c, k, c, k)
         for j in range(k):
-            F = A[:, [j, k]] if self.diagonal else A
-            H[:, j, :, j] += (F.T * (w * own[:, j])) @ F
+            H[:, j, :, j] += (A.T * (w * Q[:, j])) @ A
         square = H.reshape(theta.size, theta.size)
         # softmax does not see a shift of all logits, and beside huge weights the penalty is lost in rounding
         square += numpy.diag(2 * self.penalty.ravel() + 1e-10 * square.trace() / theta.size)
         return square
 
+    def own_curvature(self, theta: numpy.ndarray) -> numpy.ndarray:
+        """Return the diagonal of the Hessian of a diagonal W and b."""
+        Q = softmax(self._logits(theta), axis=1)
+        Q = (Q - Q * Q) * self.w[:, None]
+        return numpy.stack([(Q * self.Z**2).sum(axis=0), Q.sum(axis=0)]) + 2 * self.penalty
+
 
 def _minimise(problem: _Scaling, start: numpy.ndarray) -> numpy.ndarray:
-    """Minimise by L-BFGS in coordinates in which the curvature at the start is the identity."""
-    L = numpy.linalg.cholesky(problem.curvature(start))
+    """Minimise by L-BFGS in coordinates in which the curvature at the start is about the identity."""
+    if problem.diagonal:
+        L = numpy.sqrt(problem.own_curvature(start)).ravel()
+
+        def solve(v: numpy.ndarray, trans: int) -> numpy.ndarray:  # noqa: ARG001
+            return v / L
+    else:
+        L = numpy.linalg.cholesky(problem.curvature(start))
+
+        def solve(v: numpy.ndarray, trans: int) -> numpy.ndarray:
+            solved: numpy.ndarray = solve_triangular(L, v, lower=True, trans=trans, check_finite=False)
+            return solved
 
     def place(v: numpy.ndarray) -> numpy.ndarray:
-        return start + solve_triangular(L, v, lower=True, trans=1, check_finite=False).reshape(start.shape)
+        return start + solve(v, 1).reshape(start.shape)
 
     def value(v: numpy.ndarray) -> tuple[float, numpy.ndarray]:
         loss, gradient = problem(place(v))
-        return loss, solve_triangular(L, gradient.ravel(), lower=True, check_finite=False)
+        return loss, solve(gradient.ravel(), 0)
 
     # the loss is within gtol^2 of its minimum where the curvature is about 1
     options = {"gtol": 1e-7, "ftol": 1e-15, "maxiter": 500}

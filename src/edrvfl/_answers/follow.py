@@ -2,7 +2,7 @@
 
 Layer by layer the scores say how much the layer's vote counts, how the combined answer is calibrated, and how
 good the network is so far. All of it happens in NumPy and float64, whatever library the network is in: few
-rows are followed (`judged_rows`), and every library gets the same numbers.
+rows are followed (`judge_some`), and every library gets the same numbers.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import numpy
 from scipy.optimize import minimize_scalar
 
 from .._arrays import Array
-from .._inputs.rows import judged_rows, to_host
+from .._inputs.judged import judge_some
+from .._inputs.rows import to_host
 from .._inputs.targets import Classes
-from .._inputs.weights import RowWeights
-from .calibrate import Calibration, calibrate, log_loss
+from .._inputs.weights import RowWeights, rows_worth
+from .calibrate import SMALLEST, Calibration, calibrate, log_loss
 from .combine import RULES
 
 LAYER_VOTES = ("equal", "prefix", "weighted")
@@ -42,18 +43,21 @@ class Follower:
     def __init__(self, targets: Classes, weights: RowWeights, estimator: Any) -> None:
         codes = to_host(targets.codes)
         counts, costs = (_host(part, len(codes)) for part in (weights.counts, weights.costs))
-        judged = judged_rows(len(codes), targets.width, targets.like)
-        some = slice(None) if judged is None else to_host(judged)
         # A row alone in its class was scored by a network that never saw the class, so it does not count.
         of_class = numpy.bincount(codes, counts, minlength=targets.width)[codes]
-        self._honest = (of_class - numpy.minimum(counts, 1) > 1e-9 * of_class)[some]
-        self._codes, counts = codes[some], counts[some]
-        # Sample weights add rows: n is their sum. Weights below 1 may stand for any scale; then n is how many
-        # rows without weights would say as much. Class weights shift the probabilities, but add no rows.
-        shares = counts / counts.max()  # the squares of tiny weights would vanish
-        n = max(counts.sum(), shares.sum() ** 2 / (shares @ shares))
-        self._weights = shares * costs[some]
-        self._weights *= n / self._weights.sum()
+        honest = of_class - numpy.minimum(counts, 1) > 1e-9 * of_class
+        judged = judge_some(targets)
+        some: Any = slice(None)
+        stand_for = numpy.ones(1)
+        if judged is not None:
+            some, stand_for = to_host(judged.rows), to_host(judged.stand_for).astype(float)
+        self._codes, self._honest, counts = codes[some], honest[some], counts[some]
+        # Class weights, and the rows that a judged row stands for, shift the probabilities, but they are no
+        # further evidence: n counts the judged rows.
+        self._weights = counts / counts.max() * costs[some] * stand_for
+        if self._honest.any():
+            self._weights *= rows_worth(counts[self._honest]) / self._weights[self._honest].sum()
+        self._ensemble = estimator.ensemble
         self._rule, self._weighted = RULES[estimator.ensemble], estimator.layer_votes == "weighted"
         self._calibrates = estimator.calibration is not None
         # Without calibration a temperature still makes the log-losses of depths comparable.
@@ -77,7 +81,9 @@ class Follower:
 
     def _calibrated(self, P: numpy.ndarray, rule: str) -> Calibration:
         rows = self._honest
-        return calibrate(P[rows], self._codes[rows], self._weights[rows], rule, self._last)
+        # of ten votes no vote counts as half a vote; other rules give no 0 but by underflow
+        floor = 0.5 / max(1, len(self._votes)) if self._ensemble == "vote" else SMALLEST
+        return calibrate(P[rows], self._codes[rows], self._weights[rows], rule, self._last, floor)
 
     def _vote(self, contribution: numpy.ndarray) -> float:
         """Weigh the next layer's vote: its share of the mean has the smallest log-loss after a temperature.

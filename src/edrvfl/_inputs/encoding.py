@@ -16,6 +16,7 @@ from .encoded import Inputs as Inputs
 from .moments import moments
 from .ranked import Ranked
 from .rows import to_host
+from .weights import rows_worth
 
 NORMAL_IQR = 1.349  # the interquartile range of a normal distribution of variance 1
 
@@ -112,7 +113,9 @@ def learn_inputs(
         total = float(X.shape[0] if counts is None else xp.sum(counts, dtype=xp.float64))
         rows = Training(X, counts, total, gaps)
         numbers, knots = _learn_numbers(rows, plain, (low, high), settings)
-        tallies = [Tally.of(*rows.column(j), bool(gaps[j]), total, settings.min_frequency) for j in coded]
+        # weights of any scale: two rows' worth, not the weight 2
+        least = settings.min_frequency * (1.0 if counts is None else total / rows_worth(to_host(counts)))
+        tallies = [Tally.of(*rows.column(j), bool(gaps[j]), total, least) for j in coded]
         tallies = [tally.narrowed(settings.max_categories) for tally in tallies]
         most = _most_columns([*(k.wanted for k in knots), *(t.wanted for t in tallies)], settings.max_columns)
         knots = [k.narrowed(most) for k in knots]
@@ -290,9 +293,10 @@ def _hots_of_values(at: numpy.ndarray, shares: numpy.ndarray, j: int, column: in
     middles = numpy.where(middles > at[:-1], middles, at[1:]).tolist()  # between neighbouring floats is none
     ends = zip([-float("inf"), *middles], [*middles, float("inf")], strict=True)
     sds = numpy.sqrt(shares * (1 - shares))
+    sds = numpy.where(sds > 0, sds, 1.0)  # a value whose weight is lost in rounding
     heights = numpy.clip(numpy.stack([(1 - shares) / sds, -shares / sds], axis=1), -CUT, CUT)
     return [
-        Hot(j, f"is_{float(f'{value * unit:.6g}')}", column, *end, *height)
+        Hot(j, f"is_{float(f'{value * unit:.12g}')}", column, *end, *height)
         for value, end, height in zip(at.tolist(), ends, heights.tolist(), strict=True)
     ]
 

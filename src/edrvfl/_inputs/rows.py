@@ -60,33 +60,6 @@ def prepare_rows(X: Array, y: Array, sample_weight: Any = None, class_weight: An
     return Rows(X, classes, Classes(codes, int(classes.shape[0]), X[:0, 0]), weights)
 
 
-def n_judged(m: int, k: int) -> int:
-    """Return how many of m training rows with k classes get leave-one-out scores.
-
-    The leverages of all rows would cost half of a fit, and what is learnt from the scores (a penalty, a
-    calibration) is a few numbers, the more the more classes there are. Calibration by 10,000 rows of
-    letter, which has 26 classes, has a log-loss 2 % above that by all rows; on adult, which has two, it is
-    the same by 2,000 (benchmarks/calibration.py, validation rows). With hundreds of classes fewer rows keep
-    the calibration fast.
-    """
-    return min(m, 1_500 * k, 10_000, max(2_000, 500_000 // k))
-
-
-def judged_rows(m: int, k: int, like: Array) -> Array | None:
-    """Choose which of m rows get leave-one-out scores: None for all, or a random part, always the same.
-
-    One row is drawn from each stretch of neighbouring rows, so that a file which is sorted by class or by
-    date is seen as a whole.
-    """
-    n = n_judged(m, k)
-    if n == m:
-        return None
-    starts = numpy.arange(n + 1) * m // n
-    bits = numpy.random.PCG64(0).random_raw(n)
-    chosen = starts[:-1] + (bits % numpy.diff(starts).astype(numpy.uint64)).astype(numpy.int64)
-    return from_numpy(chosen, like, array_namespace(like).int64)
-
-
 def keep_weighted(X: Array, sample_weight: Any) -> tuple[Array, Array | None]:
     """Drop rows of weight 0 and return the weights of the others. None counts every row once."""
     if sample_weight is None:

@@ -21,6 +21,7 @@ from sklearn.utils import check_array
 from .._arrays import Array, array_namespace, device, from_numpy, ignore_overflow, row_blocks
 from .._sklearn import _convert_to_numpy, get_namespace_and_device, supported_float_dtypes
 from .values import (
+    Values,
     code,
     code_numbers,
     column_values,
@@ -190,9 +191,7 @@ def learn_table(table: Table, categorical_features: Any = "from_dtype") -> tuple
     categories: list[numpy.ndarray | None] = [None] * d
     for j in range(d):
         with table.naming(j), ignore_overflow():
-            X[:, j], categories[j] = _learn_column(
-                table.columns[j], declared[j], categorical_features is None
-            )
+            X[:, j], categories[j] = _learn_column(table, j, declared[j], categorical_features is None)
     _refuse_infinite(X, table)
     return X, Columns(tuple(c is not None for c in categories), tuple(categories), table.names)
 
@@ -205,7 +204,7 @@ def read_table(table: Table, columns: Columns) -> Array:
     X = _empty_matrix(table)
     for j, (column, categories) in enumerate(zip(table.columns, columns.categories, strict=True)):
         with table.naming(j), ignore_overflow():
-            X[:, j] = read_numbers(column) if categories is None else _code_column(column, categories)
+            X[:, j] = read_numbers(column) if categories is None else _code_column(table, column, categories)
     _refuse_infinite(X, table)
     return X
 
@@ -216,23 +215,30 @@ def _empty_matrix(table: Table) -> numpy.ndarray:
 
 
 def _learn_column(
-    column: Any, declared: bool, only_numbers: bool
+    table: Table, j: int, declared: bool, only_numbers: bool
 ) -> tuple[numpy.ndarray, numpy.ndarray | None]:
     """Return the numbers or codes of a column, and its categories if it holds some."""
+    column = table.columns[j]
     if only_numbers or (not declared and not isinstance(column, list) and is_number_type(column)):
         return read_numbers(column), None
     values, places = column_values(column)
     by_type = not isinstance(column, list) and column.dtype in CATEGORY_TYPES
     if not isinstance(values, list) and not (declared or by_type):
         return values, None  # objects that are all numbers
+    values = _rounded(values, table)
     categories = learn_categories(values)
     codes = code(values, categories)
     return (codes if places is None else codes[places]), categories
 
 
-def _code_column(column: Any, categories: numpy.ndarray) -> numpy.ndarray:
+def _rounded(values: Values, table: Table) -> Values:
+    """Give numbers the precision of the fit: 0.1 in float32 and 0.1 in float64 are one category."""
+    return values if isinstance(values, list) else values.astype(table.dtype).astype(numpy.float64)
+
+
+def _code_column(table: Table, column: Any, categories: numpy.ndarray) -> numpy.ndarray:
     values, places = column_values(column)
-    codes = code(values, categories)
+    codes = code(_rounded(values, table), categories)
     return codes if places is None else codes[places]
 
 

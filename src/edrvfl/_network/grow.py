@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy
 
 from .._arrays import Array, array_namespace, device, empty_rows, take_rows
-from .._inputs.rows import judged_rows
+from .._inputs.judged import Judged, judge_some
 from .._inputs.targets import Classes
 from .._inputs.weights import RowWeights
 from .._ridge.equations import Regression, normal_equations
@@ -36,15 +36,15 @@ class Grown:
     readout: ReadOut  # beta of shape (..., r, c, k)
     D: Array  # (..., rows, c)
     targets: Classes
-    judged: Array | None = None  # the rows that have leave-one-out scores, if not all have them
+    judged: Judged | None = None  # the rows that have leave-one-out scores, if not all have them
 
     @property
     def loo(self) -> Array:
         """The leave-one-out scores of the judged rows, (..., r, rows, k)."""
         scores: Array = self.readout.loo
-        if self.judged is None or scores.shape[-2] == self.judged.shape[0]:
+        if self.judged is None or scores.shape[-2] == self.judged.rows.shape[0]:
             return scores
-        return take_rows(scores, self.judged)  # the weighting needed the scores of all rows
+        return take_rows(scores, self.judged.rows)  # the weighting needed the scores of all rows
 
     @cached_property
     def right(self) -> Array:
@@ -52,7 +52,7 @@ class Grown:
         return self.targets.right(self.D[..., : self.targets.codes.shape[0], :], self.readout.beta)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Problem:
     """The training rows, which are the first m rows of D, and the random layers."""
 
@@ -61,6 +61,11 @@ class Problem:
     draws: Draws
     stacked: bool = False  # whether branches and their systems are computed side by side, as suits a GPU
     judges: bool = False  # whether the leave-one-out scores of every layer are wanted
+
+    @cached_property
+    def judged(self) -> Judged | None:
+        """Which rows get leave-one-out scores; None for all."""
+        return judge_some(self.targets)
 
 
 def start(D: Array, settings: Settings) -> Branch:
@@ -79,7 +84,7 @@ def grow(branch: Branch, problem: Problem) -> Iterator[Grown]:
     """
     m, n, D = problem.targets.codes.shape[0], branch.settings.n_hidden, branch.D
     # the weighting needs the scores of all rows
-    judged = None if branch.settings.weighs_by_loo else judged_rows(m, problem.targets.width, D)
+    judged = None if branch.settings.weighs_by_loo else problem.judged
     regression = Regression(D[..., :m, :], problem.targets, problem.weights.base, judged=judged)
     if D.ndim == 2 and not problem.stacked and 2 * n < D.shape[-1] <= m:
         # Where X is wider than H, its part of the Gram is not summed again for each layer.
@@ -109,8 +114,7 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
                 "encoder, use fewer layers, rescale the input columns, or bring norm_scale and norm_shift "
                 "closer to 1 and 0."
             ) from error
-        judged = judged_rows(m, problem.targets.width, D)
-        grown = Grown(l, branch.members, hidden, readout, D, problem.targets, judged)
+        grown = Grown(l, branch.members, hidden, readout, D, problem.targets, problem.judged)
         yield grown
         if last:
             return

@@ -17,10 +17,10 @@ TIE_DIGITS = 12  # accuracies that agree to so many digits are equal
 def ridge_by_loo(problem: Regression, want_loo: bool = True) -> ReadOut:
     """Fit the read-out whose lambda has the best leave-one-out accuracy, counted by the rows' weights.
 
-    The accuracy is that of the judged rows. Of equal candidates the larger wins. A lambda at which the system
-    is numerically singular does not compete; if no system is regular the largest lambda is taken. The
-    problem's targets are classes, and its shares are given. Leave-one-out scores are returned if they are
-    wanted.
+    The accuracy is that of the judged rows, each for the rows that it stands for. Of equal candidates the
+    larger wins. A lambda at which the system is numerically singular does not compete; if no system is
+    regular the largest lambda is taken. The problem's targets are classes, and its shares are given.
+    Leave-one-out scores are returned if they are wanted.
     """
     D, xp = problem.D, array_namespace(problem.D)
     system = linear_system(problem)
@@ -61,7 +61,9 @@ def _try_all(
     spread = xp.reshape(inverse[:, :, None] * B[:, None, :], (inverse.shape[0], -1))
     forms = xp.empty((m, n_lams), dtype=D.dtype, device=device(D))
     counts = xp.ones_like(problem.shares) if problem.weights is None else problem.weights
-    counts = xp.astype(counts, xp.float64)
+    counts = xp.astype(take_entries(counts, problem.judged_rows(slice(None))), xp.float64)
+    if problem.judged is not None:
+        counts = counts * xp.astype(problem.judged.stand_for, xp.float64)
     total = xp.zeros((n_lams,), dtype=xp.float64, device=device(D))
     # the scores of all lambdas are held for a block
     for place in row_blocks(D, m, D.shape[1] + 4 * n_lams * k):
@@ -70,9 +72,8 @@ def _try_all(
         forms[place, :] = (P * P) @ inverse
         answers = xp.moveaxis(xp.reshape(P @ spread, (-1, n_lams, k)), 1, 0)
         loo = _scores(problem, rows, answers, xp.matrix_transpose(forms[place, :]), lams[:, None])
-        weights = take_entries(counts, rows)
-        total += xp.sum(xp.where(targets.hits(loo, rows), weights, 0 * weights), axis=-1)
-    share = total / xp.sum(take_entries(counts, problem.judged_rows(slice(None))))
+        total += xp.sum(xp.where(targets.hits(loo, rows), counts[place], 0 * counts[place]), axis=-1)
+    share = total / xp.sum(counts)
     return forms, [round(float(share[i]), TIE_DIGITS) for i in range(n_lams)]
 
 

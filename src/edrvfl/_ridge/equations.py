@@ -19,6 +19,7 @@ from .._arrays import (
     take_rows,
     weighted_copy,
 )
+from .._inputs.judged import Judged
 from .._inputs.targets import Classes, Values
 from .._linalg import add_gram, symmetric
 
@@ -49,7 +50,7 @@ class Regression:
     omega: Array | None = None  # (..., m), the layer's own weights, which take two values (Eq. 14)
     shares: Any = None  # (m,), how much of a row's weight is left out; None if no scores are wanted
     of_inputs: NormalEquations | None = None  # of the columns [X, 1]; summed once if X is wider than H
-    judged: Array | None = None  # the rows whose leave-one-out scores are wanted, as indices; None for all
+    judged: Judged | None = None  # the rows whose leave-one-out scores are wanted; None for all
 
     @property
     def weights(self) -> Array | None:
@@ -80,11 +81,11 @@ class Regression:
     @property
     def n_judged(self) -> int:
         """How many rows get leave-one-out scores."""
-        return int(self.D.shape[-2] if self.judged is None else self.judged.shape[0])
+        return int(self.D.shape[-2] if self.judged is None else self.judged.rows.shape[0])
 
     def judged_rows(self, place: slice) -> slice | Array:
         """Return which rows stand at some places among the judged ones."""
-        return place if self.judged is None else self.judged[place]
+        return place if self.judged is None else self.judged.rows[place]
 
     def member(self, i: tuple[int, ...], stack: tuple[int, ...]) -> Regression:
         """Return problem i of a stack of problems, some of whose arrays may be common to all."""

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from .._answers.follow import needs_loo
 from .._arrays import MIN_BLOCK_ROWS, Array, aligned, block_bytes, free_bytes
 from .._encoder import as_encoder
-from .._inputs.rows import n_judged
+from .._inputs.judged import n_judged
 from .._network.records import Settings
 from .._ridge.choose import LAMBDAS
 
