@@ -8,7 +8,7 @@ touched. The layers' scores, leave-one-out and validation, are kept in the folde
 log-loss and, below it, accuracy and calibration error (15 bins of the largest probability), means over splits
 and datasets. "mean" and "vote" are the other ensemble rules with the matrix. Networks are read out with
 lambda 64, or with the best of 25 by leave-one-out: by accuracy, squared error, or log-loss after a
-temperature. At most 10,000 rows calibrate, but in the table "rows".
+temperature. The judged rows calibrate, as in the library, but in the table "rows".
 """
 
 import os
@@ -32,7 +32,9 @@ from edrvfl._answers.calibrate import calibrate, log_loss
 from edrvfl._answers.combine import combine
 from edrvfl._arrays import ignore_overflow
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
+from edrvfl._inputs.judged import judge_some
 from edrvfl._inputs.rows import prepare_rows
+from edrvfl._inputs.targets import Classes
 from edrvfl._network.layers import Draws, fill_inputs, new_features
 from edrvfl._network.records import Settings
 from edrvfl._ridge.choose import LAMBDAS
@@ -49,11 +51,11 @@ TEMPERATURES = 2.0 ** np.arange(-2, 7, 0.5)  # inverse ones, to choose lambda by
 # ---- scores -----------------------------------------------------------------------------------------------
 
 
-def badness(scores, codes, by):
-    """How bad leave-one-out scores are."""
+def badness(scores, codes, by, weights):
+    """How bad leave-one-out scores are. Accuracy counts the layer's weights, as the library does."""
     own = scores[np.arange(len(codes)), codes]
     if by == "accuracy":
-        return round(-np.mean(scores.argmax(axis=1) == codes), 12)
+        return round(-np.average(scores.argmax(axis=1) == codes, weights=weights), 12)
     if by == "squares":
         return np.sum(scores**2) - np.sum(own**2) + np.sum((1 - own) ** 2)
     return min(-np.mean(log_softmax(a * scores, axis=1)[np.arange(len(codes)), codes]) for a in TEMPERATURES)
@@ -63,7 +65,7 @@ def read_out(problem, lam, stacked, want_loo, by):  # noqa: ARG001, as the libra
     """Fit one read-out with its leave-one-out scores; without lam choose it among 25."""
     D, codes = problem.D, np.asarray(problem.targets.codes)
     omega = None if problem.omega is None else problem.omega[0]
-    problem = replace(problem, omega=omega, shares=np.ones(len(codes)))
+    problem = replace(problem, omega=omega, shares=np.ones(len(codes)), judged=None)
     if lam is not None:
         found = ridge(problem, float(lam[0]))
         return ReadOut(found.beta[None], np.atleast_1d(found.fell_back), found.loo[None], float(lam[0]))
@@ -80,7 +82,7 @@ def read_out(problem, lam, stacked, want_loo, by):  # noqa: ARG001, as the libra
             loo = from_leverage(answers, Y, forms * scale)
         else:
             loo = from_dual(answers / np.sqrt(scale)[:, None], Y, forms, problem.shares, lam)
-        bad = badness(loo, codes, by)
+        bad = badness(loo, codes, by, scale)
         if best is None or bad <= best[0]:  # of equal ones the larger
             best = bad, lam, inverse, loo
     _, lam, inverse, loo = best
@@ -114,9 +116,9 @@ def grow_and_score(dataset, i, by):
 
 
 class Scores:
-    """Scores by layer of one network, and their layers' softmax; at most `most` rows calibrate."""
+    """Scores by layer of one network, and their layers' softmax; the judged rows calibrate, or all."""
 
-    def __init__(self, folder, name, i, by, most=10_000):
+    def __init__(self, folder, name, i, by, every=False):
         file = folder / f"{name}.{i}.{by}.npz"
         if not file.exists():
             np.savez(file, **grow_and_score(load_dataset(name), i, by))
@@ -124,9 +126,11 @@ class Scores:
             self.loo, self.validation, self.codes, self.validation_codes = (
                 found[key] for key in ("loo", "validation", "codes", "validation_codes")
             )
-        if len(self.codes) > most:
-            part = np.random.default_rng(0).permutation(len(self.codes))[:most]
-            self.loo, self.codes = self.loo[:, part], self.codes[part]
+        judged = None if every else judge_some(Classes(self.codes, self.loo.shape[-1], np.zeros(0)))
+        self.weights = None
+        if judged is not None:
+            self.loo, self.codes = self.loo[:, judged.rows], self.codes[judged.rows]
+            self.weights = judged.stand_for * (len(judged.rows) / judged.stand_for.sum())
         self.loo, self.validation = self.loo.astype(float), self.validation.astype(float)
         self.L, self.V = softmax(self.loo, axis=-1), softmax(self.validation, axis=-1)
 
@@ -141,7 +145,7 @@ class Scores:
         """The figures of layers with these weights after calibration."""
         weights = np.full(len(self.L), 1 / len(self.L)) if weights is None else weights
         P, Q = np.tensordot(weights, self.L, 1), np.tensordot(weights, self.V, 1)
-        return self.figures(calibrate(P, self.codes, None, rule)(Q))
+        return self.figures(calibrate(P, self.codes, self.weights, rule)(Q))
 
 
 # ---- tables -----------------------------------------------------------------------------------------------
@@ -199,32 +203,36 @@ def choices(scores):
 def combined_by(scores, rule):
     """The figures of another ensemble rule after calibration."""
     P, Q = (combine(iter([S]), rule, [1.0] * len(S)) for S in (scores.loo, scores.validation))
-    return scores.figures(calibrate(P, scores.codes, None, "matrix")(Q))
+    floor = 0.5 / len(scores.loo) if rule == "vote" else kernel.SMALLEST
+    return scores.figures(calibrate(P, scores.codes, scores.weights, "matrix", floor=floor)(Q))
 
 
-def tempered(P, codes):
-    """The leave-one-out log-loss after a temperature."""
-    return log_loss(calibrate(P, codes, None, "temperature")(P), codes, None)
+def loo_loss(P, scores, rule="temperature"):
+    """The leave-one-out log-loss after calibration."""
+    calibration = calibrate(P, scores.codes, scores.weights, rule)
+    return log_loss(calibration(P), scores.codes, scores.weights)
 
 
 def layers(scores):
-    L, codes = scores.L, scores.codes
+    L = scores.L
     prefixes = [np.append(np.full(l, 1 / l), np.zeros(len(L) - l)) for l in range(1, len(L) + 1)]
-    losses = [tempered(np.tensordot(weights, L, 1), codes) for weights in prefixes]
+    losses = [loo_loss(np.tensordot(weights, L, 1), scores, "matrix") for weights in prefixes]
     return {
         "all": scores.calibrated(),
         "best prefix": scores.calibrated(prefixes[int(np.argmin(losses))]),
-        "weights": scores.calibrated(layer_weights(L, codes, 0.0)),
-        "pulled 20": scores.calibrated(layer_weights(L, codes, 20.0)),
-        "pulled 100": scores.calibrated(layer_weights(L, codes, 100.0)),
-        "stages": scores.calibrated(stage_weights(L, codes, 0.0)),
-        "stages 100": scores.calibrated(stage_weights(L, codes, 100.0)),
+        "weights": scores.calibrated(layer_weights(scores, 0.0)),
+        "pulled 20": scores.calibrated(layer_weights(scores, 20.0)),
+        "pulled 100": scores.calibrated(layer_weights(scores, 100.0)),
+        "stages": scores.calibrated(stage_weights(scores, 0.0)),
+        "stages 100": scores.calibrated(stage_weights(scores, 100.0)),
     }
 
 
-def layer_weights(L, codes, pull):
+def layer_weights(scores, pull):
     """Weights of the layers and a temperature by leave-one-out log-loss, minus pull / n * mean log weight."""
+    L, codes = scores.L, scores.codes
     m, every = len(codes), np.arange(len(codes))
+    of_rows = np.ones(m) if scores.weights is None else scores.weights
 
     def value(theta):
         w, a = softmax(theta[:-1]), np.exp(theta[-1])
@@ -232,16 +240,18 @@ def layer_weights(L, codes, pull):
         log_Q = log_softmax(a * np.log(P), axis=1)
         rest = np.exp(log_Q)
         rest[every, codes] -= 1
+        rest *= of_rows[:, None]
         by_weight = np.tensordot(L, a * rest / P, 2) / m
         gradient = w * (by_weight - w @ by_weight) - pull / m * (1 / len(w) - w)
-        loss = -log_Q[every, codes].mean() - pull / m * np.mean(np.log(np.maximum(w, 1e-300)))
+        loss = -np.mean(of_rows * log_Q[every, codes]) - pull / m * np.mean(np.log(np.maximum(w, 1e-300)))
         return loss, np.append(gradient, a * np.sum(rest * np.log(P)) / m)
 
     return softmax(minimize(value, np.append(np.zeros(len(L)), 1.5), jac=True, method="L-BFGS-B").x[:-1])
 
 
-def stage_weights(L, codes, pull):
+def stage_weights(scores, pull):
     """Each layer's share of the running mean by leave-one-out log-loss, pulled to 1 / depth."""
+    L = scores.L
     weights, running = np.zeros(len(L)), L[0]
     weights[0] = 1
     for l in range(1, len(L)):
@@ -249,7 +259,7 @@ def stage_weights(L, codes, pull):
 
         def value(share, plain=plain, running=running, l=l):
             prior = plain * np.log(share) + (1 - plain) * np.log(1 - share)
-            return tempered((1 - share) * running + share * L[l], codes) - pull / len(codes) * prior
+            return loo_loss((1 - share) * running + share * L[l], scores) - pull / len(scores.codes) * prior
 
         share = minimize_scalar(value, bounds=(1e-3, 1 - 1e-3), method="bounded", options={"xatol": 1e-3}).x
         running = (1 - share) * running + share * L[l]
@@ -297,7 +307,7 @@ def print_rows(folder, names):
     sizes = [500, 1000, 2000, 5000, 10_000, 20_000, 50_000]
     print(f"{'':42s}" + "".join(f"{size:>10d}" for size in sizes))
     for name in sorted(LARGE & set(names)):
-        scores = Scores(folder, name, 0, "64", most=10**9)
+        scores = Scores(folder, name, 0, "64", every=True)
         P, Q, m = scores.L.mean(axis=0), scores.V.mean(axis=0), len(scores.codes)
         for rule in ("temperature", "matrix"):
             losses = []
