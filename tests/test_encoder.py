@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from edrvfl import TabularEncoder, to_numpy
+from edrvfl._encoder import ENCODERS
 
 NUMBERS = ("standard", "robust", "bins")
 every_kind = pytest.mark.parametrize("numbers", NUMBERS)
@@ -333,3 +334,30 @@ def test_a_number_column_that_becomes_text_is_named(frame):
 def test_impossible_weights(weights):
     with pytest.raises(ValueError, match=r"[Ww]eight"):
         TabularEncoder().fit([[1.0], [2.0]], sample_weight=weights)
+
+
+@pytest.mark.parametrize("numbers", ENCODERS)
+def test_the_scale_of_weights_below_one_does_not_matter(rng, numbers):
+    X = [[float(x), letter] for x, letter in zip(rng.integers(0, 5, 40), "abcd" * 10, strict=True)]
+    w = rng.uniform(0.2, 1, 40)
+    columns = [TabularEncoder(numbers).fit(X, sample_weight=w * scale).transform(X) for scale in (1, 1e-3)]
+    assert columns[0].shape[1] >= 5  # no letter is rare
+    np.testing.assert_allclose(*columns, atol=1e-12)
+
+
+def test_a_value_whose_weight_is_lost_in_rounding():
+    X = [[1.0], [2.0], [3.0]]
+    encoder = TabularEncoder("bins").fit(X, sample_weight=[1e17, 1, 1])
+    assert np.isfinite(encoder.transform(X)).all()
+
+
+def test_long_numbers_have_names_of_their_own():
+    X = [[2019001.0], [2019002.0], [2019003.0]] * 3
+    names = TabularEncoder("bins").fit(X).get_feature_names_out().tolist()
+    assert names == ["x0", "x0_is_2019001.0", "x0_is_2019002.0", "x0_is_2019003.0"]
+
+
+def test_fractions_in_float32_are_the_same_categories_in_float64():
+    frame = pd.DataFrame({"a": np.array([0.1, 0.2] * 3, np.float32), "b": list("xyxyxy")})
+    encoder = TabularEncoder(categorical_features=["a"]).fit(frame)
+    np.testing.assert_array_equal(encoder.transform(frame.astype({"a": float})), encoder.transform(frame))

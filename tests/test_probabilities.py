@@ -223,6 +223,16 @@ def test_a_part_of_the_rows_calibrates_nearly_as_well(monkeypatch, regularizatio
     assert losses[0] == pytest.approx(losses[1], rel=0.03)
 
 
+def test_a_rare_class_is_calibrated_by_all_its_rows(rng):
+    m = 12_000
+    X = rng.standard_normal((2 * m, 4))
+    y = (X[:, 0] + 0.3 * rng.standard_normal(2 * m) > 2.9).astype(int)  # one row in 500
+    model = EDRVFLClassifier(n_hidden=10, n_layers=2, random_state=0).fit(X[:m], y[:m])
+    P = model.predict_proba(X[m:])[:, 1]
+    assert P.sum() == pytest.approx(y[m:].sum(), rel=0.4)
+    assert log_loss(y[m:], P) < 0.6 * log_loss(y[m:], np.full(m, y[:m].mean()))
+
+
 # --- laws ------------------------------------------------------------------------------------------------
 
 

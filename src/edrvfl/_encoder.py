@@ -74,8 +74,9 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         column.
 
     max_columns : int, default=800
-        How many columns of bins and categories there are at most, beside one for each column of `X`. Where
-        there would be more, the columns that ask for most get fewer.
+        How many columns of bins and categories there are, beside one for each column of `X` and one for its
+        gaps. Where there would be more, the columns that ask for most get fewer; columns of categories keep
+        two.
 
     Attributes
     ----------

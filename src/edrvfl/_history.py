@@ -1,4 +1,4 @@
-"""What a fit tells about its layers: fitted attributes, verbose lines, and what callbacks see."""
+"""Note what a fit tells about its layers: in fitted attributes, in verbose lines, and to callbacks."""
 
 from __future__ import annotations
 

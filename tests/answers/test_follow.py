@@ -315,3 +315,16 @@ def test_every_library_is_followed_alike(xp, rng, layer_votes, dtype):
     for one, other in zip(stages, expected, strict=True):
         assert (one.vote, one.accuracy, one.log_loss) == (other.vote, other.accuracy, other.log_loss)
         np.testing.assert_array_equal(one.calibration.matrix, other.calibration.matrix)
+
+
+def test_the_weight_of_a_class_with_one_row_is_no_evidence_about_the_others(rng):
+    codes = np.append(rng.integers(0, 2, 200), 2)
+    scores = some_scores(rng, codes, 3, 1)
+    P = combined(scores, [1], "softmax")
+    calibrations = []
+    for cost in (1.0, 1e4):
+        costs = np.where(codes == 2, cost, 1.0)
+        network = EDRVFLClassifier()
+        follower = Follower(Classes(codes, 3, np.zeros(0)), RowWeights(None, costs), network)
+        calibrations.append(follower.add(scores[0]).calibration(P))
+    np.testing.assert_allclose(*calibrations, atol=1e-6)

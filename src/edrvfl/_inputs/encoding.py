@@ -11,8 +11,8 @@ import numpy
 
 from .._arrays import Array, array_namespace, from_numpy, ignore_overflow, row_blocks
 from .categories import Tally
-from .encoded import CUT, Bins, Categories, Numbers, OneHots, taken
-from .encoded import Inputs as Inputs
+from .inputs import CUT, Bins, Categories, Numbers, OneHots, taken
+from .inputs import Inputs as Inputs
 from .moments import moments
 from .ranked import Ranked
 from .rows import to_host

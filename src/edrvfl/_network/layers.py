@@ -19,7 +19,7 @@ from .._arrays import (
     scale_and_shift,
     take_columns,
 )
-from .._inputs.encoded import Inputs
+from .._inputs.inputs import Inputs
 from .._inputs.moments import moments
 from .activations import ACTIVATIONS
 from .records import Branch, HiddenLayer, Network

@@ -11,7 +11,7 @@ import numpy
 
 from .._answers.calibrate import Calibration
 from .._arrays import Array, converted, from_numpy
-from .._inputs.encoded import Inputs
+from .._inputs.inputs import Inputs
 from .._inputs.table import Columns
 
 
@@ -88,7 +88,9 @@ class Network:
     def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> Network:
         """Bring the arrays to another library or device. scikit-learn's mover of estimators calls this."""
         moved: Network = converted(self, converter)
-        return dataclasses.replace(moved, columns=self.columns)  # which frames are read with stays in NumPy
+        return dataclasses.replace(
+            moved, columns=self.columns
+        )  # the categories stay in NumPy: frames are read with them
 
     def with_layer(
         self, layer: HiddenLayer, beta: Array, vote: float = 1.0, calibration: Calibration | None = None

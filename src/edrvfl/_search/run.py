@@ -11,7 +11,7 @@ from .._answers.combine import RULES
 from .._answers.follow import Follower, keeps_predictions, needs_loo
 from .._arrays import Array, array_namespace, device, ignore_overflow
 from .._encoder import as_encoder, learn_encoding
-from .._inputs.encoded import Inputs
+from .._inputs.inputs import Inputs
 from .._inputs.rows import Rows, prepare_rows, to_host
 from .._inputs.table import Columns
 from .._inputs.targets import side_by_side
@@ -47,7 +47,8 @@ def score_split(
             judged.extend(_score_stack(stack, members, prepare(), judge))
         except Exception as failure:  # features that overflow, or what a scorer raises
             error = failure
-        for some, at, scores, finite in judged:  # only now, so that a GPU does not wait after each layer
+        # only now, so that a GPU need not wait after each layer (it does where leave-one-out is followed)
+        for some, at, scores, finite in judged:
             if not bool(finite):
                 error = _overflow(judge, at)
                 break
