@@ -3,8 +3,8 @@
     OPENBLAS_NUM_THREADS=1 python benchmarks/encoding.py [rows]
 
 A pandas frame of 100,000 rows: 20 numbers, five of them with gaps, and 10 columns of text, two of them with
-gaps. Each contender is a function that returns the task "fit" and the task "transform", the latter of a fitted
-encoder. The shortest of five runs, one thread, one process.
+gaps. Each contender is a function that returns the task "fit" and the task "transform", the latter of a
+fitted encoder. The shortest of five runs, one thread, one process.
 """
 
 import os

@@ -179,8 +179,8 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. (Calibration and
     ``regularization="loo"`` look at a part of many rows; then weight 2 is only nearly the row twice.)
 
-    The fit holds one (n_samples, n_hidden + n_features + 1) matrix; ``predict`` works by blocks of rows. Small
-    problems are computed on one BLAS thread, because more threads would only wait for each other.
+    The fit holds one (n_samples, n_hidden + n_features + 1) matrix; ``predict`` works by blocks of rows.
+    Small problems are computed on one BLAS thread, because more threads would only wait for each other.
 
     References
     ----------
