@@ -7,8 +7,8 @@ The fit runs on the host in float64, so every array library gets the same number
   multinomial logistic regression around the identity. Two classes have an increasing quadratic curve in
   the log-odds instead, so their ranking stays as it is.
 
-Both shrink the logits by n/(n+2k), because leave-one-out is a little too good on few rows: pruning and
-weighting saw the labels. Both end with a mixture with 1/(n+1) of the uniform distribution, so no probability
+Both shrink the logits by n/(n+2k), k at most 16, because leave-one-out is a little too good on few rows:
+pruning and weighting saw the labels. Both end with a mixture with 1/(n+1) of the uniform distribution, so no probability
 is 0.
 """
 
