@@ -8,8 +8,8 @@ The fit runs on the host in float64, so every array library gets the same number
   the log-odds instead, so their ranking stays as it is.
 
 Both shrink the logits by n/(n+2k), k at most 16, because leave-one-out is a little too good on few rows:
-pruning and weighting saw the labels. Both end with a mixture with 1/(n+1) of the uniform distribution, so no probability
-is 0.
+pruning and weighting saw the labels. Both end with a mixture with 1/(n+1) of the uniform distribution, so no
+probability is 0.
 """
 
 from __future__ import annotations
