@@ -76,6 +76,30 @@ def test_defaults(monkeypatch, in_folder):
     assert {cell.dataset.name for cell in asked["cells"]} == {"iris", "wine"}
 
 
+def test_methods_at_their_defaults(bench, in_folder):
+    asked = ["defaults", "--datasets", "OJ", "iris", "--methods", "LightGBM", "--seeds", "1", "--jobs", "1"]
+    status, out, err = bench(*asked)
+    assert status == 0
+    header, _, *rows = out.splitlines()
+    assert header.split() == [
+        "dataset",
+        "method",
+        "test",
+        "accuracy",
+        "log-loss,",
+        "calibration",
+        "error",
+        "fit",
+    ]
+    assert [row.split()[:2] for row in rows] == [["OJ", "LightGBM"], ["iris", "LightGBM"]]
+    assert "[2/2] iris" in err
+    assert bench(*asked, "--quiet") == (0, out, "")
+    bench("report", "--out", "report.md")
+    assert "Test accuracy in percent, mixed frames" in (in_folder / "report.md").read_text()
+    status, _, err = bench("defaults", "--datasets", "OJ", "--methods", "RandomForest")
+    assert (status, "RandomForest takes no frames" in err) == (2, True)
+
+
 def test_equal_figures_are_explained(bench):
     # The first configuration is the neutral one, omega_r = 1 and p = 0, so these are the same networks.
     options = ["--datasets", "iris", "--jobs", "1", "--trials", "1", "--seeds", "2"]

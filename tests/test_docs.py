@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from sklearn.metrics import log_loss
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -18,11 +19,17 @@ def test_the_readme_runs(capsys):
 
 def test_the_guide_runs():
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "guide.md").read_text(), re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 10
     names = {}
     for block in blocks:
         exec(compile(block, "guide.md", "exec"), names)
-    assert names["search"].score(names["X_test"], names["y_test"]) > 0.93
+    assert names["welcome"].score(names["guests"], names["returns"]) > 0.95
+    assert list(names["seen"].columns)[:4] == ["age", "spent", "member", "spent_missing"]
+    X_test, y_test = names["X_test"], names["y_test"]
+    raw, calibrated = (log_loss(y_test, names[name].predict_proba(X_test)) for name in ("raw", "model"))
+    assert calibrated < raw / 2
+    assert len(names["weighted"].network_.votes) == 10 >= names["early"].n_layers_
+    assert names["search"].score(X_test, y_test) > 0.93
     assert len(names["pool"].estimators_) == 10
     assert set(names["untuned"].regularization_) <= {2.0**i for i in range(-12, 13)}
     assert [row["task_name"] for row in names["monitor"].get_logs().data].count("layer") == 10

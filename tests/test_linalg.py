@@ -51,6 +51,17 @@ def test_cholesky_refuses_only_the_singular_member(xp, rng):
     np.testing.assert_allclose(forms[0], np.einsum("ij,ij->j", B[0], np.linalg.solve(good, B[0])), atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_diagonal_of_the_inverse(xp, rng, dtype):
+    S = rng.standard_normal((2, 9, 6))
+    G = S.mT @ S + np.eye(6)
+    factor = _linalg.factorise(xp.asarray(G.astype(dtype)))
+    diagonal = _linalg.inverse_diagonal(factor)
+    expected = np.diagonal(np.linalg.inv(G), axis1=1, axis2=2)
+    np.testing.assert_allclose(to_host(diagonal), expected, rtol=1e-5 if dtype == "float32" else 1e-12)
+    assert to_host(diagonal).dtype == dtype
+
+
 def test_one_system_alone(xp, rng):
     good, B = np.eye(4) + 0.1, rng.standard_normal((4, 2))
     factor = _linalg.factorise(xp.asarray(good))

@@ -7,17 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._classifier import EDRVFLClassifier
+    from ._encoder import TabularEncoder
     from ._search.space import paper_configurations
     from ._search_cv import EDRVFLSearchCV
     from ._shell import to_numpy
     from ._variants import variant
 
-__all__ = ["EDRVFLClassifier", "EDRVFLSearchCV", "paper_configurations", "to_numpy", "variant"]
+__all__ = [
+    "EDRVFLClassifier",
+    "EDRVFLSearchCV",
+    "TabularEncoder",
+    "paper_configurations",
+    "to_numpy",
+    "variant",
+]
 __version__ = "0.1.0"
 
 _MODULES = {
     "EDRVFLClassifier": "_classifier",
     "EDRVFLSearchCV": "_search_cv",
+    "TabularEncoder": "_encoder",
     "paper_configurations": "_search.space",
     "to_numpy": "_shell",
     "variant": "_variants",

@@ -5,10 +5,11 @@ This file and `_linalg.py` are the only ones that ask which library or which dev
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -30,6 +31,18 @@ def from_numpy(values: Any, like: Array, dtype: Any = None) -> Array:
     """Bring a host value beside `like`: to its namespace, its device and, unless given, its dtype."""
     xp = array_namespace(like)
     return xp.asarray(values, dtype=like.dtype if dtype is None else dtype, device=device(like))
+
+
+def converted(value: Any, converter: Callable[[Array], Array]) -> Any:
+    """Apply a converter to all arrays in a record, in records within it, and in tuples of these."""
+    if isinstance(value, tuple):
+        return tuple(converted(v, converter) for v in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = [field.name for field in dataclasses.fields(value)]
+        return type(value)(**{name: converted(getattr(value, name), converter) for name in fields})
+    if isinstance(value, numpy.ndarray) and value.dtype.kind in "OUS":
+        return value  # labels and categories that are strings stay in NumPy
+    return converter(value) if hasattr(value, "__dlpack__") else value
 
 
 def ignore_overflow() -> Any:
@@ -118,9 +131,18 @@ def _free_bytes_of_machine() -> int:
     return min(found)
 
 
-def take_rows(D: Array, rows: Array) -> Array:
-    """Copy the named rows of D (m, c). NumPy's own `take` would first copy all of a strided D."""
-    return D[rows] if is_numpy_array(D) else array_namespace(D).take(D, rows, axis=0)
+def take_rows(D: Array, rows: Array | slice) -> Array:
+    """Return the named rows of D (..., m, c): a view for a slice, a copy for indices."""
+    if is_numpy_array(D) or isinstance(rows, slice):  # NumPy's own `take` would first copy all of a strided D
+        return D[..., rows, :]
+    return array_namespace(D).take(D, rows, axis=-2)
+
+
+def take_entries(values: Array, rows: Array | slice) -> Array:
+    """Return the named entries of values (..., m)."""
+    if isinstance(rows, slice):
+        return values[..., rows]
+    return array_namespace(values).take(values, rows, axis=-1)
 
 
 def take_columns(D: Array, columns: Array | slice) -> Array:

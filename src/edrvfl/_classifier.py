@@ -13,9 +13,12 @@ from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.utils import check_random_state
 
 from ._answers.combine import RULES, combine, combine_staged, log_odds
-from ._arrays import Array, array_namespace, device, ignore_overflow, row_blocks, weighted_mean
-from ._inputs.columns import learn_inputs
+from ._answers.follow import CALIBRATIONS, LAYER_VOTES, Follower, needs_loo
+from ._arrays import Array, array_namespace, device, ignore_overflow, row_blocks
+from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_encoding
+from ._history import History
 from ._inputs.rows import Rows, prepare_rows
+from ._inputs.table import Columns
 from ._network.activations import ACTIVATIONS
 from ._network.grow import Problem, grow, start
 from ._network.layers import DRAW_SCHEME, Draws, fill_inputs, layer_scores, new_features
@@ -32,12 +35,16 @@ LARGEST_SEED = numpy.iinfo(numpy.int32).max
 class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     """Ensemble deep random vector functional link network, with weighting and pruning.
 
+    It takes arrays and frames as they come, with categories, text and missing values, and answers with
+    calibrated probabilities.
+
     Hidden layers are random and never trained. Each layer re-normalises the random projection of
     [previous hidden features, inputs], applies an activation function, and has a ridge read-out of
     its own, in closed form; the layers vote. Samples that a layer gets wrong weigh more in the next
     layer, and neurons that its read-out hardly uses do not feed the next layer.
 
-    The methods of the paper are values of these parameters; :func:`edrvfl.variant` knows their names.
+    The defaults are the paper's WPedRVFL, with calibration. The other methods of the paper are other values
+    of these parameters; :func:`edrvfl.variant` knows their names.
 
     Parameters
     ----------
@@ -50,8 +57,9 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     regularization : float or "loo", default=64.0
         Ridge penalty of every read-out, lambda, on the squared output weights. 0 gives the
         Moore-Penrose solution. "loo" lets every layer choose among 25 powers of two, 2^-12 to 2^12, by
-        its leave-one-out accuracy; if several are equally good, it takes the largest. That doubles the time
-        of a fit with a few classes; with hundreds of classes the scores of all 25 take most of the time.
+        its leave-one-out accuracy; if several are equally good, it takes the largest. With a few classes
+        that takes about half as long again; with hundreds of classes the scores of all 25 take most of the
+        time.
 
     activation : {"relu", "selu", "sigmoid", "tanh", "sin", "radbas", "swish"}, default="relu"
         Activation function g of the hidden neurons.
@@ -83,20 +91,39 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         How layers become one answer: the mean of the layers' softmax, the softmax of their mean score,
         or the share of layers that vote for a class.
 
-    standardize : bool, default=True
-        Whether inputs are brought to mean 0 and variance 1 with the training rows' statistics.
-        Constant columns become 0.
+    layer_votes : {"equal", "prefix", "weighted"}, default="equal"
+        Which layers vote, and how much. "equal": all of them equally, as in the paper. "prefix": the first
+        ones, as many as give the smallest leave-one-out log-loss. "weighted": each with a positive weight,
+        chosen layer after layer so that the leave-one-out log-loss falls, and pulled to an equal one.
+
+    calibration : {"loo", "temperature", "matrix"} or None, default="loo"
+        How the ensemble's answer becomes a probability. The calibration is learnt from exact leave-one-out
+        scores, for every depth. No rows are held back; of many rows a fixed part is scored, 1,500 for each
+        class and at most 10,000.
+        "temperature" is one factor on the logarithms of the probabilities and changes no prediction.
+        "matrix" is structured matrix scaling, for two classes an increasing quadratic curve of the log-odds;
+        it may change predictions. "loo" is the rule that did better on validation rows, "matrix". None
+        leaves the ensemble's answer as it is: its order is good, but it stays far from 0 and 1.
+
+    encoder : {"standard", "robust", "bins"}, TabularEncoder or None, default="standard"
+        How the columns of a frame or array become the network's inputs, learnt from the training rows.
+        "standard" brings numbers to mean 0 and variance 1, as in the paper. "robust" also clips outliers,
+        smoothly. "bins" puts piecewise-linear bins beside them, for effects that have thresholds. Each of
+        these takes missing values and columns of categories and text. A :class:`TabularEncoder` sets the
+        details, for instance which columns of numbers are categories. None takes finite numbers as they are.
 
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes' errors in every read-out. They do not count rows as `sample_weight` does:
-        the statistics of re-normalisation and the weighting of Eq. 12-14 do not see them. A class with
+        the statistics of re-normalisation and the weighting of Eq. 12-14 do not see them. Calibration does:
+        with "balanced", the probabilities are those of classes that are equally frequent. A class with
         weight 0 is left out.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the random layers. The same seed gives the same network with every array library.
 
     verbose : int, default=0
-        1 prints a line for each layer.
+        1 prints a line for each layer: the accuracy and log-loss of the layers so far, by leave-one-out
+        (without it, the layer's accuracy on the training rows).
 
     Attributes
     ----------
@@ -109,8 +136,17 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, when `X` has string names.
 
+    loo_accuracies_ : tuple of float
+        Leave-one-out accuracy of the first one, two, ... layers together, by the rows' weights. It needs no
+        further rows, and is a little optimistic on small data, because pruning and weighting saw the labels.
+        Empty if neither `calibration` nor `layer_votes` asks for leave-one-out.
+
+    loo_log_losses_ : tuple of float
+        Leave-one-out log-loss of the first one, two, ... layers together, after calibration (after a
+        temperature if `calibration` is None). Empty where `loo_accuracies_` is.
+
     train_accuracies_ : tuple of float
-        Each layer's own accuracy on the training rows.
+        Each layer's own accuracy on the training rows. It may fall while the network gets better.
 
     fallback_layers_ : tuple of int
         Layers (from 1) whose Gram matrix was numerically singular, so that the least-norm solution
@@ -122,9 +158,14 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     neurons_kept_ : tuple of int
         How many neurons of each layer feed the next one.
 
+    n_layers_ : int
+        How many layers answer: `n_layers`, or fewer if a callback ended the fit or with
+        ``layer_votes="prefix"``.
+
     network_ : Network
         Everything that decides an answer: the fitted arrays, layer by layer, in the namespace and on the
-        device of the training `X`, the rule by which layers vote, the classes and the seed.
+        device of the training `X`, the encoding of the columns, how the layers vote, the calibrations, the
+        classes and the seed.
 
     Notes
     -----
@@ -135,9 +176,11 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     one unit of its weight), in closed form. The re-normalisation, the pruning and the layers before
     did see the row.
 
-    ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. The fit holds
-    one (n_samples, n_hidden + n_features + 1) matrix; ``predict`` works by blocks of rows. Small problems
-    are computed on one BLAS thread, because more threads would only wait for each other.
+    ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. (Calibration and
+    ``regularization="loo"`` look at a part of many rows; then weight 2 is only nearly the row twice.)
+
+    The fit holds one (n_samples, n_hidden + n_features + 1) matrix; ``predict`` works by blocks of rows.
+    Small problems are computed on one BLAS thread, because more threads would only wait for each other.
 
     References
     ----------
@@ -156,6 +199,8 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     True
     >>> len(list(model.staged_predict(X_test)))
     10
+    >>> model.loo_log_losses_[-1] < 0.2
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -170,7 +215,9 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         "weight_from": [StrOptions({"train", "loo"})],
         "prune_rate": [Interval(Real, 0, 1, closed="left")],
         "ensemble": [StrOptions(set(RULES))],
-        "standardize": ["boolean"],
+        "layer_votes": [StrOptions(set(LAYER_VOTES))],
+        "calibration": [StrOptions(set(CALIBRATIONS)), None],
+        "encoder": [StrOptions(set(ENCODERS)), TabularEncoder, None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -190,7 +237,9 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         weight_from: str = "train",
         prune_rate: float = 0.2,
         ensemble: str = "softmax",
-        standardize: bool = True,
+        layer_votes: str = "equal",
+        calibration: str | None = "loo",
+        encoder: str | TabularEncoder | None = "standard",
         class_weight: Mapping[Any, float] | str | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -206,10 +255,17 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         self.weight_from = weight_from
         self.prune_rate = prune_rate
         self.ensemble = ensemble
-        self.standardize = standardize
+        self.layer_votes = layer_votes
+        self.calibration = calibration
+        self.encoder = encoder
         self.class_weight = class_weight
         self.random_state = random_state
         self.verbose = verbose
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        if isinstance(self.encoder, TabularEncoder):
+            self.encoder._validate_params()
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> EDRVFLClassifier:
@@ -218,8 +274,9 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Numeric, finite training rows: a NumPy array, a pandas, polars or pyarrow table, or, with
-            scikit-learn's array API dispatch on, a torch or CuPy array.
+            Training rows: a NumPy array, a pandas, polars or pyarrow table, or, with scikit-learn's array API
+            dispatch on, a torch or CuPy array. Columns may hold numbers, booleans, categories or text, and
+            missing values.
 
         y : array-like of shape (n_samples,)
             Labels of at least two classes: strings, integers or booleans.
@@ -237,7 +294,9 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> EDRVFLClassifier:
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        rows = prepare_rows(*self._check_training_rows(X, y), sample_weight, self.class_weight)
+        encoder = as_encoder(self.encoder)
+        table, labels, columns = self._check_training_rows(X, y, encoder)
+        rows = prepare_rows(table, labels, sample_weight, self.class_weight)
         if rows.targets.width < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes, but y holds only one class "
@@ -245,8 +304,20 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
             )
         seed = self._draw_seed()
         task = self._init_callback_context(max_subtasks=self.n_layers).call_on_fit_task_begin(**given)
-        with ignore_overflow(), suitable_threads(rows.X, self.n_hidden + rows.X.shape[1] + 1, self.n_hidden):
-            self._grow(rows, seed, task, given)
+        with ignore_overflow():
+            inputs = learn_encoding(rows, encoder, columns)
+            network = Network(
+                columns,
+                inputs,
+                self.activation,
+                self.n_hidden,
+                self.ensemble,
+                rows.classes,
+                seed,
+                DRAW_SCHEME,
+            )
+            with suitable_threads(rows.X, self.n_hidden + inputs.width + 1, self.n_hidden):
+                self._grow(network, rows, task, given)
         self._warn_of_fallbacks()
         task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
         return self
@@ -255,43 +326,49 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         """Draw the seed of the random layers; a RandomState instance moves on."""
         return int(check_random_state(self.random_state).randint(LARGEST_SEED))
 
-    def _grow(self, rows: Rows, seed: int, task: CallbackContext, given: dict[str, Any]) -> None:
+    def _grow(self, network: Network, rows: Rows, task: CallbackContext, given: dict[str, Any]) -> None:
         """Grow the network and keep its layers; after each layer print a line and ask the callbacks."""
-        inputs = learn_inputs(rows.X, rows.weights.counts, self.standardize)
-        D = new_features(rows.X.shape[0], rows.X, self.n_hidden, inputs)
-        fill_inputs(D, rows.X, inputs)
-        branch = start(D, Settings.of(self))
-        draws = Draws(seed, inputs.width, self.n_hidden, rows.X)
-        network = Network(
-            inputs, (), (), self.activation, self.n_hidden, self.ensemble, rows.classes, seed, DRAW_SCHEME
-        )
-        accuracies, fell_back, lams = [], [], []
+        D = new_features(rows.X.shape[0], rows.X, self.n_hidden, network.inputs)
+        fill_inputs(D, rows.X, network.inputs)
+        draws = Draws(network.seed, network.inputs.width, self.n_hidden, rows.X)
+        follower = Follower(rows.targets, rows.weights, self) if needs_loo(self) else None
+        problem = Problem(rows.targets, rows.weights, draws, judges=follower is not None)
+        history = History()
         layer = _begin_layer(task, given)
-        for grown in grow(branch, Problem(rows.targets, rows.weights, draws)):
+        for grown in grow(start(D, Settings.of(self)), problem):
             # Keep only the hidden weights and the read-out: the next layer overwrites the features in D.
-            readout = grown.readout
-            network = network.with_layer(grown.hidden, readout.beta[0, ...])
-            accuracies.append(float(weighted_mean(grown.right[0, :], rows.weights.counts)))
-            fell_back.append(bool(readout.fell_back[0]))
-            lams.append(float(self.regularization if readout.lam is None else readout.lam))
-            self._print_layer(len(accuracies), accuracies[-1])
-            so_far = {"network_": network}
+            beta = grown.readout.beta[0, ...]
+            stage = None if follower is None else follower.add(grown.loo[0, ...])
+            vote, calibration = (1.0, None) if stage is None else (stage.vote, stage.calibration)
+            network = network.with_layer(grown.hidden, beta, vote, calibration)
+            history.add(grown, stage, rows.weights.counts)
+            self._print_layer(history)
+            so_far = {"network_": network, **history.figures()}
             if layer.call_on_fit_task_end(**given, reconstruction_attributes=lambda so_far=so_far: so_far):
                 break
-            if len(accuracies) < self.n_layers:
+            if len(network.layers) < self.n_layers:
                 layer = _begin_layer(task, given)
         self._warn_if_scores_vanish(D, network)
-        self.network_ = network
-        self.train_accuracies_, self.regularization_ = tuple(accuracies), tuple(lams)
-        self.fallback_layers_ = tuple(l for l, fell in enumerate(fell_back, start=1) if fell)
+        self._keep(network, history)
+
+    def _keep(self, network: Network, history: History) -> None:
+        """Store what was fitted."""
+        if self.layer_votes == "prefix":
+            network = network.prefix(1 + int(numpy.argmin(history.loo_log_losses)))
+        self.network_, self.n_layers_ = network, len(network.layers)
+        for name, figures in history.figures().items():
+            setattr(self, name, figures)
+        self.regularization_ = tuple(self.regularization if lam is None else lam for lam in history.lams)
+        self.fallback_layers_ = tuple(l for l, fell in enumerate(history.fell_back, start=1) if fell)
         # p is the same for every layer, so the number of neurons that stay is too
         kept = self.n_hidden - int(n_pruned(self.n_hidden, self.prune_rate))
-        self.neurons_kept_ = (kept,) * len(accuracies)
+        self.neurons_kept_ = (kept,) * len(history.lams)
 
-    def _print_layer(self, layer: int, accuracy: float) -> None:
+    def _print_layer(self, history: History) -> None:
         if self.verbose:
+            layer = len(history.lams)
             number = f"{layer:{len(str(self.n_layers))}d}/{self.n_layers}"
-            print(f"[{type(self).__name__}] layer {number}: training accuracy {accuracy:.4f}")
+            print(f"[{type(self).__name__}] layer {number}: {history.line()}")
 
     def _warn_of_fallbacks(self) -> None:
         if self.fallback_layers_:
@@ -327,6 +404,10 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     def _fitted_array(self) -> Array:
         return self.network_.readouts[0]
 
+    @property
+    def _columns(self) -> Columns | None:
+        return self.network_.columns
+
     def _probabilities(self, X: Any, method: str) -> Array:
         return self._answer(self._check_new_rows(X, method))
 
@@ -335,9 +416,11 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         network = self.network_
         shape = (X.shape[0], network.readouts[0].shape[-1])
         answer = array_namespace(X).empty(shape, dtype=X.dtype, device=device(X))
+        calibration = network.calibrations[-1]
         with suitable_threads(X, network.row_numbers, network.n_hidden):
             for rows in row_blocks(X, X.shape[0], network.row_numbers):
-                answer[rows, :] = combine(layer_scores(network, X[rows, :]), network.rule)
+                P = combine(layer_scores(network, X[rows, :]), network.rule, network.votes)
+                answer[rows, :] = P if calibration is None else calibration(P)
         return answer
 
     def _staged_probabilities(self, X: Any, method: str) -> Iterator[Array]:
@@ -351,7 +434,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         (c, k), depth = network.readouts[0].shape, len(network.layers)
         threads = (X, network.row_numbers, network.n_hidden)
         if c < depth * k:
-            stages = combine_staged(layer_scores(network, X), network.rule)
+            stages = _staged(network, X)
             for _ in range(depth):
                 with suitable_threads(*threads):  # not across a yield: the limit would reach the caller
                     P = next(stages)
@@ -360,14 +443,13 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         answer = array_namespace(X).empty((depth, X.shape[0], k), dtype=X.dtype, device=device(X))
         with suitable_threads(*threads):
             for rows in row_blocks(X, X.shape[0], network.row_numbers):
-                stages = combine_staged(layer_scores(network, X[rows, :]), network.rule)
-                for l, P in enumerate(stages):
+                for l, P in enumerate(_staged(network, X[rows, :])):
                     answer[l, rows, :] = P
         for l in range(depth):
             yield answer[l, ...]
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
-        """Yield `predict` of the networks of 1, 2, ... `n_layers` layers.
+        """Yield `predict` of the networks of 1, 2, ... `n_layers_` layers.
 
         Parameters
         ----------
@@ -383,7 +465,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
             yield self._labels(P)
 
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
-        """Yield `predict_proba` of the networks of 1, 2, ... `n_layers` layers.
+        """Yield `predict_proba` of the networks of 1, 2, ... `n_layers_` layers, each calibrated on its own.
 
         Parameters
         ----------
@@ -398,7 +480,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         yield from self._staged_probabilities(X, "staged_predict_proba")
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
-        """Yield `decision_function` of the networks of 1, 2, ... `n_layers` layers.
+        """Yield `decision_function` of the networks of 1, 2, ... `n_layers_` layers.
 
         Parameters
         ----------
@@ -412,6 +494,22 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         """
         for P in self._staged_probabilities(X, "staged_decision_function"):
             yield log_odds(P)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        encodes = self.encoder is not None
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = encodes
+        return tags
+
+
+def _staged(network: Network, X: Array) -> Iterator[Array]:
+    """Yield the probabilities of every depth."""
+    stages = combine_staged(layer_scores(network, X), network.rule, network.votes)
+    for P, calibration in zip(stages, network.calibrations, strict=True):
+        if calibration is not None:
+            for rows in row_blocks(P, P.shape[0], 6 * P.shape[1]):
+                P[rows, :] = calibration(P[rows, :])
+        yield P
 
 
 def _begin_layer(task: CallbackContext, given: dict[str, Any]) -> CallbackContext:

@@ -157,6 +157,20 @@ def inverse_forms(factor: Cholesky, S: Array) -> Array:
     return _stack(members, S.shape[:-1])
 
 
+def inverse_diagonal(factor: Cholesky) -> Array:
+    """Return the diagonal of G^-1 (..., c): the row norms of the inverse of L', by its triangular solve."""
+    G, L = factor.G, factor.L
+    if not is_numpy_array(G):
+        return inverse_forms(factor, array_namespace(G).eye(G.shape[-1], dtype=G.dtype, device=device(G)))
+    # LAPACK's solve for the identity knows that the solution is triangular too, and does a third of the work
+    trtri = lapack.strtri if G.dtype == numpy.float32 else lapack.dtrtri
+    members = []
+    for i in numpy.ndindex(G.shape[:-2]):
+        V = numpy.triu(trtri(L[i].T, lower=0)[0])  # below its diagonal LAPACK leaves what was there
+        members.append(numpy.einsum("ij,ij->i", V, V))
+    return _stack(members, G.shape[:-1])
+
+
 def _lu_solve(factor: Cholesky, B: Array) -> Array:
     """Solve G X = B without the factor, because the array API standard has no triangular solve."""
     xp = array_namespace(B)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -16,19 +16,20 @@ from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 
 from ._arrays import Array, on_accelerator
 from ._classifier import LARGEST_SEED, EDRVFLClassifier
+from ._encoder import as_encoder
 from ._inputs.rows import to_host
 from ._search.metrics import Sample, Search, Split, is_kernel, takes_sample_weight
-from ._search.plan import Candidate, ResultRow, bytes_needed, groups, memory_budget, result_rows
+from ._search.plan import Candidate, ResultRow, bytes_needed, door_of, groups, memory_budget, result_rows
 from ._search.results import best_first, results_table
 from ._search.run import score_split
 from ._search.space import draw_configurations
-from ._shell import ClassifierShell, unchanged_on_failure
+from ._shell import ClassifierShell, read_new_table, unchanged_on_failure
 from ._sklearn import Count, StrOptions, _check_sample_weight, _fit_context, _routing_enabled
 
 
@@ -38,13 +39,14 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
     Tries configurations of an estimator, scores each of them at every depth on every split, and refits the
     best. Networks share their random layers; those with the same hidden setting share their features and
     Gram matrices as far as pruning lets them; on a GPU they are grown in stacks. Every score is that of the
-    network fitted alone.
+    network fitted alone: encoder and calibration, too, are learnt from the training rows of the split.
 
     Parameters
     ----------
     estimator : EDRVFLClassifier, default=None
         The network that is tuned: its parameters hold where the search does not set them. None is
-        ``EDRVFLClassifier()``, the paper's WPedRVFL. :func:`edrvfl.variant` builds the other methods.
+        ``EDRVFLClassifier()``, the paper's WPedRVFL with calibrated probabilities. :func:`edrvfl.variant`
+        builds the paper's methods.
 
     param_distributions : dict or list of dict, default=None
         Parameter name to a list of values or a scipy distribution, as in scikit-learn's
@@ -179,7 +181,7 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Numeric, finite rows.
+            Rows, as the estimator takes them.
 
         y : array-like of shape (n_samples,)
             Labels of at least two classes.
@@ -208,9 +210,9 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
                 f"param_distributions gives {len(candidates)} different configurations to try, but at least "
                 f"{self.ensemble_size} are needed (ensemble_size)."
             )
-        search, splits = self._prepare(X, y, sample_weight, params)
+        searches, splits = self._prepare(X, y, sample_weight, params, candidates)
         whole = self._init_callback_context(max_subtasks=1 + self.refit).call_on_fit_task_begin(**given)
-        scores = self._score(search, splits, candidates, whole, given)
+        scores = self._score(searches, splits, candidates, whole, given)
         of_rows = numpy.stack([scores[row.candidate.number, :, row.depth - 1] for row in rows])
         self.cv_results_ = results_table(rows, of_rows)
         order = best_first(self.cv_results_["rank_test_score"], rows)
@@ -242,23 +244,38 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         return result_rows(estimator, drawn)
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
-    ) -> tuple[Search, list[Split]]:
-        """Check rows, labels and weights, and split them."""
-        given = X
-        X, y = self._check_training_rows(X, y)
+        self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any], candidates: Sequence[Candidate]
+    ) -> tuple[dict[Hashable, Search], list[Split]]:
+        """Check rows, labels and weights, and split them.
+
+        Return what the parts of the search have in common, for each way in which columns are read.
+        """
+        tables = {}
+        for one in candidates:
+            if one.door not in tables:
+                tables[one.door] = self._check_training_rows(X, y, as_encoder(one.estimator.encoder))
+        table, y, columns = next(iter(tables.values()))
         # A frame stays a frame: splitters and scorers may ask for columns by name.
-        given = given if hasattr(given, "columns") else to_host(X)
+        if hasattr(X, "columns"):
+            given = X
+        elif columns is None or not any(columns.categorical):
+            given = to_host(table)
+        else:  # codes mean nothing to a scorer
+            given = to_host(X) if hasattr(X, "__dlpack__") else numpy.asarray(X, dtype=object)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+            sample_weight = _check_sample_weight(
+                sample_weight, table, dtype=table.dtype, ensure_non_negative=True
+            )
         of_split, of_score = self._route(params, sample_weight)
-        splits = self._split(given, to_host(y), of_split)
-        if is_kernel(self.scoring):
-            sample, scoring = Sample(X, to_host(y), sample_weight), self.scoring
-        else:
-            sample, scoring = Sample(X, to_host(y), sample_weight, given, of_score), self._scorer()
-        classes = numpy.unique(sample.labels)
-        return Search(sample, classes, scoring, self.error_score, on_accelerator(X)), splits
+        labels = to_host(y)
+        splits = self._split(given, labels, of_split)
+        kernel = is_kernel(self.scoring)
+        given, scoring = (None, self.scoring) if kernel else (given, self._scorer())
+        common = (numpy.unique(labels), scoring, self.error_score, on_accelerator(table))
+        return {
+            door: Search(Sample(table, labels, sample_weight, given, of_score), columns, *common)
+            for door, (table, _, columns) in tables.items()
+        }, splits
 
     def _route(self, params: dict[str, Any], sample_weight: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the keyword arguments of the splitter and of the scorer."""
@@ -288,21 +305,23 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
 
     def _score(
         self,
-        search: Search,
+        searches: Mapping[Hashable, Search],
         splits: list[Split],
         candidates: list[Candidate],
         whole: CallbackContext,
         given: dict[str, Any],
     ) -> numpy.ndarray:
         """Return validation scores (candidate, split, depth)."""
-        jobs, memory = self._share_memory(search, splits, candidates)
+        jobs, memory = self._share_memory(searches, splits, candidates)
         # One process keeps the networks of a width together, which share their random layers. The widest come
         # first, so that no process is left with a long task at the end.
         # With several processes smaller pieces balance better, at the price of drawing layers again.
         pieces = groups(candidates, (lambda c: (c.frame, c.hidden)) if jobs > 1 else (lambda c: c.problem))
         pieces.sort(key=lambda piece: -piece[0].settings.n_hidden)
         tasks = list(itertools.product(range(len(splits)), pieces))
-        calls = (delayed(score_split)(search, piece, splits[i], memory) for i, piece in tasks)
+        calls = (
+            delayed(score_split)(searches[piece[0].door], piece, splits[i], memory) for i, piece in tasks
+        )
         depths = [c.settings.n_layers for c in candidates]
         scores = numpy.full((len(candidates), len(splits), max(depths)), numpy.nan)
         failures: list[str] = []
@@ -326,13 +345,16 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         return scores
 
     def _share_memory(
-        self, search: Search, splits: list[Split], candidates: list[Candidate]
+        self, searches: Mapping[Hashable, Search], splits: list[Split], candidates: list[Candidate]
     ) -> tuple[int, int]:
         """Return how many processes there are, and the bytes that each of them may use."""
-        jobs = 1 if search.stacked else effective_n_jobs(self.n_jobs)
-        budget = memory_budget(self.memory, search.rows.X)
+        any_search = next(iter(searches.values()))
+        jobs = 1 if any_search.stacked else effective_n_jobs(self.n_jobs)
+        budget = memory_budget(self.memory, any_search.rows.X)
         if jobs > 1:  # every process needs room for one network of any kind
-            largest = max(bytes_needed([[c]], search.size(split)) for c in candidates for split in splits)
+            largest = max(
+                bytes_needed([[c]], searches[c.door].size(split, c)) for c in candidates for split in splits
+            )
             jobs = max(1, min(jobs, budget // largest))
         return jobs, budget // jobs
 
@@ -362,6 +384,12 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         router.add(splitter=check_cv(self.cv, classifier=True), method_mapping=split)
         return router.add(scorer=self._scorer(), method_mapping=score)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        estimator = EDRVFLClassifier() if self.estimator is None else self.estimator
+        tags.input_tags = get_tags(estimator).input_tags
+        return tags
+
     @property
     def _fitted_array(self) -> Array:
         return self.best_estimator_._fitted_array
@@ -372,8 +400,15 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         return self.best_estimator_.classes_
 
     def _probabilities(self, X: Any, method: str) -> Array:
-        X = self._check_new_rows(X, method)
-        return sum(model._answer(X) for model in self.estimators_) / len(self.estimators_)
+        self._check_fitted_alike(X, method)
+        tables: dict[Hashable, Array] = {}  # networks that read columns in the same way share what was read
+        total: Array = 0.0
+        for model in self.estimators_:
+            door = (door_of(model), model._fitted_array.dtype)
+            if door not in tables:
+                tables[door] = read_new_table(self, X, model._columns, model._fitted_array)
+            total = total + model._answer(tables[door])
+        return total / len(self.estimators_)
 
 
 @contextmanager

@@ -11,18 +11,13 @@ import numpy
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from ._answers.combine import log_odds
 from ._arrays import Array, array_namespace
 from ._inputs.rows import to_host
-from ._sklearn import (
-    CALLBACK_ATTRIBUTES,
-    _estimator_with_converted_arrays,
-    check_same_namespace,
-    get_namespace_and_device,
-    supported_float_dtypes,
-)
+from ._inputs.table import Columns, float_dtypes, learn_table, open_table, read_table
+from ._sklearn import CALLBACK_ATTRIBUTES, _estimator_with_converted_arrays, check_same_namespace
 
 Estimator = TypeVar("Estimator")
 
@@ -47,22 +42,36 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         """Return probabilities (rows, classes). `method` is the public method that asks, for messages."""
         raise NotImplementedError
 
-    def _check_training_rows(self, X: Any, y: Any) -> tuple[Array, Array]:
-        """Return rows and labels as arrays that can be fitted."""
-        xp, _, where = get_namespace_and_device(X)
-        # float16 is too coarse for sums over rows
-        dtypes = [t for t in supported_float_dtypes(xp, where) if t in (xp.float64, xp.float32)]
-        with name_bad_columns(self, X):
-            X, y = validate_data(self, X, y, dtype=dtypes)
+    @property
+    def _columns(self) -> Columns | None:
+        """What the fit learnt about the columns; None if it took finite numbers as they were."""
+        return None
+
+    def _check_training_rows(
+        self, X: Any, y: Any, encoder: Any = None
+    ) -> tuple[Array, Array, Columns | None]:
+        """Return rows and labels as arrays, and what was learnt about the columns.
+
+        Without a TabularEncoder the rows must be finite numbers, and nothing is learnt.
+        """
+        y = validate_data(self, "no_validation", y)
         check_classification_targets(y)
-        return X, y
+        if encoder is None:
+            X, columns = read_training_numbers(self, X), None
+        else:
+            X, columns = read_training_table(self, X, encoder.categorical_features)
+        check_consistent_length(X, y)
+        return X, y, columns
+
+    def _check_fitted_alike(self, X: Any, method: str) -> None:
+        """Refuse to answer before a fit, and for arrays of another library or device than that of the fit."""
+        check_is_fitted(self)
+        check_same_namespace(X, self, attribute="_fitted_array", method=method)
 
     def _check_new_rows(self, X: Any, method: str) -> Array:
         """Return X as an array with the columns, the library and the precision of the fit."""
-        check_is_fitted(self)
-        check_same_namespace(X, self, attribute="_fitted_array", method=method)
-        with name_bad_columns(self, X):
-            return validate_data(self, X, reset=False, dtype=[self._fitted_array.dtype])
+        self._check_fitted_alike(X, method)
+        return read_new_table(self, X, self._columns, self._fitted_array)
 
     def _labels(self, P: Array) -> Array:
         """Return the label of the largest probability of each row."""
@@ -91,8 +100,9 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> Array:
         """Return the class probabilities of each row.
 
-        They are a softmax of least-squares scores and are not calibrated: their order is good, but they
-        stay far from 0 and 1. `sklearn.calibration.CalibratedClassifierCV` calibrates them.
+        They are calibrated by leave-one-out: of the rows that get the probability 0.8, about 80 % should
+        belong to the class. No probability is 0. With ``calibration=None`` their order is good, but they
+        stay far from 0 and 1.
 
         Parameters
         ----------
@@ -144,6 +154,35 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
         return tags
+
+
+def read_training_numbers(estimator: BaseEstimator, X: Any) -> Array:
+    """Return X, which must hold finite numbers, as a matrix; note the names of its columns."""
+    with name_bad_columns(estimator, X):
+        return validate_data(estimator, X, dtype=float_dtypes(X))
+
+
+def read_training_table(
+    estimator: BaseEstimator, X: Any, categorical_features: Any = "from_dtype"
+) -> tuple[Array, Columns]:
+    """Return X as a matrix of numbers and codes, with what was learnt of its columns; note their names."""
+    table = open_table(X, estimator=estimator)
+    validate_data(estimator, X, skip_check_array=True)
+    return learn_table(table, categorical_features)
+
+
+def read_new_table(estimator: BaseEstimator, X: Any, columns: Columns | None, like: Array) -> Array:
+    """Return new rows as a matrix of numbers and codes, in the precision of `like`.
+
+    Without `columns` the rows must be finite numbers. Columns that are missing, additional or in another
+    order are scikit-learn's errors, with their names.
+    """
+    if columns is None:
+        with name_bad_columns(estimator, X):
+            return validate_data(estimator, X, reset=False, dtype=[like.dtype])
+    table = open_table(X, like.dtype, estimator)
+    validate_data(estimator, X, reset=False, skip_check_array=True)
+    return read_table(table, columns)
 
 
 def to_numpy(model: Estimator) -> Estimator:
@@ -199,21 +238,22 @@ def name_bad_columns(estimator: BaseEstimator, X: Any) -> Iterator[None]:
         return
     if dates := [str(column.name) for column in frame.iter_columns() if column.dtype.is_temporal()]:
         raise TypeError(
-            _bad_columns_message(estimator, dates, "they hold dates or times; turn these into numbers")
+            _bad_columns_message(estimator, dates, "They hold dates or times; turn these into numbers.")
         )
     try:
         yield
     except (ValueError, TypeError) as error:
         if bad := [str(column.name) for column in frame.iter_columns() if not _is_numeric(column)]:
             # the same kind of error, so that whoever catches it still does
-            raise type(error)(_bad_columns_message(estimator, bad, str(error))) from error
+            advice = f'Encode them first, or leave that to encoder="standard". ({error})'
+            raise type(error)(_bad_columns_message(estimator, bad, advice)) from error
         raise
 
 
-def _bad_columns_message(estimator: BaseEstimator, columns: list[str], why: str) -> str:
+def _bad_columns_message(estimator: BaseEstimator, columns: list[str], advice: str) -> str:
     return (
-        f"{type(estimator).__name__} takes numeric columns, but these are not: {', '.join(columns)}. "
-        f"Encode them first, for instance with OneHotEncoder in make_column_transformer. ({why})"
+        f"{type(estimator).__name__} takes numeric columns with encoder=None, but these are not: "
+        f"{', '.join(columns)}. {advice}"
     )
 
 

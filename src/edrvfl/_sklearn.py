@@ -17,6 +17,7 @@ from sklearn.utils._array_api import supported_float_dtypes as supported_float_d
 from sklearn.utils._metadata_requests import _routing_enabled as _routing_enabled
 from sklearn.utils._param_validation import Interval as Interval
 from sklearn.utils._param_validation import StrOptions as StrOptions
+from sklearn.utils.validation import _check_feature_names_in as _check_feature_names_in
 from sklearn.utils.validation import _check_sample_weight as _check_sample_weight
 
 # scikit-learn keeps the state of callbacks in attributes with these beginnings.

@@ -8,18 +8,23 @@ from typing import Any
 from ._classifier import EDRVFLClassifier
 
 # The paper's methods, and plain RVFL, as parameter values. What is not named keeps its default.
+NEUTRAL: Mapping[str, Any] = {"correct_weight": 1.0, "prune_rate": 0.0}
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
-    "RVFL": {"n_layers": 1, "renormalize": False, "correct_weight": 1.0, "prune_rate": 0.0},
-    "edRVFL_O": {"renormalize": False, "correct_weight": 1.0, "prune_rate": 0.0},
-    "edRVFL_N": {"correct_weight": 1.0, "prune_rate": 0.0},
+    "RVFL": {**NEUTRAL, "n_layers": 1, "renormalize": False},
+    "edRVFL_O": {**NEUTRAL, "renormalize": False},
+    "edRVFL_N": NEUTRAL,
     "WedRVFL": {"prune_rate": 0.0},
     "PedRVFL": {"correct_weight": 1.0},
     "WPedRVFL": {},
 }
+OF_ALL: Mapping[str, Any] = {"calibration": None}  # the paper takes the ensemble's answer as it is
 
 
 def variant(name: str, **params: Any) -> EDRVFLClassifier:
     """Build a classifier by the name that the paper gives it.
+
+    Its probabilities are the paper's, the mean of the layers' softmax, not calibrated: ``calibration="loo"``
+    among the parameters calibrates them.
 
     Parameters
     ----------
@@ -38,9 +43,9 @@ def variant(name: str, **params: Any) -> EDRVFLClassifier:
     --------
     >>> from edrvfl import variant
     >>> variant("PedRVFL", prune_rate=0.4)
-    EDRVFLClassifier(correct_weight=1.0, prune_rate=0.4)
+    EDRVFLClassifier(calibration=None, correct_weight=1.0, prune_rate=0.4)
     """
     names = {known.casefold(): known for known in VARIANTS}
     if name.casefold() not in names:
         raise ValueError(f"Unknown variant {name!r}; choose one of {', '.join(VARIANTS)}.")
-    return EDRVFLClassifier(**{**VARIANTS[names[name.casefold()]], **params})
+    return EDRVFLClassifier(**{**OF_ALL, **VARIANTS[names[name.casefold()]], **params})

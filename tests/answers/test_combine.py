@@ -18,7 +18,7 @@ def layers(xp, scores):
 
 def test_huge_scores_give_finite_probabilities(xp):
     for rule in ("softmax", "mean"):
-        P = to_host(combine(layers(xp, np.array([[[1e300, -1e300], [0.0, 0.0]]])), rule))
+        P = to_host(combine(layers(xp, np.array([[[1e300, -1e300], [0.0, 0.0]]])), rule, [1.0]))
         assert P.tolist() == [[1.0, 0.0], [0.5, 0.5]]
 
 
@@ -27,23 +27,32 @@ def test_rules_by_hand(xp):
     expected = {"softmax": (a + b + a) / 3, "mean": 1 / (1 + np.exp(1 - 2 / 3)), "vote": 2 / 3}
     assert expected.keys() == RULES.keys()
     for rule, first in expected.items():
-        P = to_host(combine(layers(xp, SCORES), rule))
+        P = to_host(combine(layers(xp, SCORES), rule, [1.0] * 3))
         np.testing.assert_allclose(P, [[first, 1 - first]], rtol=1e-14)
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_each_stage_is_the_shallower_ensemble(xp, rng, rule):
     scores = rng.standard_normal((4, 6, 3))
-    staged = list(combine_staged(layers(xp, scores), rule))
+    votes = [1.0, 0.5, 0.0, 2.0]
+    staged = list(combine_staged(layers(xp, scores), rule, votes))
     assert len(staged) == 4
     for l in range(4):
-        P = to_host(combine(layers(xp, scores[: l + 1]), rule))
+        P = to_host(combine(layers(xp, scores[: l + 1]), rule, votes[: l + 1]))
         np.testing.assert_allclose(to_host(staged[l]), P, rtol=1e-13)
         np.testing.assert_allclose(P.sum(axis=-1), 1, rtol=1e-13)
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_a_vote_of_two_is_the_layer_twice_and_one_of_zero_is_none(xp, rng, rule):
+    scores = rng.standard_normal((3, 6, 4))
+    weighted = combine(layers(xp, scores), rule, [1.0, 2.0, 0.0])
+    repeated = combine(layers(xp, scores[[0, 1, 1]]), rule, [1.0, 1.0, 1.0])
+    np.testing.assert_allclose(to_host(weighted), to_host(repeated), rtol=1e-13)
+
+
 def test_equal_scores_vote_for_the_first_class(xp):
-    assert to_host(combine(layers(xp, np.zeros((1, 1, 3))), "vote")).tolist() == [[1.0, 0.0, 0.0]]
+    assert to_host(combine(layers(xp, np.zeros((1, 1, 3))), "vote", [1.0])).tolist() == [[1.0, 0.0, 0.0]]
 
 
 # Probabilities near 1/300 and a step of float32 apart have the same logarithm in float32.

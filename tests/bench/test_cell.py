@@ -3,6 +3,7 @@ import json
 import pytest
 
 from edrvfl.bench.cell import (
+    DefaultsUnit,
     RefitUnit,
     SearchUnit,
     SensitivityUnit,
@@ -22,6 +23,7 @@ UNITS = [
     RefitUnit(3, 7, 0, 2, epochs=20),
     SensitivityUnit(1, 9),
     TimingUnit(warmups=1, repeats=5, threads=1),
+    DefaultsUnit(1, 9),
 ]
 
 

@@ -122,7 +122,8 @@ def spoil(packed):
 
 DAMAGE = {
     "cut short": (cut, "not a whole gzip file"),
-    "a bad block": (spoil, "not a whole gzip file"),
+    # Whether the packing or the text is found wrong first depends on the bits.
+    "a bad block": (spoil, "not a whole gzip file|not a line of a study export"),
     "not gzip": (gzip.decompress, "not a whole gzip file"),
     "not UTF-8": (lambda packed: gzip.compress(b"\xff\xfe{}"), "not a text file in UTF-8"),
     "missing": (None, "cannot be read .No such file"),

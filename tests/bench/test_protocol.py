@@ -16,6 +16,7 @@ from edrvfl.bench.data import load_dataset
 from edrvfl.bench.methods import METHODS, Method, SearchResult
 from edrvfl.bench.protocol import choose, choose_both_ways, make_cell
 from edrvfl.bench.record import same_results
+from edrvfl.bench.scores import calibration_error
 
 
 def small_widths(trials, seed):
@@ -116,6 +117,7 @@ def test_the_record_says_what_a_plain_loop_over_the_paper_s_section_finds(cell, 
                     balanced_accuracy_score(y, labels)
                 )
                 assert choice.log_loss[s][repeat] == pytest.approx(log_loss(y, P))
+                assert choice.calibration_error[s][repeat] == pytest.approx(calibration_error(y, P))
                 assert choice.fit_seconds[s][repeat] > 0
                 assert choice.predict_seconds[s][repeat] > 0
 
@@ -128,6 +130,18 @@ def test_the_record_is_complete(cell, done):
     assert len(searched) == 4
     assert found.search_seconds == pytest.approx(sum(searched))
     assert set(found.choices) == {"paper", "strict"}
+
+
+def test_refits_that_were_stored_before_the_calibration_error_end_in_a_record_without_it(cell, done):
+    old = {unit: {k: v for k, v in value.items() if k != "calibration_error"} for unit, value in done.items()}
+    first = next(unit for unit in done if is_refit(unit))
+    for some in (old, done | {first: old[first]}):
+        found = cell.record(some)
+        assert (
+            found.choices["strict"].calibration_error is None
+            or found.choices["paper"].calibration_error is None
+        )
+        assert found.choices["strict"].log_loss == cell.record(done).choices["strict"].log_loss
 
 
 def test_what_both_choices_ask_for_is_fitted_once(cell, done):

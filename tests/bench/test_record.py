@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import re
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from edrvfl.bench.record import (
     RECORDS,
     Choice,
+    DefaultsRecord,
     Record,
     RunRecord,
     SensitivityRecord,
@@ -62,6 +64,19 @@ EXAMPLES = [
         blas=("openblas 0.3",),
         processor="one",
     ),
+    DefaultsRecord(
+        **COMMON,
+        checksum="c",
+        settings={"n_hidden": 20, "encoder": None},
+        seeds=2,
+        test_accuracy=ROW,
+        balanced_accuracy=ROW,
+        log_loss=ROW,
+        calibration_error=ROW,
+        fit_seconds=ROW,
+        predict_seconds=ROW,
+        processor="one",
+    ),
 ]
 
 
@@ -105,9 +120,22 @@ def test_same_records_sees_through_machines_and_nothing_else():
     assert not same_records(record, dataclasses.replace(record, choices={"paper": wrong}), tolerance=0)
 
 
+def test_a_record_older_than_the_calibration_error_is_read_and_contradicts_no_newer_one():
+    old, fields = EXAMPLES[0], json.loads(EXAMPLES[0].to_json())
+    for choice in fields["choices"].values():
+        del choice["calibration_error"]
+    assert RunRecord.from_json(json.dumps(fields)) == old
+    measured = dataclasses.replace(CHOICE, calibration_error=ROW)
+    new = dataclasses.replace(old, choices={"paper": measured, "strict": measured})
+    assert same_records(old, new, tolerance=0)
+    assert same_records(new, old, tolerance=0)
+    other = dataclasses.replace(CHOICE, calibration_error=((0.5, 0.5),) * 4)
+    assert not same_records(new, dataclasses.replace(old, choices={"paper": other, "strict": other}))
+
+
 def test_where_it_ran():
     assert set(find_versions()) == {"python", "numpy", "scipy", "scikit-learn", "edrvfl"}
     commit = find_commit()
     assert commit is None or re.fullmatch(r"[0-9a-f]{40}(-dirty)?", commit)
-    assert set(RECORDS) == {"study", "sensitivity", "timing"}
+    assert set(RECORDS) == {"study", "sensitivity", "timing", "defaults"}
     assert all(issubclass(record, Record) for record in RECORDS.values())

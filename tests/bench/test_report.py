@@ -56,7 +56,7 @@ def test_the_ending_tells_the_format(store, tmp_path, name, start):
 
 def test_an_empty_store(empty, tmp_path):
     (path,) = write_report(empty, tmp_path / "report", "html")
-    assert "There is no finished cell to report on." in path.read_text(encoding="utf-8")
+    assert "There is no finished cell of a search to report on." in path.read_text(encoding="utf-8")
 
 
 def test_an_unknown_format_is_refused(empty, tmp_path):

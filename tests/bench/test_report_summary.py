@@ -48,7 +48,7 @@ def test_the_answer_is_three_sentences_from_the_data(whole):
 @pytest.mark.parametrize(
     ("name", "phrase"),
     [
-        ("none", "There is no finished cell to report on. The store holds no cells at all."),
+        ("none", "There is no finished cell of a search to report on. The store holds no cells at all."),
         ("all failed", "The store holds 1 failed."),
         ("nothing begun", "The store holds 1 missing."),
         ("one method", "With one method there is nothing to rank or to test."),

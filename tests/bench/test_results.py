@@ -1,14 +1,17 @@
 """The shipped study: its records can be read back, and the README's table follows from them."""
 
+import gzip
+import json
 import re
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from edrvfl.bench.comparison import average_ranks
-from edrvfl.bench.data import GROUPS
+from edrvfl.bench.data import FRAMES, GROUPS
 from edrvfl.bench.exchange import import_files
 from edrvfl.bench.store import Store
 
@@ -68,3 +71,30 @@ def test_the_readme_prints_what_the_peers_reached(records):
         name = names.get(name.strip(), name.strip())
         mean = sum(percent(records[d, name], "strict") for d in GROUPS["uci24"]) / 24
         assert abs(mean - Decimal(figure)) < Decimal("0.006"), name
+
+
+def shipped_defaults():
+    """The records of methods at their defaults, read without the library."""
+    with gzip.open(ROOT / "results" / "study.jsonl.gz", "rt") as lines:
+        found = [line for line in map(json.loads, lines) if line.get("kind") == "defaults"]
+    return {(line["record"]["dataset"], line["record"]["method"]): line["record"] for line in found}
+
+
+@pytest.mark.parametrize(
+    ("datasets", "n_methods"), [(GROUPS["uci24"], 6), (tuple(FRAMES), 6)], ids=["the 24", "frames"]
+)
+def test_the_readme_prints_the_defaults_that_were_measured(datasets, n_methods):
+    records = shipped_defaults()
+    methods = sorted({m for d, m in records if d == datasets[0]})
+    assert len(methods) == n_methods
+    metrics = ("test_accuracy", "log_loss", "calibration_error", "fit_seconds")
+    means = {
+        m: [np.mean([np.mean(records[d, m][metric]) for d in datasets]) for metric in metrics]
+        for m in methods
+    }
+    losses = pd.DataFrame({m: [np.mean(records[d, m]["log_loss"]) for d in datasets] for m in methods})
+    ranks = losses.round(4).rank(axis=1).mean()  # of printed figures, as in the report
+    text = (ROOT / "README.md").read_text()
+    for name, (accuracy, loss, error, seconds) in means.items():
+        row = f"| {100 * accuracy:.2f} | {loss:.3f} | {error:.3f} | {ranks[name]:.2f} | {seconds:.2f} |"
+        assert re.search(rf"^\| \**{name}\** {re.escape(row)}$", text, re.MULTILINE), (name, row)

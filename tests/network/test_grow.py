@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from edrvfl._arrays import ignore_overflow, row_blocks
-from edrvfl._inputs.columns import learn_inputs
+from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.targets import Classes, side_by_side
 from edrvfl._inputs.weights import RowWeights
 from edrvfl._network.activations import ACTIVATIONS
@@ -207,7 +207,7 @@ def test_costs_weigh_errors_but_do_not_count_rows(noisy):
     )
     network, _ = grow_alone(X, y, BASE, costs=costs)
     plain, _ = grow_alone(X, y, BASE)
-    np.testing.assert_array_equal(network.inputs.scaling.mean, plain.inputs.scaling.mean)
+    np.testing.assert_array_equal(network.inputs.numbers.mean, plain.inputs.numbers.mean)
     np.testing.assert_array_equal(network.layers[0].scale, plain.layers[0].scale)
     assert np.abs(network.readouts[0] - plain.readouts[0]).max() > 1e-3
 
@@ -261,7 +261,7 @@ def test_overflow_names_the_layer(noisy):
 
 def begin(X, y, settings, X_new, *, stack=(), stacked=False, counts=None, costs=None):
     """Lay out D with the rows X_new behind the training rows X, and return what `grow` takes."""
-    inputs = learn_inputs(X, counts, standardize=True)
+    inputs = learn_inputs(X, counts, EncoderSettings())
     m, v = X.shape[0], X_new.shape[0]
     D = new_features(m + v, X, settings.n_hidden, inputs, stack)
     fill_inputs(D[..., :m, :], X, inputs)

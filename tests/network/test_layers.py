@@ -9,7 +9,8 @@ from helpers import grow_alone, noisy_rows, scores_by_layer, to_host
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edrvfl._inputs.columns import learn_inputs, moments
+from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
+from edrvfl._inputs.moments import moments
 from edrvfl._network import layers
 from edrvfl._network.layers import Draws, draw, uniform
 from edrvfl._network.records import Settings
@@ -103,7 +104,7 @@ def test_a_constant_neuron_stays_constant(xp):
 @pytest.mark.parametrize("stack", [(), (2,)], ids=["alone", "stack"])
 def test_features_end_in_the_inputs_and_a_one(xp, rng, stack):
     X = xp.asarray(rng.standard_normal((7, 3)))
-    inputs = learn_inputs(X, None, standardize=True)
+    inputs = learn_inputs(X, None, EncoderSettings())
     D = layers.new_features(7, X, 4, inputs, stack)
     layers.fill_inputs(D, X, inputs)
     assert D.shape == (*stack, 7, 8)

@@ -45,6 +45,19 @@ def test_the_best_of_all_wins_and_of_equals_the_larger(xp, rng, shape, weighted)
     assert not bool(chosen.fell_back)
 
 
+def test_the_judged_rows_decide(xp, rng):
+    D, _, base = random_regression(rng, 60, 8)
+    y = classes_of(rng, D)
+    some, stand_for = np.arange(0, 60, 4), rng.uniform(1, 5, 15)
+    problem = regression(D, y, base, shares=np.ones(60), judged=some, xp=xp)
+    judged = dataclasses.replace(problem.judged, stand_for=xp.asarray(stand_for))
+    chosen = ridge_by_loo(dataclasses.replace(problem, judged=judged))
+    scores = {lam: scores_without_each_row(D, np.eye(3)[y], lam, base, np.ones(60)) for lam in LAMBDAS}
+    right = {lam: (scores[lam].argmax(-1) == y)[some] for lam in LAMBDAS}
+    accuracy = {lam: round(np.average(r, weights=base[some] * stand_for), 12) for lam, r in right.items()}
+    assert chosen.lam == max(lam for lam in accuracy if accuracy[lam] == max(accuracy.values()))
+
+
 def test_inputs_that_were_summed_once_change_nothing(xp, rng):
     D, _, base = random_regression(rng, 60, 12)
     omega = np.where(rng.random(60) < 0.3, 1.7, 0.6)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import scores_without_each_row
 
+from edrvfl._ridge.choose import ridge_by_loo
 from edrvfl._ridge.solve import ridge
 
 
@@ -70,6 +71,28 @@ def test_in_float32(xp, rng, shape, lam):
     loo = ridge(regression(*single[:3], shares=single[3], xp=xp), lam).loo
     assert loo.dtype == xp.float32
     np.testing.assert_allclose(to_host(loo), ridge(regression(D, Y, w, shares=ones), lam).loo, atol=1e-3)
+
+
+@pytest.mark.parametrize("shape", [(30, 8), (8, 30)], ids=["primal", "dual"])
+@pytest.mark.parametrize("lam", [0.0, 1.0, "singular", "chosen"])
+def test_only_some_rows_are_judged(xp, rng, shape, lam):
+    D, _, base = random_regression(rng, *shape)
+    y = np.arange(shape[0]) % 3
+    if lam == "singular":
+        D[:, 1] = D[:, 0]
+        D[1] = D[0]
+        D *= 1e10
+    some = np.array([5, 1, 7])
+    whole = regression(D, y, base, shares=np.ones(shape[0]), xp=xp)
+    part = regression(D, y, base, shares=np.ones(shape[0]), judged=some, xp=xp)
+    if lam == "chosen":  # all penalties are tried on the judged rows alone, so they choose for themselves
+        judged = ridge_by_loo(part)
+        expected = ridge(whole, judged.lam)
+    else:
+        lam = 1e-9 if lam == "singular" else lam
+        judged, expected = ridge(part, lam), ridge(whole, lam)
+    np.testing.assert_allclose(to_host(judged.beta), to_host(expected.beta), atol=1e-9)
+    np.testing.assert_allclose(to_host(judged.loo), to_host(expected.loo)[some], atol=1e-8)
 
 
 def test_blocks_of_rows_change_nothing_but_rounding(rng, monkeypatch):

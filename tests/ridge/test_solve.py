@@ -201,7 +201,7 @@ def test_what_is_singular_in_float64_too_gets_the_solution_of_least_norm(xp, rng
 
 
 def test_a_system_without_information_warns_of_the_fall_back_and_divides_by_nothing():
-    model = EDRVFLClassifier(n_hidden=1, standardize=False, regularization=1e-300)
+    model = EDRVFLClassifier(n_hidden=1, encoder=None, regularization=1e-300)
     with pytest.warns(LinAlgWarning, match="numerically singular"):  # any other warning is an error
         model.fit(np.zeros((4, 1)), [0, 1, 0, 1])
     np.testing.assert_allclose(model.predict_proba(np.zeros((1, 1))), 0.5, atol=0.01)

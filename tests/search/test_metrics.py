@@ -12,7 +12,7 @@ METRICS = {None: accuracy_score, "accuracy": accuracy_score, "neg_log_loss": log
 
 
 def judge(scoring, X, labels, weights=None, classes=(0, 1, 2)):
-    search = Search(Sample(X, labels, weights), np.asarray(classes), scoring, np.nan, False)
+    search = Search(Sample(X, labels, weights), None, np.asarray(classes), scoring, np.nan, False)
     every = np.arange(len(labels))
     with config_context(array_api_dispatch=True):  # as where arrays of other libraries come from
         return Judge.of(search, (every, every))

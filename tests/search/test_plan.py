@@ -50,9 +50,9 @@ def test_what_a_stack_must_share(name):
     assert one.frame != other.frame
 
 
-@pytest.mark.parametrize("name", ["random_state", "n_hidden", "standardize", "class_weight"])
+@pytest.mark.parametrize("name", ["random_state", "n_hidden", "encoder", "class_weight"])
 def test_what_a_problem_is(name):
-    others = {"random_state": 1, "n_hidden": 5, "standardize": False, "class_weight": {0: 2}}
+    others = {"random_state": 1, "n_hidden": 5, "encoder": None, "class_weight": {0: 2}}
     one, other = (candidates(c)[0] for c in ({}, {name: others[name]}))
     assert one.problem != other.problem
 

@@ -32,7 +32,7 @@ def test_stacks_side_by_side_score_the_same(library, width, weight_from):
     split = (np.arange(80), np.arange(80, 120))
     found = []
     for stacked in (False, True):
-        search = Search(Sample(X, y, None), np.unique(y), "neg_log_loss", "raise", stacked)
+        search = Search(Sample(X, y, None), None, np.unique(y), "neg_log_loss", "raise", stacked)
         with sklearn.config_context(array_api_dispatch=True):
             scores, failures = score_split(search, candidates, split, memory=2**30)
         assert not failures
@@ -63,9 +63,9 @@ def test_the_estimate_of_the_memory_holds(shape, params):
     tried = [{}] if "regularization" in params else [{"regularization": 2.0**i} for i in range(4)]
     candidates = list(dict.fromkeys(row.candidate for row in result_rows(network, tried)))
     split = (np.arange(rows * 3 // 4), np.arange(rows * 3 // 4, rows))
-    search = Search(Sample(X, y, None), np.unique(y), None, "raise", False)
+    search = Search(Sample(X, y, None), None, np.unique(y), None, "raise", False)
     score_split(search, candidates, split, memory=2**30)  # what is loaded only once
-    need = bytes_needed([candidates], search.size(split))
+    need = bytes_needed([candidates], search.size(split, candidates[0]))
     tracemalloc.start()
     score_split(search, candidates, split, memory=need)
     peak = tracemalloc.get_traced_memory()[1]

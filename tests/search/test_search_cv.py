@@ -86,7 +86,7 @@ def test_every_variant_scores_as_in_scikit_learns_search(wine, name):
         {"class_weight": [None, "balanced", {0: 1, 1: 1, 2: 1000}, {0: 1, 1: 1, 2: 0}]},
         {"random_state": [1, 2]},
         {"n_layers": [1, 3], "n_hidden": [8, 9]},
-        {"standardize": [True, False]},
+        {"encoder": ["standard", "bins", None]},
         {"ensemble": ["softmax", "mean", "vote"]},
         {"activation": ["relu", "sin"], "renormalize": [True, False]},
         {"weight_from": ["train", "loo"], "regularization": [0.01, 1.0]},
@@ -319,7 +319,7 @@ def test_a_network_that_fails_gets_the_error_score(hard):
 def test_test_rows_that_overflow_are_a_failure(hard):
     X, y = hard
     X = np.where(np.arange(240)[:, None] < 40, 1e307 * X.clip(-9, 9), X)
-    network = clone(SMALL).set_params(standardize=False, renormalize=False, n_layers=3)
+    network = clone(SMALL).set_params(encoder=None, renormalize=False, n_layers=3)
     split = [(np.arange(40, 240), np.arange(40)), (np.arange(40, 140), np.arange(140, 240))]
     search = EDRVFLSearchCV(network, {"n_hidden": [8, 9]}, cv=split, refit=False)
     with pytest.warns(), pytest.warns(FitFailedWarning, match="features of test rows overflow"):
@@ -534,7 +534,7 @@ def overflowing_rows():
 
 def test_test_rows_that_overflow_are_named_to_whoever_scores_them():
     X, y, cv = overflowing_rows()
-    model = EDRVFLClassifier(n_layers=2, n_hidden=8, standardize=False, renormalize=False, random_state=0)
+    model = EDRVFLClassifier(n_layers=2, n_hidden=8, encoder=None, renormalize=False, random_state=0)
     for scoring in (None, "roc_auc"):
         search = EDRVFLSearchCV(model, {"regularization": [1.0, 2.0]}, n_iter=None, cv=cv, scoring=scoring)
         with pytest.raises(ValueError, match=r"All 4 scores failed.*test rows overflow float64 in layer 1"):

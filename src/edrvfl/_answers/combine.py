@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -40,28 +40,33 @@ RULES: Mapping[str, Rule] = {
 }
 
 
-def combine_staged(scores: Iterator[Array], rule: str) -> Iterator[Array]:
-    """Yield the probabilities (rows, k) of the first one, two, ... layers together.
+def combine_staged(scores: Iterator[Array], rule: str, votes: Sequence[float]) -> Iterator[Array]:
+    """Yield the probabilities (rows, k), not yet calibrated, of the first one, two, ... layers together.
 
-    The layers' scores come in batches of consecutive layers, (layers, rows, k).
+    The layers' scores come in batches of consecutive layers, (layers, rows, k). A layer counts as much as its
+    number in `votes` says.
     """
     total: Array = 0.0
     depth = 0
     for batch in scores:
         contributions = RULES[rule].contribute(batch)
         for i in range(batch.shape[0]):
-            total, depth = total + contributions[i, ...], depth + 1
-            yield RULES[rule].finish(total / depth)
+            total, depth = total + votes[depth] * contributions[i, ...], depth + 1
+            yield RULES[rule].finish(total / sum(votes[:depth]))
 
 
-def combine(scores: Iterator[Array], rule: str) -> Array:
-    """Return the probabilities (rows, k) of all layers together; scores come as in `combine_staged`."""
+def combine(scores: Iterator[Array], rule: str, votes: Sequence[float]) -> Array:
+    """Return the probabilities (rows, k) of all layers together; the arguments are as in `combine_staged`."""
     total: Array = 0.0
     depth = 0
     for batch in scores:
-        total = total + array_namespace(batch).sum(RULES[rule].contribute(batch), axis=0)
+        contributions = RULES[rule].contribute(batch)
+        some = votes[depth : depth + batch.shape[0]]
+        if any(vote != 1 for vote in some):
+            contributions = from_numpy(some, batch)[:, None, None] * contributions
+        total = total + array_namespace(batch).sum(contributions, axis=0)
         depth += batch.shape[0]
-    return RULES[rule].finish(total / depth)
+    return RULES[rule].finish(total / sum(votes))
 
 
 def log_probabilities(P: Array) -> Array:

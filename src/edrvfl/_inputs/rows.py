@@ -60,6 +60,15 @@ def prepare_rows(X: Array, y: Array, sample_weight: Any = None, class_weight: An
     return Rows(X, classes, Classes(codes, int(classes.shape[0]), X[:0, 0]), weights)
 
 
+def keep_weighted(X: Array, sample_weight: Any) -> tuple[Array, Array | None]:
+    """Drop rows of weight 0 and return the weights of the others. None counts every row once."""
+    if sample_weight is None:
+        return X, None
+    counts = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+    X, counts = _keep(counts > 0, X, counts)
+    return X, counts
+
+
 def to_host(array: Array) -> numpy.ndarray:
     """Bring an array of any library to NumPy."""
     return numpy.asarray(_convert_to_numpy(array, array_namespace(array)))

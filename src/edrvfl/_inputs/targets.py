@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .._arrays import Array, array_namespace, device, row_blocks, take_rows
+from .._arrays import Array, array_namespace, device, row_blocks, take_entries, take_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,7 +20,7 @@ class Values:
 
     def rows(self, which: slice | Array) -> Array:
         """Return the named rows of Y."""
-        return self.Y[which, :] if isinstance(which, slice) else take_rows(self.Y, which)
+        return take_rows(self.Y, which)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +34,7 @@ class Classes:
     def rows(self, which: slice | Array) -> Array:
         """Return the named rows of Y, a matrix of 0 and 1."""
         xp = array_namespace(self.codes)
-        codes = self.codes[which] if isinstance(which, slice) else xp.take(self.codes, which)
+        codes = take_entries(self.codes, which)
         every = xp.arange(self.width, dtype=codes.dtype, device=device(codes))  # made where it is needed
         return xp.astype(codes[:, None] == every, self.like.dtype)
 
@@ -48,9 +48,9 @@ class Classes:
         ]
         return parts[0] if len(parts) == 1 else xp.concat(parts, axis=-1)
 
-    def hits(self, scores: Array, rows: slice) -> Array:
-        """Tell in which rows the largest score is that of the row's own class."""
-        return array_namespace(scores).argmax(scores, axis=-1) == self.codes[rows]
+    def hits(self, scores: Array, rows: slice | Array) -> Array:
+        """Tell in which of the named rows the largest score is that of the row's own class."""
+        return array_namespace(scores).argmax(scores, axis=-1) == take_entries(self.codes, rows)
 
 
 def side_by_side(D: Array, beta: Array) -> Array:

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy
+
 from .._arrays import Array, array_namespace, device, ignore_overflow, product
+
+
+def rows_worth(counts: numpy.ndarray) -> float:
+    """Return how many rows without weights say as much as rows with these counts.
+
+    Weight 2 is the row twice, so this is their sum. Weights below 1 may have any scale, for instance a sum of
+    1; then it is (sum w)^2 / sum w^2, which does not depend on the scale, and which is never above the sum
+    of weights that are 1 or more.
+    """
+    if not counts.size:
+        return 0.0
+    shares = counts / counts.max()  # the squares of tiny weights would vanish
+    return float(max(counts.sum(), shares.sum() ** 2 / (shares @ shares)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,8 @@ from functools import cached_property
 
 import numpy
 
-from .._arrays import Array, array_namespace, device, empty_rows
+from .._arrays import Array, array_namespace, device, empty_rows, take_rows
+from .._inputs.judged import Judged, judge_some
 from .._inputs.targets import Classes
 from .._inputs.weights import RowWeights
 from .._ridge.equations import Regression, normal_equations
@@ -35,6 +36,15 @@ class Grown:
     readout: ReadOut  # beta of shape (..., r, c, k)
     D: Array  # (..., rows, c)
     targets: Classes
+    judged: Judged | None = None  # the rows that have leave-one-out scores, if not all have them
+
+    @property
+    def loo(self) -> Array:
+        """The leave-one-out scores of the judged rows, (..., r, rows, k)."""
+        scores: Array = self.readout.loo
+        if self.judged is None or scores.shape[-2] == self.judged.rows.shape[0]:
+            return scores
+        return take_rows(scores, self.judged.rows)  # the weighting needed the scores of all rows
 
     @cached_property
     def right(self) -> Array:
@@ -42,7 +52,7 @@ class Grown:
         return self.targets.right(self.D[..., : self.targets.codes.shape[0], :], self.readout.beta)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Problem:
     """The training rows, which are the first m rows of D, and the random layers."""
 
@@ -50,6 +60,12 @@ class Problem:
     weights: RowWeights
     draws: Draws
     stacked: bool = False  # whether branches and their systems are computed side by side, as suits a GPU
+    judges: bool = False  # whether the leave-one-out scores of every layer are wanted
+
+    @cached_property
+    def judged(self) -> Judged | None:
+        """Which rows get leave-one-out scores; None for all."""
+        return judge_some(self.targets)
 
 
 def start(D: Array, settings: Settings) -> Branch:
@@ -67,7 +83,9 @@ def grow(branch: Branch, problem: Problem) -> Iterator[Grown]:
     iterating.
     """
     m, n, D = problem.targets.codes.shape[0], branch.settings.n_hidden, branch.D
-    regression = Regression(D[..., :m, :], problem.targets, problem.weights.base)
+    # the weighting needs the scores of all rows
+    judged = None if branch.settings.weighs_by_loo else problem.judged
+    regression = Regression(D[..., :m, :], problem.targets, problem.weights.base, judged=judged)
     if D.ndim == 2 and not problem.stacked and 2 * n < D.shape[-1] <= m:
         # Where X is wider than H, its part of the Gram is not summed again for each layer.
         of_inputs = normal_equations(replace(regression, D=D[:m, n:]))
@@ -83,7 +101,8 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
         hidden = next_layer(branch, _without_pruned(*problem.draws(l), branch), problem.weights.counts, m)
         if not last:
             problem.draws.prepare(l + 1)  # the host draws while the device works
-        want_loo = settings.weighs_by_loo and not last  # after the last layer nobody is weighed
+        # after the last layer nobody is weighed
+        want_loo = problem.judges or (settings.weighs_by_loo and not last)
         shares = problem.weights.left_out_shares(m, D) if want_loo or settings.lam is None else None
         rows = replace(regression, D=D[..., :m, :], omega=branch.omega, shares=shares)
         try:
@@ -91,11 +110,11 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
             require_finite(readout.beta)
         except FloatingPointError as error:
             raise ValueError(
-                f"The hidden features overflow {D.dtype} in layer {l + 1}. Set renormalize=True and "
-                "standardize=True, use fewer layers, rescale the input columns, or bring norm_scale and "
-                "norm_shift closer to 1 and 0."
+                f"The hidden features overflow {D.dtype} in layer {l + 1}. Set renormalize=True and an "
+                "encoder, use fewer layers, rescale the input columns, or bring norm_scale and norm_shift "
+                "closer to 1 and 0."
             ) from error
-        grown = Grown(l, branch.members, hidden, readout, D, problem.targets)
+        grown = Grown(l, branch.members, hidden, readout, D, problem.targets, problem.judged)
         yield grown
         if last:
             return

@@ -19,7 +19,8 @@ from .._arrays import (
     scale_and_shift,
     take_columns,
 )
-from .._inputs.columns import Inputs, moments
+from .._inputs.inputs import Inputs
+from .._inputs.moments import moments
 from .activations import ACTIVATIONS
 from .records import Branch, HiddenLayer, Network
 
@@ -101,8 +102,7 @@ def new_features(n_rows: int, X: Array, n: int, inputs: Inputs, stack: tuple[int
 
 def fill_inputs(D: Array, X: Array, inputs: Inputs) -> None:
     """Write the direct links X of D = [H, X, 1] as the network sees them."""
-    for rows in row_blocks(X, *X.shape):
-        D[..., rows, -inputs.width - 1 : -1] = inputs.apply(X[rows, :])
+    inputs.write(X, D[..., -inputs.width - 1 : -1])
 
 
 def project(D: Array, layer_inputs: Array | slice, W: Array, H: Array) -> None:
@@ -167,6 +167,6 @@ def layer_scores(network: Network, X: Array) -> Iterator[Array]:
         if not bool(xp.all(xp.isfinite(batch))):
             raise ValueError(
                 f"The hidden features of some rows overflow {X.dtype}: their values are far larger than "
-                "those seen in fit. Fit with standardize=True, or rescale the input columns."
+                "those seen in fit. Fit with an encoder, or rescale the columns of X."
             )
         yield batch

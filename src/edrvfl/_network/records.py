@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy
 
-from .._arrays import Array
-from .._inputs.columns import Inputs
+from .._answers.calibrate import Calibration
+from .._arrays import Array, converted, from_numpy
+from .._inputs.inputs import Inputs
+from .._inputs.table import Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +58,6 @@ class Settings:
         return bool(numpy.any(numpy.asarray(self.p) > 0))
 
 
-def _converted(value: Any, converter: Callable[[Array], Array]) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_converted(v, converter) for v in value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = [field.name for field in dataclasses.fields(value)]
-        return type(value)(**{name: _converted(getattr(value, name), converter) for name in fields})
-    if isinstance(value, numpy.ndarray) and value.dtype.kind in "OUS":
-        return value  # labels that are strings stay in NumPy
-    return converter(value) if hasattr(value, "__dlpack__") else value
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class HiddenLayer:
     """One random layer, without its read-out: H = g(scale * (A W) + shift)."""
@@ -81,24 +72,42 @@ class HiddenLayer:
 class Network:
     """A fitted network: everything that decides an answer."""
 
-    inputs: Inputs
-    layers: tuple[HiddenLayer, ...]
-    readouts: tuple[Array, ...]  # beta (n + d + 1, k) of each layer
+    columns: Columns | None  # how a frame becomes numbers and codes; None takes finite numbers as they are
+    inputs: Inputs  # how these become the network's inputs
     activation: str
     n_hidden: int
     rule: str  # how the layers' scores become one answer
     classes: Array  # (k,), labels as they came
     seed: int  # of the random layers
     draw_scheme: int  # the rule by which the seed gives the layers
+    layers: tuple[HiddenLayer, ...] = ()
+    readouts: tuple[Array, ...] = ()  # beta (n + d + 1, k) of each layer
+    votes: tuple[float, ...] = ()  # how much each layer's vote counts
+    calibrations: tuple[Calibration | None, ...] = ()  # of the first one, two, ... layers together
 
     def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> Network:
         """Bring the arrays to another library or device. scikit-learn's mover of estimators calls this."""
-        moved: Network = _converted(self, converter)
-        return moved
+        moved: Network = converted(self, converter)
+        return dataclasses.replace(
+            moved, columns=self.columns
+        )  # the categories stay in NumPy: frames are read with them
 
-    def with_layer(self, layer: HiddenLayer, beta: Array) -> Network:
-        """Return this network with one layer more and its read-out."""
-        return dataclasses.replace(self, layers=(*self.layers, layer), readouts=(*self.readouts, beta))
+    def with_layer(
+        self, layer: HiddenLayer, beta: Array, vote: float = 1.0, calibration: Calibration | None = None
+    ) -> Network:
+        """Return this network with one layer more, its read-out and its vote, and the calibration of all."""
+        return dataclasses.replace(
+            self,
+            layers=(*self.layers, layer),
+            readouts=(*self.readouts, beta),
+            votes=(*self.votes, vote),
+            calibrations=(*self.calibrations, converted(calibration, lambda array: from_numpy(array, beta))),
+        )
+
+    def prefix(self, depth: int) -> Network:
+        """Return the network of the first layers."""
+        of_layers = ("layers", "readouts", "votes", "calibrations")
+        return dataclasses.replace(self, **{name: getattr(self, name)[:depth] for name in of_layers})
 
     @property
     def row_numbers(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from .._arrays import Array, array_namespace, device, from_numpy, row_blocks
+from .._arrays import Array, array_namespace, device, from_numpy, row_blocks, take_entries, take_rows
 from .._inputs.targets import Classes
 from .equations import Regression, linear_system, output_weights
 from .leave_one_out import from_dual, from_leverage
@@ -17,9 +17,10 @@ TIE_DIGITS = 12  # accuracies that agree to so many digits are equal
 def ridge_by_loo(problem: Regression, want_loo: bool = True) -> ReadOut:
     """Fit the read-out whose lambda has the best leave-one-out accuracy, counted by the rows' weights.
 
-    Of equal candidates the larger wins. A lambda at which the system is numerically singular does not
-    compete; if no system is regular the largest lambda is taken. The problem's targets are classes, and its
-    shares are given. Leave-one-out scores are returned if they are wanted.
+    The accuracy is that of the judged rows, each for the rows that it stands for. Of equal candidates the
+    larger wins. A lambda at which the system is numerically singular does not compete; if no system is
+    regular the largest lambda is taken. The problem's targets are classes, and its shares are given.
+    Leave-one-out scores are returned if they are wanted.
     """
     D, xp = problem.D, array_namespace(problem.D)
     system = linear_system(problem)
@@ -40,10 +41,11 @@ def ridge_by_loo(problem: Regression, want_loo: bool = True) -> ReadOut:
     beta = output_weights(problem, solution)
     loo = None
     if want_loo:
-        loo = xp.empty((D.shape[0], B.shape[-1]), dtype=D.dtype, device=device(D))
-        for rows in row_blocks(D, *D.shape):
-            answers = D[rows, :] @ beta if problem.primal else solution[rows, :]
-            loo[rows, :] = _scores(problem, rows, answers, forms[rows, best], float(lams[best]))
+        loo = xp.empty((problem.n_judged, B.shape[-1]), dtype=D.dtype, device=device(D))
+        for place in row_blocks(D, problem.n_judged, D.shape[1]):
+            rows = problem.judged_rows(place)
+            answers = take_rows(D, rows) @ beta if problem.primal else take_rows(solution, rows)
+            loo[place, :] = _scores(problem, rows, answers, forms[place, best], float(lams[best]))
     return ReadOut(beta, xp.zeros((), dtype=xp.bool, device=device(D)), loo, float(lams[best]))
 
 
@@ -53,30 +55,34 @@ def _try_all(
     """Return s'(G + lam I)^-1 s of every row and lambda, and the leave-one-out accuracy of every lambda."""
     D, targets = problem.D, problem.targets
     assert isinstance(targets, Classes)
-    xp, (m, c) = array_namespace(D), D.shape
+    xp, m = array_namespace(D), problem.n_judged
     k, n_lams = targets.width, len(lams)
     # all lambdas in one product: (j, lambdas * k)
     spread = xp.reshape(inverse[:, :, None] * B[:, None, :], (inverse.shape[0], -1))
     forms = xp.empty((m, n_lams), dtype=D.dtype, device=device(D))
     counts = xp.ones_like(problem.shares) if problem.weights is None else problem.weights
-    counts = xp.astype(counts, xp.float64)
+    counts = xp.astype(take_entries(counts, problem.judged_rows(slice(None))), xp.float64)
+    if problem.judged is not None:
+        counts = counts * xp.astype(problem.judged.stand_for, xp.float64)
     total = xp.zeros((n_lams,), dtype=xp.float64, device=device(D))
-    for rows in row_blocks(D, m, c + 4 * n_lams * k):  # the scores of all lambdas are held for a block
-        P = D[rows, :] @ V if problem.primal else V[rows, :]
-        forms[rows, :] = (P * P) @ inverse
+    # the scores of all lambdas are held for a block
+    for place in row_blocks(D, m, D.shape[1] + 4 * n_lams * k):
+        rows = problem.judged_rows(place)
+        P = take_rows(D, rows) @ V if problem.primal else take_rows(V, rows)
+        forms[place, :] = (P * P) @ inverse
         answers = xp.moveaxis(xp.reshape(P @ spread, (-1, n_lams, k)), 1, 0)
-        loo = _scores(problem, rows, answers, xp.matrix_transpose(forms[rows, :]), lams[:, None])
-        total += xp.sum(xp.where(targets.hits(loo, rows), counts[rows], 0 * counts[rows]), axis=-1)
+        loo = _scores(problem, rows, answers, xp.matrix_transpose(forms[place, :]), lams[:, None])
+        total += xp.sum(xp.where(targets.hits(loo, rows), counts[place], 0 * counts[place]), axis=-1)
     share = total / xp.sum(counts)
     return forms, [round(float(share[i]), TIE_DIGITS) for i in range(n_lams)]
 
 
 def _scores(
-    problem: Regression, rows: slice, answers: Array, forms: Array, lam: float | numpy.ndarray
+    problem: Regression, rows: slice | Array, answers: Array, forms: Array, lam: float | numpy.ndarray
 ) -> Array:
     """Return leave-one-out scores (..., rows, k) from the scores, or in the dual from the dual solution."""
     Y, root = problem.targets.rows(rows), problem.root
     if problem.primal:
-        return from_leverage(answers, Y, problem.removed[rows] * forms)
-    error = answers if root is None else answers / root[rows, None]
-    return from_dual(error, Y, forms, problem.shares[rows], from_numpy(lam, answers))
+        return from_leverage(answers, Y, take_entries(problem.removed, rows) * forms)
+    error = answers if root is None else answers / take_entries(root, rows)[..., None]
+    return from_dual(error, Y, forms, take_entries(problem.shares, rows), from_numpy(lam, answers))

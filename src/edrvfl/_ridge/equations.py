@@ -15,9 +15,11 @@ from .._arrays import (
     packed_width,
     product,
     row_blocks,
+    take_entries,
     take_rows,
     weighted_copy,
 )
+from .._inputs.judged import Judged
 from .._inputs.targets import Classes, Values
 from .._linalg import add_gram, symmetric
 
@@ -48,6 +50,7 @@ class Regression:
     omega: Array | None = None  # (..., m), the layer's own weights, which take two values (Eq. 14)
     shares: Any = None  # (m,), how much of a row's weight is left out; None if no scores are wanted
     of_inputs: NormalEquations | None = None  # of the columns [X, 1]; summed once if X is wider than H
+    judged: Judged | None = None  # the rows whose leave-one-out scores are wanted; None for all
 
     @property
     def weights(self) -> Array | None:
@@ -74,6 +77,15 @@ class Regression:
     def primal(self) -> bool:
         """Whether D has no more columns than rows, so that the primal system is the smaller one."""
         return bool(self.D.shape[-1] <= self.D.shape[-2])
+
+    @property
+    def n_judged(self) -> int:
+        """How many rows get leave-one-out scores."""
+        return int(self.D.shape[-2] if self.judged is None else self.judged.rows.shape[0])
+
+    def judged_rows(self, place: slice) -> slice | Array:
+        """Return which rows stand at some places among the judged ones."""
+        return place if self.judged is None else self.judged.rows[place]
 
     def member(self, i: tuple[int, ...], stack: tuple[int, ...]) -> Regression:
         """Return problem i of a stack of problems, some of whose arrays may be common to all."""
@@ -102,8 +114,7 @@ def normal_equations(problem: Regression, only: Array | None = None, dtype: Any 
     R = xp.zeros((*stack, width, targets.width), dtype=dtype, device=device(D))
     for rows in row_blocks(D, m if only is None else only.shape[0], c * math.prod(stack) + targets.width):
         which = rows if only is None else only[rows]
-        block = D[..., rows, :] if only is None else take_rows(D, which)
-        part = None if root is None else root[..., rows] if only is None else xp.take(root, which)
+        block, part = take_rows(D, which), None if root is None else take_entries(root, which)
         # Rows get the precision of the sums before they are weighted: rounding would part collinear columns.
         S, T = xp.astype(block, dtype, copy=False), targets.rows(which)
         if only is None or part is not None or width > c:  # named rows are a packed copy already on a CPU

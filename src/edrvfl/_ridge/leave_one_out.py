@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._arrays import Array, array_namespace, device, from_numpy, row_blocks
-from .._linalg import Cholesky, inverse_forms
+from .._arrays import Array, array_namespace, device, from_numpy, row_blocks, take_entries, take_rows
+from .._linalg import Cholesky, inverse_diagonal, inverse_forms
 from .equations import Regression
 
 
@@ -30,24 +30,26 @@ def from_dual(error: Array, Y: Array, q: Array, shares: Array, lam: Array) -> Ar
 
 
 def leave_one_out(problem: Regression, factor: Cholesky, solution: Array, lam: Any) -> Array:
-    """Return leave-one-out scores (..., m, k) from the factor of a system and its solution."""
+    """Return leave-one-out scores (..., rows, k) of the judged rows from a system's factor and solution."""
     D, targets, root = problem.D, problem.targets, problem.root
     xp, dtype, stack = array_namespace(D), factor.G.dtype, solution.shape[:-2]
     if not problem.primal:
-        q = inverse_forms(factor, xp.eye(D.shape[-2], dtype=dtype, device=device(D)))
+        q = inverse_diagonal(factor)
         error = solution if root is None else solution / root[..., None]
-        return from_dual(error, problem.Y, q, problem.shares, from_numpy(lam, solution)[..., None])
-    m, k = D.shape[-2], targets.width
-    loo = xp.empty((*stack, m, k), dtype=dtype, device=device(D))
-    for rows in row_blocks(D, m, (D.shape[-1] + 3 * k) * math.prod(stack)):
-        block = xp.astype(D[..., rows, :], dtype, copy=False)
-        h = problem.removed[..., rows] * inverse_forms(factor, block)
-        loo[..., rows, :] = from_leverage(block @ solution, targets.rows(rows), h)
+        scores = from_dual(error, problem.Y, q, problem.shares, from_numpy(lam, solution)[..., None])
+        return take_rows(scores, problem.judged_rows(slice(None)))
+    k, removed = targets.width, problem.removed
+    loo = xp.empty((*stack, problem.n_judged, k), dtype=dtype, device=device(D))
+    for place in row_blocks(D, problem.n_judged, (D.shape[-1] + 3 * k) * math.prod(stack)):
+        rows = problem.judged_rows(place)
+        block = xp.astype(take_rows(D, rows), dtype, copy=False)
+        h = take_entries(removed, rows) * inverse_forms(factor, block)
+        loo[..., place, :] = from_leverage(block @ solution, targets.rows(rows), h)
     return loo
 
 
 def least_norm_scores(problem: Regression, U: Array, inverse: Array, beta: Array) -> Array:
-    """Return leave-one-out scores (m, k) of the least-norm solution, the limit of lam -> 0.
+    """Return leave-one-out scores (rows, k) of the least-norm solution, the limit of lam -> 0.
 
     U (m, j) holds left singular vectors of the weighted rows, `inverse` (j,) is 1 / singular value, or 0
     for a direction that counts as absent. A row that lies outside the span of the other rows has leverage
@@ -63,4 +65,4 @@ def least_norm_scores(problem: Regression, U: Array, inverse: Array, beta: Array
     alone = (h > 1 - float(xp.finfo(U.dtype).eps) ** 0.5) & (shares == 1)
     inside = from_leverage(D @ beta, Y, xp.where(alone, xp.zeros_like(h), shares * h))
     outside = Y - dual / (root * xp.where(alone, q, xp.ones_like(q)))[:, None]
-    return xp.where(alone[:, None], outside, inside)
+    return take_rows(xp.where(alone[:, None], outside, inside), problem.judged_rows(slice(None)))

@@ -19,7 +19,7 @@ class ReadOut:
 
     beta: Array  # (..., c, k)
     fell_back: Array  # (...) of bool: the system was singular, and beta is the least-norm solution
-    loo: Array | None = None  # (..., m, k), scores of each row by the read-out fitted without it
+    loo: Array | None = None  # (..., rows, k), scores of each judged row by the read-out fitted without it
     lam: float | None = None  # the penalty, where leave-one-out chose it
 
 

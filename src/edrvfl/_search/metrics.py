@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,10 +11,12 @@ import numpy
 from sklearn.base import clone
 
 from .._arrays import Array, array_namespace, from_numpy, itemsize, weighted_mean
+from .._encoder import largest_width
 from .._inputs.rows import to_host
+from .._inputs.table import Columns
 from .._shell import ClassifierShell
 from .._sklearn import _safe_indexing
-from .plan import Candidate, Size
+from .plan import Candidate, Size, encoder_key
 
 Split = tuple[numpy.ndarray, numpy.ndarray]  # indices of training and of test rows
 
@@ -45,16 +47,21 @@ class Search:
     """What all parts of a search have in common."""
 
     rows: Sample
+    columns: Columns | None  # how the rows' columns were read
     classes: numpy.ndarray  # all labels
     scoring: Any  # a key of KERNELS, or a scorer
     error_score: Any  # what a network scores that fails, or "raise"
     stacked: bool  # whether networks are computed side by side, as suits a GPU
+    widths: dict[Hashable, int] = field(default_factory=dict)  # of the inputs, at most, by encoder
 
-    def size(self, split: Split) -> Size:
-        """Return what decides the memory that networks need on a split."""
-        X = self.rows.X
-        m, v = (len(part) for part in split)
-        return Size(m, v, X.shape[1], len(self.classes), itemsize(X), self.stacked)
+    def size(self, split: Split, candidate: Candidate) -> Size:
+        """Return what decides the memory that networks with this candidate's inputs need on a split."""
+        X, (m, v) = self.rows.X, (len(part) for part in split)
+        encoder = candidate.estimator.encoder
+        key = encoder_key(encoder)
+        if key not in self.widths:  # asked once, because it looks at all rows
+            self.widths[key] = largest_width(X, encoder, self.columns)
+        return Size(m, v, self.widths[key], len(self.classes), itemsize(X), self.stacked)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,10 @@ from typing import Any, TypeVar
 import numpy
 from sklearn.base import clone
 
+from .._answers.follow import needs_loo
 from .._arrays import MIN_BLOCK_ROWS, Array, aligned, block_bytes, free_bytes
+from .._encoder import as_encoder
+from .._inputs.judged import n_judged
 from .._network.records import Settings
 from .._ridge.choose import LAMBDAS
 
@@ -32,7 +35,12 @@ class Candidate:
     def problem(self) -> Hashable:
         """A key: networks that share it have the same training rows, inputs and random layers."""
         e = self.estimator
-        return self.seed, self.settings.n_hidden, e.standardize, repr(e.class_weight)
+        return self.seed, self.settings.n_hidden, encoder_key(e.encoder), repr(e.class_weight)
+
+    @property
+    def door(self) -> Hashable:
+        """A key: networks that share it read the columns of a frame in the same way."""
+        return door_of(self.estimator)
 
     @property
     def frame(self) -> Hashable:
@@ -40,13 +48,32 @@ class Candidate:
         s = self.settings
         chosen_by_loo = self.number if s.lam is None else None  # a network that chooses lambda grows alone
         shape = (s.n_layers, s.activation, s.renormalize, s.weight_from, s.prunes, chosen_by_loo)
-        return *shape, self.estimator.ensemble, self.problem
+        e = self.estimator
+        return *shape, e.ensemble, e.layer_votes, e.calibration, self.problem
 
     @property
     def hidden(self) -> Hashable:
         """A key: networks of one frame that share it have the same features and differ in their read-outs."""
         s = self.settings
         return (s.gamma, s.alpha, s.p) if s.renormalize else s.p
+
+
+def encoder_key(encoder: Any) -> Hashable:
+    """Return a key that is the same for encoders with the same parameters."""
+    found = as_encoder(encoder)
+    if found is None:
+        return None
+    params = found.get_params()
+    features = params.pop("categorical_features")
+    return *params.values(), features if features is None else str(list(features))
+
+
+def door_of(estimator: Any) -> Hashable:
+    """Return a key that is the same for estimators that read the columns of a frame in the same way."""
+    encoder = as_encoder(estimator.encoder)
+    if encoder is None:
+        return "numbers"
+    return None if encoder.categorical_features is None else str(list(encoder.categorical_features))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,12 +94,10 @@ def result_rows(estimator: Any, configurations: Sequence[Mapping[str, Any]]) -> 
     networks: dict[str, Any] = {}
     rows: dict[tuple[str, int], dict[str, Any]] = {}  # each network at each depth once
     for configuration in configurations:
-        if not configuration.keys() <= base.keys():
-            clone(estimator).set_params(**configuration)  # raises scikit-learn's error, which names them
-        model = type(estimator)(**base | clone(dict(configuration), safe=False))
-        model._validate_params()
+        model = _configured(estimator, base, configuration)
         depths = [model.n_layers] if "n_layers" in configuration else range(1, model.n_layers + 1)
-        identity = repr(base | configuration | {"n_layers": None})
+        own = {name: value for name, value in configuration.items() if name in base}
+        identity = repr(base | own | {"n_layers": None, "encoder": encoder_key(model.encoder)})
         network = networks.setdefault(identity, model)
         network.n_layers = max(network.n_layers, model.n_layers)
         for depth in depths:
@@ -87,6 +112,23 @@ def result_rows(estimator: Any, configurations: Sequence[Mapping[str, Any]]) -> 
         for i, (identity, model) in enumerate(networks.items())
     }
     return [ResultRow(candidates[identity], depth, params) for (identity, depth), params in rows.items()]
+
+
+def _configured(estimator: Any, base: dict[str, Any], configuration: Mapping[str, Any]) -> Any:
+    """Return a network with the parameters of a configuration, checked. Nothing of the user's is changed."""
+    values = clone(dict(configuration), safe=False)
+    own = {name: value for name, value in values.items() if name in base}
+    model = type(estimator)(**base | own)
+    if len(own) < len(values):  # settings of the encoder, or names that nobody knows
+        of_encoder = [name for name in values if name.startswith("encoder__")]
+        if of_encoder and not hasattr(model.encoder, "set_params"):
+            raise ValueError(
+                f"{of_encoder[0]!r} sets a parameter of a TabularEncoder, but encoder={model.encoder!r}. "
+                "Give the estimator, or param_distributions, a TabularEncoder."
+            )
+        model = clone(model).set_params(**values)
+    model._validate_params()
+    return model
 
 
 Stack = list[list[Candidate]]  # hidden settings, each with its read-outs
@@ -173,6 +215,9 @@ def bytes_needed(stack: Stack, size: Size) -> int:
     systems = (4 * abreast + 2) * side * side * (2 if s.weighs_by_loo and c > m else 1)
     draws = (s.n_layers + (3 * abreast if size.stacked and s.prunes else 1)) * (c + 1) * n
     answers = f * r * (4 * v * k + 6 * m) + (2 * f * r * m * k if s.weighs_by_loo else 0)
+    if needs_loo(stack[0][0].estimator):
+        # the judged rows' scores, in float64 their combination, and what one calibration needs for a while
+        answers += (f * r + 12) * n_judged(m, k) * k * (1 + 8 // size.itemsize)
     # Leave-one-out tries all penalties, on a block of rows that has the scores of all of them.
     chosen = m * k + len(LAMBDAS) * (2 * m + 4 * k * min(m, MIN_BLOCK_ROWS)) if s.lam is None else 0
     # Moore-Penrose: the weighted rows, both sides of their decomposition, and its work space

@@ -8,11 +8,14 @@ from functools import cache
 import numpy
 
 from .._answers.combine import RULES
+from .._answers.follow import Follower, keeps_predictions, needs_loo
 from .._arrays import Array, array_namespace, device, ignore_overflow
-from .._inputs.columns import Inputs, learn_inputs
+from .._encoder import as_encoder, learn_encoding
+from .._inputs.inputs import Inputs
 from .._inputs.rows import Rows, prepare_rows, to_host
+from .._inputs.table import Columns
 from .._inputs.targets import side_by_side
-from .._network.grow import Problem, grow, start
+from .._network.grow import Grown, Problem, grow, start
 from .._network.layers import Draws, fill_inputs, new_features
 from .._threads import suitable_threads
 from .metrics import Judge, Sample, Search, Split, is_kernel
@@ -33,8 +36,8 @@ def score_split(
     judge = Judge.of(search, split)
     values = numpy.full((len(candidates), max(c.settings.n_layers for c in candidates)), numpy.nan)
     place = {candidate: i for i, candidate in enumerate(candidates)}
-    prepare = cache(lambda: _prepare(candidates[0], judge.train))
-    waiting = list(stacks(candidates, search.size(split), memory))
+    prepare = cache(lambda: _prepare(candidates[0], judge.train, search.columns))
+    waiting = list(stacks(candidates, search.size(split, candidates[0]), memory))
     while waiting:
         stack = waiting.pop()
         members = [candidate for read_outs in stack for candidate in read_outs]
@@ -44,7 +47,8 @@ def score_split(
             judged.extend(_score_stack(stack, members, prepare(), judge))
         except Exception as failure:  # features that overflow, or what a scorer raises
             error = failure
-        for some, at, scores, finite in judged:  # only now, so that a GPU does not wait after each layer
+        # only now, so that a GPU need not wait after each layer (it does where leave-one-out is followed)
+        for some, at, scores, finite in judged:
             if not bool(finite):
                 error = _overflow(judge, at)
                 break
@@ -58,12 +62,12 @@ def score_split(
     return values, judge.failures
 
 
-def _prepare(candidate: Candidate, train: Sample) -> Prepared:
+def _prepare(candidate: Candidate, train: Sample, columns: Columns | None) -> Prepared:
     estimator = candidate.estimator
     rows = prepare_rows(train.X, train.labels, train.weights, estimator.class_weight)
     if rows.targets.width < 2:
         raise ValueError("A training split holds only one class. Use stratified splits or fewer of them.")
-    inputs = learn_inputs(rows.X, rows.weights.counts, estimator.standardize)
+    inputs = learn_encoding(rows, as_encoder(estimator.encoder), columns)
     draws = Draws(candidate.seed, inputs.width, estimator.n_hidden, rows.X, keep=True)
     return rows, to_host(rows.classes), inputs, draws
 
@@ -77,23 +81,65 @@ def _score_stack(
     """
     rows, classes, inputs, draws = prepared
     stacked = judge.search.stacked and members[0].settings.lam is not None
-    settings, rule = stack_settings(stack, stacked), RULES[members[0].estimator.ensemble]
+    settings, answers = stack_settings(stack, stacked), _Answers(members, rows, judge)
     xp, m, v = array_namespace(rows.X), rows.X.shape[0], judge.test.X.shape[0]
-    shape = (len(members), v, rows.targets.width)
-    totals = xp.zeros(shape, dtype=rows.X.dtype, device=device(rows.X))
     D = new_features(m + v, rows.X, settings.n_hidden, inputs, (len(stack),) if stacked else ())
     with ignore_overflow(), suitable_threads(rows.X, D.shape[-1], settings.n_hidden):
         fill_inputs(D[..., :m, :], rows.X, inputs)
         fill_inputs(D[..., m:, :], judge.test.X, inputs)
-        for grown in grow(start(D, settings), Problem(rows.targets, rows.weights, draws, stacked)):
+        problem = Problem(rows.targets, rows.weights, draws, stacked, answers.follows)
+        for grown in grow(start(D, settings), problem):
             some, depth = grown.members, grown.layer + 1
             scores = side_by_side(grown.D[..., m:, :], grown.readout.beta)
             finite = xp.all(xp.isfinite(scores))
             if not is_kernel(judge.search.scoring) and not bool(finite):  # a scorer would blame its input
                 raise _overflow(judge, depth)
-            totals[some, ...] += rule.contribute(xp.reshape(scores, (-1, *shape[1:])))
-            P = rule.finish(totals[some, ...] / depth)
+            P = answers.add(grown, scores)
             yield members[some], depth, judge(P, classes, members[some], depth), finite
+
+
+class _Answers:
+    """The answers of networks that grow together, for the rows that are scored: each as if fitted alone."""
+
+    def __init__(self, members: list[Candidate], rows: Rows, judge: Judge) -> None:
+        estimator = members[0].estimator
+        self._rule, self._prefix = RULES[estimator.ensemble], estimator.layer_votes == "prefix"
+        shape = (len(members), judge.test.X.shape[0], rows.targets.width)
+        xp = array_namespace(rows.X)
+        self._totals = xp.zeros(shape, dtype=rows.X.dtype, device=device(rows.X))
+        self._votes = numpy.zeros(len(members))
+        self._best = xp.zeros_like(self._totals if self._prefix else self._totals[:0, ...])
+        self._losses = numpy.full(len(members), numpy.inf)  # of the best prefix
+        # Where only predictions count, a calibration that changes none is not needed.
+        only_labels = judge.search.scoring in (None, "accuracy")
+        self.follows = needs_loo(estimator) and not (only_labels and keeps_predictions(estimator))
+        self._followers = [
+            Follower(rows.targets, rows.weights, one.estimator) for one in members if self.follows
+        ]
+
+    def add(self, grown: Grown, scores: Array) -> Array:
+        """Take the next layer's scores (..., v, k) of some networks; return their probabilities so far."""
+        xp, some = array_namespace(scores), grown.members
+        contributions = self._rule.contribute(xp.reshape(scores, (-1, *self._totals.shape[1:])))
+        if not self.follows:
+            self._totals[some, ...] += contributions
+            return self._rule.finish(self._totals[some, ...] / (grown.layer + 1))
+        loo = grown.loo
+        loo = xp.reshape(loo, (-1, *loo.shape[-2:]))
+        return xp.stack(
+            [self._follow(some.start + i, contributions[i, ...], loo[i, ...]) for i in range(loo.shape[0])]
+        )
+
+    def _follow(self, i: int, contribution: Array, loo: Array) -> Array:
+        """Take the next layer of network i."""
+        stage = self._followers[i].add(loo)
+        self._totals[i, ...] += stage.vote * contribution
+        self._votes[i] += stage.vote
+        P = self._rule.finish(self._totals[i, ...] / float(self._votes[i]))
+        P = P if stage.calibration is None else stage.calibration(P)
+        if self._prefix and stage.log_loss < self._losses[i]:
+            self._losses[i], self._best[i, ...] = stage.log_loss, P
+        return self._best[i, ...] if self._prefix else P
 
 
 def _overflow(judge: Judge, layer: int) -> ValueError:

@@ -71,11 +71,28 @@ class TimingUnit:
         return f"timing of {self.repeats} fits after {self.warmups} warm-ups"
 
 
-Unit = SearchUnit | RefitUnit | SensitivityUnit | TimingUnit
+@dataclass(frozen=True, slots=True, order=True)
+class DefaultsUnit:
+    """Fit a method as it comes on the training rows of a split, and score it on the test rows."""
+
+    split: int
+    repeat: int
+
+    def __str__(self) -> str:
+        return f"fit at the defaults on split {self.split} with seed {self.repeat}"
+
+
+Unit = SearchUnit | RefitUnit | SensitivityUnit | TimingUnit | DefaultsUnit
 Done = Mapping[Unit, Value]
 
 STAGES: Mapping[str, type[Unit]] = MappingProxyType(
-    {"search": SearchUnit, "refit": RefitUnit, "sensitivity": SensitivityUnit, "timing": TimingUnit}
+    {
+        "search": SearchUnit,
+        "refit": RefitUnit,
+        "sensitivity": SensitivityUnit,
+        "timing": TimingUnit,
+        "defaults": DefaultsUnit,
+    }
 )
 _STAGE_NAMES = {stage: name for name, stage in STAGES.items()}
 
@@ -112,8 +129,8 @@ def find_failure(done: Done) -> str | None:
 
 
 class Cell(Protocol[R_co]):
-    """One piece of the study that ends in one record: `protocol.StudyCell`, `sensitivity.SensitivityCell` or
-    `timing.TimingCell`.
+    """One piece of the study that ends in one record: `protocol.StudyCell`, `sensitivity.SensitivityCell`,
+    `timing.TimingCell` or `defaults.DefaultsCell`.
     """
 
     @property

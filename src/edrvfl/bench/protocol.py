@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import accuracy_score, log_loss, recall_score
 
 from .cell import Done, RefitUnit, SearchUnit, Unit, Value, find_failure, key_of, seed_of
 from .data import Dataset, Split
-from .device import arrays_on, device_name, to_host
+from .device import arrays_on, device_name
 from .methods import Configuration, Method, SearchSplit
 from .record import Choice, RunRecord, stamp
+from .scores import METRICS, fit_and_score
 
 PROTOCOL_VERSION = 1  # part of every key: raise it when the same inputs give other figures
 TIE_DIGITS = 12  # accuracies that agree to so many digits are equal
-METRICS = ("test_accuracy", "balanced_accuracy", "log_loss", "fit_seconds", "predict_seconds")
 
 
 # --- the cell ----------------------------------------------------------------------------------------
@@ -188,40 +186,22 @@ def refit(cell: StudyCell, unit: RefitUnit) -> Value:
     seed = seed_of("hidden", d.name, unit.repeat)
     model = cell.method.build(cell.configurations[unit.configuration], seed, unit.depth, unit.epochs)
     with arrays_on(cell.device, d.X[part.train], d.X[part.test]) as (X_train, X_test):
-        start = time.perf_counter()
-        model.fit(X_train, d.y[part.train])
-        fitted = time.perf_counter()
-        P = to_host(model.predict_proba(X_test))
-        predicted = time.perf_counter()
-        labels, classes = to_host(model.predict(X_test)), to_host(model.classes_)
-    scores = score(d, part, labels, P, classes)
-    return {**scores, "fit_seconds": fitted - start, "predict_seconds": predicted - fitted}
-
-
-def score(
-    d: Dataset, part: Split, labels: np.ndarray, P: np.ndarray, classes: np.ndarray
-) -> Mapping[str, float]:
-    """Compare answers with the test labels. Nothing else in this file reads them."""
-    y = d.y[part.test]
-    every = np.arange(int(d.y.max()) + 1)
-    probabilities = np.zeros((len(y), len(every)))  # a class that the training rows lack gets zero
-    probabilities[:, classes.astype(int)] = P
-    recalls = recall_score(y, labels, labels=np.unique(y), average="macro", zero_division=0)
-    return {
-        "test_accuracy": float(accuracy_score(y, labels)),
-        "balanced_accuracy": float(recalls),
-        "log_loss": float(log_loss(y, probabilities, labels=every)),
-    }
+        return fit_and_score(model, X_train, X_test, d, part)
 
 
 def _choice(cell: StudyCell, done: Done, refits: Sequence[Sequence[RefitUnit]]) -> Choice:
     """Put the refits of one way to choose, by split and hidden seed, into a record."""
     scores = _collect_scores(cell, done)
     chosen = [row[0] for row in refits]
+    metrics: dict[str, Any] = {
+        m: tuple(tuple(done[u].get(m) for u in row) for row in refits) for m in METRICS
+    }
+    if any(None in row for row in metrics["calibration_error"]):  # a refit stored before it was measured
+        del metrics["calibration_error"]
     return Choice(
         configuration=tuple(unit.configuration for unit in chosen),
         parameters=tuple(dict(cell.configurations[unit.configuration]) for unit in chosen),
         depth=tuple(unit.depth for unit in chosen),
         validation_accuracy=tuple(float(scores[u.configuration, u.split, u.depth - 1]) for u in chosen),
-        **{metric: tuple(tuple(done[u][metric] for u in row) for row in refits) for metric in METRICS},
+        **metrics,
     )

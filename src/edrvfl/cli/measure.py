@@ -1,4 +1,4 @@
-"""The commands of sections 5.5 and 5.6 of the paper: `edrvfl bench sensitivity | timing`."""
+"""The commands beside the search: sections 5.5 and 5.6 of the paper, and methods at their defaults."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from edrvfl.bench import sensitivity, timing
-from edrvfl.bench.data import dataset_names, load_dataset
+from edrvfl.bench import defaults, sensitivity, timing
+from edrvfl.bench.data import FRAMES, dataset_names, load_dataset, load_frame
 from edrvfl.bench.methods import METHODS, method_names
 
 from . import options
@@ -20,6 +20,7 @@ PAPER_FOUR, PAPER_FIVE = list(sensitivity.DATASETS), list(timing.DATASETS)
 WEIGHTS, RATES = list(sensitivity.WEIGHTS), list(sensitivity.RATES)
 ACTIVATIONS = list(sensitivity.ACTIVATIONS)
 TIMED_METHODS = ["WPedRVFL"]
+FRAMES_ALONE = ["frames"]  # nothing to download
 
 
 def measure_sensitivity(
@@ -66,3 +67,30 @@ def measure_timing(
     loaded = [load_dataset(name, folder, progress=not quiet) for name in dataset_names(datasets)]
     cells = timing.make_cells(rows, loaded, warmups=warmups, repeats=repeats, threads=threads)
     return run_cells(cells, store, jobs=1, quiet=quiet)[1]  # processes side by side would slow each other
+
+
+def measure_defaults(
+    methods: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME,...",
+            help="Methods, or the groups arrays and frames.",
+            show_default="frames on frames, arrays on all else",
+        ),
+    ] = None,
+    datasets: Annotated[
+        list[str], typer.Option(metavar="NAME,...", help="Datasets, or the groups frames, uci24 and demo.")
+    ] = FRAMES_ALONE,
+    seeds: Annotated[
+        int, typer.Option(metavar="N", parser=options.count, help="Fits of each split, with other seeds.")
+    ] = defaults.SEEDS,
+    folder: options.Folder = None,
+    store: options.Store = options.STORE,
+    jobs: options.Jobs = None,
+    quiet: options.Quiet = False,
+) -> int:
+    """Fit and score methods at their packages' defaults, on frames with categories and gaps as they come."""
+    names = dataset_names(datasets, frames=True)
+    loaded = [load_frame(n) if n in FRAMES else load_dataset(n, folder, progress=not quiet) for n in names]
+    cells = defaults.make_cells(loaded, methods, seeds)
+    return run_cells(cells, store, jobs=jobs or options.cores(), quiet=quiet)[1]

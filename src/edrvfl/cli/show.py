@@ -17,7 +17,7 @@ from rich import box, progress
 from rich.console import Console
 from rich.table import Table
 
-from edrvfl.bench.record import Record, RunRecord, SensitivityRecord, TimingRecord
+from edrvfl.bench.record import DefaultsRecord, Record, RunRecord, SensitivityRecord, TimingRecord
 from edrvfl.bench.schedule import Progress
 
 Row = Sequence[str]
@@ -84,12 +84,22 @@ def _timing_cells(record: TimingRecord) -> Row:
     return (record.dataset, record.method, *size, f"{statistics.median(record.seconds):.4f} s")
 
 
+def _defaults_cells(record: DefaultsRecord) -> Row:
+    losses = f"{record.mean('log_loss'):.4f}, {record.mean('calibration_error'):.4f}"
+    seconds = f"{statistics.median(s for row in record.fit_seconds for s in row):.3f} s"
+    return (record.dataset, record.method, f"{100 * record.mean('test_accuracy'):.2f}", losses, seconds)
+
+
 # The columns of a table, and what a record that succeeded says in them, by the kind of the record.
 KINDS: Mapping[str, tuple[Row, Callable[[Any], Row]]] = MappingProxyType(
     {
         "study": (("dataset", "method", "paper choice", "strict choice", "search"), _study_cells),
         "sensitivity": (("dataset", "activation", "omega_r", "p", "test accuracy"), _sensitivity_cells),
         "timing": (("dataset", "method", "rows", "features", "median"), _timing_cells),
+        "defaults": (
+            ("dataset", "method", "test accuracy", "log-loss, calibration error", "fit"),
+            _defaults_cells,
+        ),
     }
 )
 

@@ -95,7 +95,7 @@ class ScoredClassifier(ClassifierShell):
 
     def _prepare_training_rows(self, X: Any, y: Any) -> tuple[Array, Classes]:
         """Check X and y, store the labels in `classes_`, and return X with its targets on its device."""
-        rows = prepare_rows(*self._check_training_rows(X, y))
+        rows = prepare_rows(*self._check_training_rows(X, y)[:2])
         if rows.targets.width < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes, but y holds only one class "

@@ -1,11 +1,13 @@
-"""The datasets of the study: the paper's 24, four that scikit-learn ships, and a user's own table.
+"""The datasets of the study: the paper's 24, four that scikit-learn ships, a user's own table, real frames.
 
 `catalogue` lists them, `published` reads and verifies the files of the 24, `fetch` downloads these files,
-`own_table` reads a user's CSV file, and `load` brings it together.
+`own_table` reads a user's CSV file, and `load` brings it together. `frames` has the mixed frames apart: they
+keep their categories and gaps, and are not searched.
 """
 
 from .catalogue import DEMO, GROUPS, UCI24, Published, dataset_names
 from .fetch import ARCHIVE_URL, cache_folder, fetch_datasets
+from .frames import FRAMES, Frame, load_frame
 from .load import Description, describe_datasets, load_dataset
 from .own_table import csv_dataset
 from .records import DataError, Dataset, Split
@@ -13,11 +15,13 @@ from .records import DataError, Dataset, Split
 __all__ = [
     "ARCHIVE_URL",
     "DEMO",
+    "FRAMES",
     "GROUPS",
     "UCI24",
     "DataError",
     "Dataset",
     "Description",
+    "Frame",
     "Published",
     "Split",
     "cache_folder",
@@ -26,4 +30,5 @@ __all__ = [
     "describe_datasets",
     "fetch_datasets",
     "load_dataset",
+    "load_frame",
 ]

@@ -12,6 +12,7 @@ from typing import Any
 from sklearn import datasets as shipped
 
 from ..names import resolve_names
+from .frames import FRAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +65,16 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 
 
-def dataset_names(names_or_groups: Sequence[str]) -> tuple[str, ...]:
+def dataset_names(names_or_groups: Sequence[str], *, frames: bool = False) -> tuple[str, ...]:
     """Return the names asked for, each once, with groups expanded and in the paper's spelling.
+
+    `frames` says whether real frames may be named too, and their group. What searches takes arrays alone.
 
     Examples
     --------
     >>> dataset_names(["demo", "Cardiotocography-3clases,iris"])
     ('iris', 'wine', 'breast_cancer', 'digits', 'cardio-3')
     """
-    return resolve_names(names_or_groups, [*UCI24, *DEMO], {**ALIASES, **GROUPS}, "dataset")
+    more = FRAMES if frames else {}
+    groups = {**ALIASES, **GROUPS, **({"frames": tuple(FRAMES)} if frames else {})}
+    return resolve_names(names_or_groups, [*UCI24, *DEMO, *more], groups, "dataset")

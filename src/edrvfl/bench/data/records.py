@@ -1,4 +1,4 @@
-"""What every dataset of the study is: inputs, class codes, four splits, and a checksum of all of them."""
+"""What every dataset of the study is: inputs, class codes, splits, and a checksum of all of them."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Split:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """Inputs (m, d), class codes 0..k-1 and four splits; `checksum` identifies the values and the splits."""
+    """Inputs (m, d), class codes 0..k-1 and splits; `checksum` identifies the values and the splits."""
 
     name: str
-    X: np.ndarray
+    X: Any  # an array of numbers or, in the group `frames`, a pandas frame; masks choose rows of both
     y: np.ndarray
     splits: tuple[Split, ...]
     checksum: str

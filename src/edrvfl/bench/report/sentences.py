@@ -57,11 +57,10 @@ def answer(summary: Summary) -> tuple[str, str, str]:
     if not summary.strict.methods:
         states = Counter(r.status for r in summary.results.values())
         counted = ", ".join(f"{n} {status}" for status, n in states.items()) or "no cells at all"
-        return (
-            "There is no finished cell to report on.",
-            f"The store holds {counted}.",
-            "What follows from the published tables alone is below.",
-        )
+        below = "What follows from the published tables alone is below."
+        if summary.defaults is not None:
+            below = "Methods at their defaults are below, and what follows from the published tables."
+        return ("There is no finished cell of a search to report on.", f"The store holds {counted}.", below)
     return (
         _who_is_best(summary.strict, summary.paper),
         _is_it_chance(summary.strict),

@@ -1,4 +1,4 @@
-"""Read what a report is about: the store, the sensitivity and timing results, what is known of a dataset.
+"""Read what a report is about: the store with its experiments, and what is known of a dataset.
 
 This is the only file of the report that knows how the study keeps its results. Everything else works with
 `Study` and `Result`, which hold plain values.
@@ -18,8 +18,9 @@ import numpy as np
 from .. import paper
 from ..cell import SearchUnit, Unit
 from ..data import DEMO, UCI24
+from ..defaults import Defaults
 from ..figures import MISSING
-from ..record import Choice, RunRecord, SensitivityRecord, TimingRecord
+from ..record import Choice, DefaultsRecord, RunRecord, SensitivityRecord, TimingRecord
 from ..sensitivity import Sensitivity
 from ..store import CellState, Store
 from ..timing import Timing
@@ -38,6 +39,7 @@ class Scored:
     balanced_accuracy: float
     log_loss: float
     depth: tuple[int, ...]  # chosen in each split
+    calibration_error: float | None = None  # None in records that are older than this metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +69,11 @@ class Study:
     depth_accuracies: Mapping[Pair, tuple[float, ...]] = field(default_factory=dict)
     sensitivity: Sensitivity | None = None
     timing: Timing | None = None
+    defaults: Defaults | None = None
 
 
 def read_study(store: str | Path) -> Study:
-    """Read a store: the records, what is known of unfinished cells, and the two experiments."""
+    """Read a store: the records, what is known of unfinished cells, and the experiments beside the search."""
     with Store(store, create=False) as opened:
         results = [_result(record) for record in opened.records()]
         results += [_open_cell(state) for state in opened.states() if not state.finished]
@@ -80,7 +83,8 @@ def read_study(store: str | Path) -> Study:
                 depths[pair] = curve
         sensitivity = Sensitivity.of(opened.records_of(SensitivityRecord))
         timing = Timing.of(opened.records_of(TimingRecord))
-    return Study(tuple(results), depths, sensitivity, timing)
+        defaults = Defaults.of(opened.records_of(DefaultsRecord))
+    return Study(tuple(results), depths, sensitivity, timing, defaults)
 
 
 def choose_results(results: Iterable[Result]) -> dict[Pair, Result]:
@@ -117,13 +121,14 @@ def _result(record: RunRecord) -> Result:
 
 
 def _scored(choice: Choice) -> Scored:
-    accuracy, sd = choice.mean_and_sd()
+    (accuracy, sd), errors = choice.mean_and_sd(), choice.calibration_error
     return Scored(
         accuracy=100 * accuracy,
         sd=None if math.isnan(sd) else 100 * sd,
         balanced_accuracy=100 * choice.mean_and_sd("balanced_accuracy")[0],
         log_loss=choice.mean_and_sd("log_loss")[0],
         depth=choice.depth,
+        calibration_error=None if errors is None else choice.mean_and_sd("calibration_error")[0],
     )
 
 

@@ -21,6 +21,7 @@ from ..comparison import (
     round_half_up,
     score_table,
 )
+from ..defaults import Defaults
 from ..figures import MISSING
 from ..sensitivity import Sensitivity
 from ..timing import Timing
@@ -106,6 +107,10 @@ class Summary:
     @property
     def timing(self) -> Timing | None:
         return self.study.timing
+
+    @property
+    def defaults(self) -> Defaults | None:
+        return self.study.defaults
 
 
 def summarise(study: Study) -> Summary:

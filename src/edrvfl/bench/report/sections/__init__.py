@@ -10,6 +10,7 @@ from ..page import Page
 from ..sentences import TITLE, answer
 from ..summary import CHOICES, Summary
 from .accuracy import show_accuracy
+from .defaults import show_defaults
 from .depth_and_time import show_depth_and_time
 from .how import show_run
 from .missing import show_missing
@@ -26,6 +27,7 @@ SECTIONS = (  # in the order of the page
     show_ranks,
     show_published,
     show_depth_and_time,
+    show_defaults,
     show_sensitivity,
     show_timing,
     show_missing,
@@ -61,6 +63,7 @@ def results_table(summary: Summary) -> pd.DataFrame:
                     "sd": s and rounded(s.sd),
                     "balanced_accuracy": s and rounded(s.balanced_accuracy),
                     "log_loss": s and rounded(s.log_loss, 4),
+                    "calibration_error": s and rounded(s.calibration_error, 4),
                     "published": printed.get(pair),
                     "depth": s and "/".join(map(str, s.depth)),
                     "configurations": r.configurations or None,

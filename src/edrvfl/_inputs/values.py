@@ -1,0 +1,176 @@
+"""What one column holds: numbers or text, what is missing, and the codes of its categories."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import date, time, timedelta
+from decimal import Decimal
+from numbers import Real
+from typing import Any, TypeAlias
+
+import narwhals.stable.v2 as narwhals
+import numpy
+
+from .._arrays import Array, array_namespace, from_numpy
+
+NUMBERS = (Real, Decimal, numpy.bool_)
+DATES = (date, time, timedelta, numpy.datetime64, numpy.timedelta64)
+
+# Numbers as float64 with NaN, or text as a list with None.
+Values: TypeAlias = numpy.ndarray | list[str | None]
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a value is None, NaN, NaT or pandas.NA."""
+    if value is None or type(value).__name__ == "NAType":  # pandas need not be installed
+        return True
+    try:
+        return bool(value != value)
+    except Exception:  # an array, or anything else that does not compare
+        return False
+
+
+def text_of(value: Any) -> str:
+    """Write a value as text. 1, 1.0, True and Decimal("1.00") are the same number and the same text."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, NUMBERS):
+        with suppress(OverflowError, ValueError):  # larger than a float, or infinite
+            number = float(value)
+            return str(int(number)) if number.is_integer() else repr(number)
+    return str(value)
+
+
+def numbers_or_text(values: list[Any]) -> Values:
+    """Return numbers if every value that is not missing is a number or a bool, else text."""
+    kinds = set(map(type, values))
+    if kinds <= {str, type(None)}:
+        return values if str in kinds else numpy.full(len(values), numpy.nan)
+    values = [value if type(value) is str or not is_missing(value) else None for value in values]
+    kinds = set(map(type, values)) - {type(None)}
+    if any(issubclass(kind, DATES) for kind in kinds):
+        raise TypeError("holds dates or times; turn these into numbers, or into text if they are categories.")
+    if any(issubclass(kind, (complex, numpy.complexfloating)) for kind in kinds):
+        raise ValueError("holds complex numbers. Complex data not supported")
+    if all(issubclass(kind, NUMBERS) for kind in kinds):
+        return numpy.fromiter(map(_number_of, values), numpy.float64, len(values))
+    return [value if value is None or type(value) is str else text_of(value) for value in values]
+
+
+def _number_of(value: Any) -> float:
+    if value is None:
+        return numpy.nan
+    try:
+        return float(value)
+    except OverflowError:  # an int that no float can hold; infinity is refused later, with the column's name
+        return numpy.inf if value > 0 else -numpy.inf
+
+
+def distinct_values(column: Any) -> tuple[list[Any], numpy.ndarray | None]:
+    """Return the values of a column of categories or text, and each row's place among them.
+
+    Where the frame library finds the distinct values fast, it does. Otherwise the values of all rows
+    are returned, and no places. A place of -1 names the last value, None: missing.
+    """
+    if isinstance(column, list):
+        return column, None
+    if column.implementation.is_pandas():
+        places, values = column.to_native().factorize()
+        return [*values.tolist(), None], places
+    if column.implementation.is_pyarrow():
+        encoded = column.to_native().combine_chunks()
+        if not hasattr(encoded, "dictionary"):
+            encoded = encoded.dictionary_encode()
+        # indices may be unsigned, as those that polars makes
+        places = encoded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+        used, places = numpy.unique(places, return_inverse=True)  # a dictionary may hold unused values
+        values = [*encoded.dictionary.to_pylist(), None]
+        return [values[place] for place in used], places
+    if column.implementation.is_polars() and column.dtype in (
+        narwhals.Categorical,
+        narwhals.Enum,
+        narwhals.String,
+    ):
+        texts = column.cast(narwhals.String)
+        values = texts.drop_nulls().unique().to_list()
+        if values:
+            places = texts.replace_strict(values, list(range(len(values))), return_dtype=narwhals.Int64)
+            return [*values, None], places.fill_null(-1).to_numpy()
+    return column.to_list(), None
+
+
+def column_values(column: Any) -> tuple[Values, numpy.ndarray | None]:
+    """Return numbers or text of a column, and each row's place among these if they are not the rows' own."""
+    if not isinstance(column, list) and is_number_type(column):
+        return read_numbers(column).astype(numpy.float64, copy=False), None
+    values, places = distinct_values(column)
+    return numbers_or_text(values), places
+
+
+def holds_objects(column: Any) -> bool:
+    """Tell whether a column of a frame may hold values of several types."""
+    # narwhals takes objects of pandas for text if the first ones are
+    return column.dtype == narwhals.Object or getattr(column.to_native(), "dtype", None) == numpy.dtype(
+        object
+    )
+
+
+def is_number_type(column: Any) -> bool:
+    """Tell whether the type of a column of a frame is one of numbers or booleans."""
+    if column.dtype.is_numeric() or column.dtype == narwhals.Boolean:
+        return True
+    # narwhals does not know numpy.longdouble
+    return isinstance(kind := getattr(column.to_native(), "dtype", None), numpy.dtype) and kind.kind == "f"
+
+
+def read_numbers(column: Any) -> numpy.ndarray:
+    """Return the numbers of a column, NaN where missing. A column of text is refused."""
+    if not isinstance(column, list) and is_number_type(column):
+        if not column.dtype.is_float() and column.dtype != narwhals.Unknown:
+            column = column.cast(narwhals.Float64)
+        found: numpy.ndarray = column.to_numpy()
+        return found
+    values, places = column_values(column)
+    if isinstance(values, list):
+        example = next(value for value in values if value is not None)
+        raise ValueError(f"holds text ({example!r}), but numbers are expected.")
+    return values if places is None else values[places]
+
+
+def learn_categories(values: Values) -> numpy.ndarray:
+    """Return the distinct values, sorted: float64, or an object array of text. Missing is no value."""
+    if isinstance(values, list):
+        return numpy.array(sorted(set(values) - {None}), dtype=object)  # type: ignore[type-var]
+    return numpy.unique(values[~numpy.isnan(values)])
+
+
+def code(values: Values, categories: numpy.ndarray) -> numpy.ndarray:
+    """Return the place of each value among the categories, -1 if it is not there, NaN if it is missing.
+
+    Numbers are compared with numbers as numbers; everything else is compared as text.
+    """
+    if not isinstance(values, list):
+        if numpy.isinf(values).any():
+            raise ValueError("holds infinite values. Replace them, for instance by NaN for missing.")
+        if categories.dtype != object:
+            coded: numpy.ndarray = code_numbers(values, categories)
+            return coded
+        values = [None if numpy.isnan(value) else text_of(value) for value in values.tolist()]
+    known = categories.tolist() if categories.dtype == object else map(text_of, categories.tolist())
+    place = {text: float(at) for at, text in enumerate(known)}
+    codes: dict[Any, float] = {text: place.get(text, -1.0) for text in set(values)} | {None: numpy.nan}
+    return numpy.fromiter(map(codes.__getitem__, values), numpy.float64, len(values))
+
+
+def code_numbers(values: Array, categories: numpy.ndarray) -> Array:
+    """Return the codes of numbers, on their own device: see `code`."""
+    xp = array_namespace(values)
+    missing = xp.isnan(values)
+    if categories.shape[0] == 0:
+        return xp.where(missing, values, -xp.ones_like(values))
+    known = from_numpy(categories, values)
+    # NaN has no place in a sorted list; whatever stands in its row is replaced below
+    place = xp.searchsorted(known, xp.where(missing, known[0], values))
+    place = xp.clip(place, None, categories.shape[0] - 1)
+    codes = xp.where(xp.take(known, place) == values, xp.astype(place, values.dtype), -xp.ones_like(values))
+    return xp.where(missing, values, codes)

@@ -1,0 +1,68 @@
+"""What a fit is measured by: accuracy, log-loss and calibration error on the test rows, and seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import accuracy_score, log_loss, recall_score
+
+from .data import Dataset, Split
+from .device import to_host
+
+METRICS = (
+    "test_accuracy",
+    "balanced_accuracy",
+    "log_loss",
+    "calibration_error",
+    "fit_seconds",
+    "predict_seconds",
+)
+CALIBRATION_BINS = 15
+
+
+def fit_and_score(model: Any, X_train: Any, X_test: Any, d: Dataset, part: Split) -> dict[str, float]:
+    """Fit on the training rows of a split, as inputs of the model's own kind, and score on its test rows."""
+    start = time.perf_counter()
+    model.fit(X_train, d.y[part.train])
+    fitted = time.perf_counter()
+    P = to_host(model.predict_proba(X_test))
+    predicted = time.perf_counter()
+    labels, classes = to_host(model.predict(X_test)), to_host(model.classes_)
+    scores = score(d, part, labels, P, classes)
+    return {**scores, "fit_seconds": fitted - start, "predict_seconds": predicted - fitted}
+
+
+def score(
+    d: Dataset, part: Split, labels: np.ndarray, P: np.ndarray, classes: np.ndarray
+) -> Mapping[str, float]:
+    """Compare answers with the test labels. Nothing else in the study reads them, but the sensitivity."""
+    y = d.y[part.test]
+    every = np.arange(int(d.y.max()) + 1)
+    probabilities = np.zeros((len(y), len(every)))  # a class that the training rows lack gets zero
+    probabilities[:, classes.astype(int)] = P
+    recalls = recall_score(y, labels, labels=np.unique(y), average="macro", zero_division=0)
+    return {
+        "test_accuracy": float(accuracy_score(y, labels)),
+        "balanced_accuracy": float(recalls),
+        "log_loss": float(log_loss(y, probabilities, labels=every)),
+        "calibration_error": calibration_error(y, probabilities),
+    }
+
+
+def calibration_error(y: np.ndarray, P: np.ndarray, bins: int = CALIBRATION_BINS) -> float:
+    """sum_b |B_b| / m * |accuracy(B_b) - confidence(B_b)|, over bins of equal width.
+
+    The confidence of a row is its largest probability; its bin is the one of (0, 1/15], (1/15, 2/15], ...
+
+    Examples
+    --------
+    >>> calibration_error(np.array([0, 1]), np.array([[0.75, 0.25], [0.75, 0.25]]))
+    0.25
+    """
+    confidence = P.max(axis=1)
+    gap = (P.argmax(axis=1) == y) - confidence
+    places = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
+    return float(np.abs(np.bincount(places, weights=gap, minlength=bins)).sum() / len(y))

@@ -1,0 +1,223 @@
+"""Methods at their defaults, on frames and on arrays."""
+
+import dataclasses
+import pickle
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from quiet import assert_same_records, run_cell
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import log_loss
+
+from edrvfl import EDRVFLClassifier
+from edrvfl.bench import defaults
+from edrvfl.bench.cell import DefaultsUnit, key_of, seed_of
+from edrvfl.bench.data import load_dataset, load_frame
+from edrvfl.bench.data.frames import frame_dataset
+from edrvfl.bench.defaults import (
+    CONTENDERS,
+    ON_ARRAYS,
+    ON_FRAMES,
+    Contender,
+    DefaultsCell,
+    as_categories,
+    as_named_texts,
+    make_cells,
+)
+from edrvfl.bench.exchange import export_file, import_files
+from edrvfl.bench.record import DefaultsRecord
+from edrvfl.bench.schedule import run
+from edrvfl.bench.store import Store
+
+
+def a_table(m=80):
+    """Texts, gaps in texts and in numbers, a text that occurs once, and classes that follow from them."""
+    rng = np.random.default_rng(0)
+    colour = rng.choice(["red", "green", "blue"], m).astype(object)
+    size = rng.normal(size=m)
+    kind = np.where((colour == "red") ^ (size > 0), "yes", "no")
+    colour[3], colour[5], size[7] = "violet", None, np.nan
+    return pd.DataFrame({"colour": colour, "size": size, "count": rng.integers(5, size=m), "kind": kind})
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return frame_dataset("tiny", a_table(), "kind")
+
+
+def prior(random_state, strategy="prior"):
+    return DummyClassifier(strategy=strategy, random_state=random_state)
+
+
+PRIOR = Contender("prior", "", prior, lambda train, test: (train, test, {}))
+
+
+def a_cell(contender, dataset, seeds=1):
+    cell = DefaultsCell("", contender, dataset, seeds, "a processor")
+    return dataclasses.replace(cell, key=key_of(cell.describe()))
+
+
+# --- how a frame is handed over --------------------------------------------------------------------------
+
+
+def test_categories_are_those_of_the_training_rows_and_others_become_missing():
+    train = pd.DataFrame({"a": ["x", "y", None], "b": [1, 2, 3]})
+    test = pd.DataFrame({"a": ["y", "z", None], "b": [4, 5, 6]})
+    made, asked, settings = as_categories(train, test)
+    assert list(made["a"].cat.categories) == list(asked["a"].cat.categories) == ["x", "y"]
+    assert asked["a"].isna().tolist() == [False, True, True]
+    assert list(asked["a"].cat.codes) == [1, -1, -1]
+    assert asked["b"].equals(test["b"])
+    assert settings == {}
+    assert not isinstance(train["a"].dtype, pd.CategoricalDtype), "the study's own frame stays as it is"
+
+
+def test_texts_are_named_and_their_gaps_filled():
+    train = pd.DataFrame({"a": ["x", None], "b": [1.0, None]})
+    made, asked, settings = as_named_texts(train, train)
+    assert made["a"].tolist() == asked["a"].tolist() == ["x", "missing"]
+    assert made["b"].isna().tolist() == [False, True], "CatBoost takes gaps in numbers"
+    assert settings == {"cat_features": ("a",)}
+
+
+# --- a cell ------------------------------------------------------------------------------------------
+
+
+def test_the_record_says_what_a_plain_loop_finds():
+    oj = load_frame("OJ")
+    (cell,) = make_cells([oj], ["HistGradientBoosting"], seeds=1)
+    record = run_cell(cell)
+    assert (record.status, record.dataset, record.method) == ("ok", "OJ", "HistGradientBoosting")
+    X = oj.X.astype({"Store7": "category"})
+    for split, accuracies, losses in zip(oj.splits, record.test_accuracy, record.log_loss, strict=True):
+        model = HistGradientBoostingClassifier(random_state=seed_of("hidden", "OJ", 0))
+        model.fit(X[split.train], oj.y[split.train])
+        assert model.is_categorical_.sum() == 1
+        P = model.predict_proba(X[split.test])
+        assert accuracies == (np.mean(P.argmax(1) == oj.y[split.test]),)
+        assert losses == (pytest.approx(log_loss(oj.y[split.test], P)),)
+    assert record.mean("log_loss") == pytest.approx(np.mean(record.log_loss))
+    assert {"pandas", "lightgbm", "numpy"} <= set(record.versions)
+
+
+@pytest.mark.parametrize("name", ["HistGradientBoosting", "LightGBM", "XGBoost", "CatBoost"])
+def test_every_contender_takes_texts_gaps_and_values_never_seen(name, tiny):
+    contender = CONTENDERS[name]
+    if name == "CatBoost":
+        contender = dataclasses.replace(contender, estimator=partial(contender.estimator, iterations=20))
+    cell = a_cell(contender, tiny)
+    seen = [i for i, split in enumerate(tiny.splits) if split.test[3]]  # violet is a test row of these
+    assert seen
+    value = cell.compute(DefaultsUnit(seen[0], 0))
+    assert np.isfinite(list(value.values())).all()
+    assert value["test_accuracy"] <= 1
+
+
+@pytest.mark.parametrize("name", [name for name in CONTENDERS if name.startswith("edRVFL")])
+def test_our_networks_take_the_frame_as_it_comes(name, tiny):
+    record = run_cell(a_cell(CONTENDERS[name], tiny))
+    assert (record.status, record.message) == ("ok", None)
+    model = CONTENDERS[name].estimator(random_state=0)
+    asked = {} if name == "edRVFL default" else {"encoder": name.removeprefix("edRVFL ")}
+    assert model.get_params() == EDRVFLClassifier(random_state=0, **asked).get_params()
+
+
+def test_the_default_network_on_an_array_is_fitted_on_training_rows_with_every_seed():
+    iris = load_dataset("iris")
+    (cell,) = make_cells([iris], ["edRVFL default"], seeds=2)
+    value = cell.compute(DefaultsUnit(2, 1))
+    part = iris.splits[2]
+    model = EDRVFLClassifier(random_state=seed_of("hidden", "iris", 1))
+    model.fit(iris.X[part.fit | part.validation], iris.y[part.fit | part.validation])
+    assert value["test_accuracy"] == model.score(iris.X[part.test], iris.y[part.test])
+    assert cell.pending({}) == [DefaultsUnit(split, repeat) for split in range(4) for repeat in range(2)]
+
+
+def test_every_parameter_of_our_network_is_part_of_its_key(tiny):
+    row = CONTENDERS["edRVFL default"]
+    assert row.settings.items() >= EDRVFLClassifier().get_params().items()
+    other = dataclasses.replace(row, settings={**row.settings, "n_hidden": 7})
+    assert a_cell(row, tiny).key != a_cell(other, tiny).key
+
+
+def test_the_usual_contenders_meet_frames_and_arrays(tiny):
+    def names(dataset):
+        return tuple(cell.contender.name for cell in make_cells([dataset]))
+
+    assert names(tiny) == ON_FRAMES
+    assert names(load_dataset("iris")) == ON_ARRAYS
+
+
+def test_nonsense_is_told_before_the_run(tiny, monkeypatch):
+    with pytest.raises(ValueError, match="seeds must be at least 1, got 0"):
+        make_cells([tiny], seeds=0)
+    with pytest.raises(ValueError, match=r"RandomForest takes no frames such as tiny; these do: .*CatBoost"):
+        make_cells([tiny], ["RandomForest"])
+    with pytest.raises(ValueError, match=r"no method 'CatBost'\. Did you mean 'CatBoost'\?"):
+        make_cells([tiny], ["CatBost"])
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "catboost" else object())
+    with pytest.raises(ValueError, match=r"CatBoost needs the package catboost.*leave these methods out"):
+        make_cells([tiny], ["CatBoost", "LightGBM"])
+
+
+# --- in a store --------------------------------------------------------------------------------------
+
+
+def test_a_run_is_resumed_shipped_and_read_again(tmp_path, tiny, monkeypatch):
+    cells = make_cells([tiny], ["HistGradientBoosting", "LightGBM"], seeds=2)
+    compute, done = DefaultsCell.compute, []
+
+    def interrupted(cell, unit):
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        done.append(unit)
+        return compute(cell, unit)
+
+    monkeypatch.setattr(DefaultsCell, "compute", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(cells, tmp_path / "study.db")
+    monkeypatch.setattr(DefaultsCell, "compute", lambda cell, unit: done.append(unit) or compute(cell, unit))
+    records = run(cells, tmp_path / "study.db")
+    assert len(done) == 2 * 5 * 2, "no fit is done twice"
+    assert_same_records(records, [run_cell(cell) for cell in cells])
+    with Store(tmp_path / "study.db") as store:
+        assert store.records() == [], "the search's records are others"
+        export_file(store, tmp_path / "study.jsonl.gz")
+    import_files(tmp_path / "other.db", [tmp_path / "study.jsonl.gz"])
+    with Store(tmp_path / "other.db") as store:
+        assert store.records_of(DefaultsRecord) == records
+
+
+def test_cells_reach_other_processes(tiny):
+    cells = make_cells([tiny], [name for name in CONTENDERS if name != "RandomForest"], seeds=1)
+    sent = pickle.loads(pickle.dumps(cells))
+    assert [cell.describe() for cell in sent] == [cell.describe() for cell in cells]
+    trees = [cell.contender.name for cell in cells].index("HistGradientBoosting")
+    assert_same_records([run_cell(sent[trees])], [run_cell(cells[trees])])
+
+
+def test_a_method_that_fails_is_a_record(tiny):
+    record = run_cell(a_cell(dataclasses.replace(PRIOR, estimator=partial(prior, strategy="none")), tiny))
+    assert record.status == "failed"
+    assert record.message.startswith("fit at the defaults on split 0 with seed 0: ")
+    assert record.log_loss == ()
+    assert DefaultsRecord.from_json(record.to_json()) == record
+
+
+# --- the answer --------------------------------------------------------------------------------------
+
+
+def test_one_record_for_each_pair_the_success_then_the_larger_then_the_later(tiny):
+    good = run_cell(a_cell(PRIOR, tiny))
+    failed = dataclasses.replace(good, status="failed", message="no", seeds=9, log_loss=())
+    larger = dataclasses.replace(good, seeds=2, finished="2000")
+    later = dataclasses.replace(good, seeds=2, finished="2001", key="this one")
+    for order in (1, -1):
+        found = defaults.Defaults.of([good, failed, later, larger][::order])
+        assert found.records["tiny", "prior"].key == "this one"
+    assert defaults.Defaults.of([]) is None
+    assert found.groups() == {"others": ("tiny",)}
+    assert found.methods(["tiny"]) == ("prior",)

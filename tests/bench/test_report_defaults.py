@@ -1,0 +1,120 @@
+"""The report's section on methods at their defaults."""
+
+import numpy as np
+import pytest
+from report_samples import cells, grids
+
+from edrvfl.bench.defaults import Defaults
+from edrvfl.bench.record import DefaultsRecord
+from edrvfl.bench.report import FORMATS
+from edrvfl.bench.report.sections import make_page
+from edrvfl.bench.report.study import Study
+from edrvfl.bench.report.summary import summarise
+
+
+def a_record(dataset, method, accuracy, loss=0.5, status="ok"):
+    ok = status == "ok"
+
+    def rows(value):
+        return ((value - 0.01, value + 0.01),) * 4 if ok else ()
+
+    return DefaultsRecord(
+        key=f"{dataset} {method}",
+        dataset=dataset,
+        method=method,
+        status=status,
+        message=None if ok else "it broke",
+        finished="2024-01-01T10:00:00+00:00",
+        versions={},
+        commit=None,
+        checksum="c",
+        settings={},
+        seeds=2,
+        test_accuracy=rows(accuracy),
+        balanced_accuracy=rows(accuracy),
+        log_loss=rows(loss),
+        calibration_error=rows(loss / 10),
+        fit_seconds=rows(1.0),
+        predict_seconds=rows(0.1),
+        processor="a processor",
+    )
+
+
+NETWORK, TREES = "edRVFL bins", "LightGBM"
+RECORDS = [
+    a_record("glass", NETWORK, 0.7, 0.9),
+    a_record("glass", TREES, 0.8, 0.7),
+    a_record("monks-3", NETWORK, 0.5, 2.0),
+    a_record("monks-3", TREES, 0.4, 3.0),
+    a_record("OJ", NETWORK, 0.8, 0.4),
+    a_record("OJ", TREES, 0.7, 0.6),
+    a_record("Chile", NETWORK, 0.6, 0.9),
+    a_record("HMDA", TREES, 0.9, 0.3),
+    a_record("HMDA", NETWORK, 0.9, status="failed"),
+]
+
+
+@pytest.fixture(scope="module")
+def page():
+    return make_page(summarise(Study(defaults=Defaults.of(RECORDS))))
+
+
+def foot(grid):
+    return {row.head: [cell.text for cell in row.cells] for row in grid.foot}
+
+
+def test_figures_means_and_ranks_with_and_without_monks_3(page):
+    accuracy, loss = (grids(page)[f"defaults-uci24-{metric}"] for metric in ("test_accuracy", "log_loss"))
+    assert accuracy.columns == ("dataset", NETWORK, TREES)
+    shown = cells(accuracy)
+    assert (shown["glass"][NETWORK].text, shown["glass"][TREES].text) == ("70.00", "80.00")
+    assert [shown[d][TREES].mark for d in ("glass", "monks-3")] == ["best", ""]
+    assert foot(accuracy) == {
+        "mean": ["60.00", "60.00"],
+        "average rank": ["1.50", "1.50"],
+        "mean without monks-3": ["70.00", "80.00"],
+        "average rank without monks-3": ["2.00", "1.00"],
+    }
+    assert [cells(loss)[d][NETWORK].mark for d in ("glass", "monks-3")] == ["", "best"], "less is better"
+    assert foot(loss)["mean"] == ["1.4500", "1.8500"]
+    assert foot(loss)["average rank without monks-3"] == ["2.00", "1.00"]
+    assert foot(grids(page)["defaults-uci24-calibration_error"])["mean"] == ["0.1450", "0.1850"]
+
+
+def test_cells_without_a_figure_are_shown_and_explained(page):
+    grid = grids(page)["defaults-frames-log_loss"]
+    shown = cells(grid)
+    assert list(shown) == ["Chile", "HMDA", "OJ"], "in the order of the table of frames"
+    assert (shown["Chile"][TREES].text, shown["HMDA"][NETWORK].text) == ("missing", "failed")
+    assert foot(grid) == {"mean": ["0.4000", "0.6000"], "average rank": ["1.00", "2.00"]}
+    notes = " ".join(grid.notes)
+    assert "over the 1 dataset without a gap" in notes
+    assert "A missing cell has no record in this store" in notes
+    assert f"{NETWORK} on HMDA failed: it broke" in notes
+
+
+def test_the_frames_are_described_and_what_a_user_types_is_shown(page):
+    assert [cell.text for cell in grids(page)["defaults-frames"].rows[0].cells] == [
+        *("carData", "vote"),
+        *("2532", "4", "3", "107", "4"),
+    ]
+    (section,) = (s for s in page.sections if s.key == "defaults")
+    assert dict(section.items)[NETWORK] == 'EDRVFLClassifier(encoder="bins").fit(X, y)'
+    assert page.answer[2].startswith("Methods at their defaults are below")
+    assert f"log-loss {NETWORK} (1.00 over 1 dataset)" in " ".join(section.text)
+
+
+def test_seconds_are_medians(page):
+    shown = cells(grids(page)["defaults-uci24-fit_seconds"])
+    assert shown["glass"][TREES].value == pytest.approx(np.median([0.99, 1.01]))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_has_the_section(page, format):
+    text = FORMATS[format](page)
+    assert ("Methods at their defaults" in text) == (format != "csv")
+
+
+def test_without_records_there_is_no_section():
+    page = make_page(summarise(Study()))
+    assert "defaults" not in [section.key for section in page.sections]

@@ -1,0 +1,370 @@
+"""The classifier's calibrated answers, its leave-one-out figures, and the votes of its layers."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from helpers import Recorder, noisy_rows, to_host
+from reference import scores_without_each_row
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+
+from edrvfl import EDRVFLClassifier, to_numpy
+from edrvfl._answers.calibrate import calibrate
+
+CALIBRATIONS = [None, "temperature", "matrix"]
+LAYER_VOTES = ["equal", "prefix", "weighted"]
+ENSEMBLES = ["softmax", "mean", "vote"]
+
+every_ensemble = pytest.mark.parametrize("ensemble", ENSEMBLES)
+every_calibration = pytest.mark.parametrize("calibration", CALIBRATIONS)
+every_vote = pytest.mark.parametrize("layer_votes", LAYER_VOTES)
+two_or_three = pytest.mark.parametrize("k", [2, 3])
+
+
+def network(**params):
+    small = {"n_layers": 4, "n_hidden": 12, "regularization": 0.5, "random_state": 0}
+    return EDRVFLClassifier(**{**small, **params})
+
+
+def rows(k, m=120, seed=7):
+    """Draw rows of two or three classes that are not separable."""
+    X, y = noisy_rows(np.random.default_rng(seed), m, 5)
+    return X, np.minimum(y, k - 1)
+
+
+def sign_or_argmax(scores):
+    return (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+
+
+# --- predictions and probabilities agree -----------------------------------------------------------------
+
+
+@every_ensemble
+@two_or_three
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_predictions_are_the_largest_probabilities_and_scores(ensemble, k, dtype):
+    X, y = rows(k)
+    X = X.astype(dtype)
+    new = np.random.default_rng(1).standard_normal((300, 5)).astype(dtype)
+    for calibration, layer_votes in itertools.product(CALIBRATIONS, LAYER_VOTES):
+        model = network(ensemble=ensemble, calibration=calibration, layer_votes=layer_votes).fit(X, y)
+        P = model.predict_proba(new)
+        assert P.dtype == dtype
+        np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-5)
+        np.testing.assert_array_equal(model.predict(new), P.argmax(axis=1))
+        np.testing.assert_array_equal(sign_or_argmax(model.decision_function(new)), P.argmax(axis=1))
+        methods = (model.staged_predict, model.staged_predict_proba, model.staged_decision_function)
+        for labels, P, scores in zip(*(method(new) for method in methods), strict=True):
+            np.testing.assert_array_equal(labels, P.argmax(axis=1))
+            np.testing.assert_array_equal(sign_or_argmax(scores), P.argmax(axis=1))
+
+
+@every_ensemble
+@two_or_three
+@every_vote
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_temperature_changes_no_prediction(ensemble, k, layer_votes, dtype):
+    X, y = rows(k)
+    X = X.astype(dtype)
+    new = np.random.default_rng(1).standard_normal((300, 5)).astype(dtype)
+    plain, tempered = (
+        network(ensemble=ensemble, calibration=calibration, layer_votes=layer_votes).fit(X, y)
+        for calibration in (None, "temperature")
+    )
+    np.testing.assert_array_equal(tempered.predict(new), plain.predict(new))
+    for one, other in zip(tempered.staged_predict(new), plain.staged_predict(new), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert np.abs(tempered.predict_proba(new) - plain.predict_proba(new)).max() > 1e-3
+
+
+def test_loo_is_the_matrix():
+    X, y = rows(3)
+    one, other = (network(calibration=name).fit(X, y).predict_proba(X) for name in ("loo", "matrix"))
+    np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        load_breast_cancer,
+        load_digits,
+        lambda return_X_y: make_classification(
+            700, 10, n_informative=5, n_classes=4, flip_y=0.2, random_state=0
+        ),
+    ],
+    ids=["breast cancer", "digits", "noisy"],
+)
+def test_calibration_lowers_the_log_loss_of_new_rows(load):
+    X, y = load(return_X_y=True)
+    X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
+    model = network(n_hidden=60, regularization=1.0)
+    plain, tempered, scaled = (
+        log_loss(y_new, clone(model).set_params(calibration=calibration).fit(X, y).predict_proba(X_new))
+        for calibration in CALIBRATIONS
+    )
+    assert tempered < 0.95 * plain
+    assert scaled < 0.95 * plain
+    fitted = model.fit(X, y)
+    # what the fit says of itself is what new rows say of it
+    assert fitted.loo_log_losses_[-1] == pytest.approx(scaled, rel=0.25)
+    assert fitted.loo_accuracies_[-1] == pytest.approx(fitted.score(X_new, y_new), abs=0.04)
+
+
+# --- depths ----------------------------------------------------------------------------------------------
+
+
+@every_calibration
+@two_or_three
+@pytest.mark.parametrize("layer_votes", ["equal", "weighted"])
+def test_every_stage_is_the_shallower_network(calibration, k, layer_votes):
+    X, y = rows(k)
+    params = {"calibration": calibration, "layer_votes": layer_votes}
+    deep = network(**params).fit(X, y)
+    for depth, P in enumerate(deep.staged_predict_proba(X), start=1):
+        shallow = network(**params, n_layers=depth).fit(X, y)
+        np.testing.assert_allclose(P, shallow.predict_proba(X), atol=1e-12)
+        for name in ("loo_accuracies_", "loo_log_losses_"):
+            np.testing.assert_allclose(getattr(deep, name)[:depth], getattr(shallow, name), atol=1e-12)
+    assert len(set(deep.network_.votes)) == (4 if layer_votes == "weighted" else 1)
+
+
+@every_calibration
+@two_or_three
+def test_a_prefix_is_that_of_the_smallest_loss(calibration, k):
+    seen = set()
+    for seed in range(4):
+        X, y = rows(k, 60, seed)
+        every = network(calibration=calibration or "temperature", n_hidden=25).fit(X, y)
+        plain = network(calibration=calibration, n_hidden=25).fit(X, y)
+        stages = list(plain.staged_predict_proba(X))
+        for depth in range(1, 5):
+            model = clone(plain).set_params(layer_votes="prefix", n_layers=depth).fit(X, y)
+            best = int(np.argmin(every.loo_log_losses_[:depth]))
+            assert model.n_layers_ == len(model.network_.layers) == best + 1
+            np.testing.assert_allclose(model.predict_proba(X), stages[best], atol=1e-12)
+            assert len(list(model.staged_predict(X))) == best + 1
+            np.testing.assert_allclose(model.loo_log_losses_, every.loo_log_losses_[:depth], atol=1e-12)
+            seen.add((depth, best + 1))
+    assert len([1 for depth, best in seen if best < depth]) > 1  # the law was put to the test
+
+
+def test_a_callback_that_ends_the_fit_leaves_the_best_prefix_of_what_was_grown():
+    X, y = rows(3)
+    model = network(layer_votes="prefix").set_callbacks(Recorder(stop_after=2)).fit(X, y)
+    expected = network(layer_votes="prefix", n_layers=2).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+
+
+# --- what leave-one-out says -----------------------------------------------------------------------------
+
+
+def features_by_layer(model, X):
+    """Yield [H, X, 1] of every layer, from the numbers of the fitted network, with relu."""
+    A = np.column_stack([np.zeros((len(X), model.n_hidden)), X, np.ones(len(X))])
+    for layer in model.network_.layers:
+        inputs = layer.inputs if isinstance(layer.inputs, slice) else list(layer.inputs)
+        H = np.maximum(layer.scale * (A[:, inputs] @ layer.W) + layer.shift, 0)
+        A = np.column_stack([H, X, np.ones(len(X))])
+        yield A
+
+
+@every_ensemble
+@two_or_three
+def test_the_figures_are_those_of_leaving_each_row_out(ensemble, k):
+    X, y = rows(k, 60)
+    params = {"encoder": None, "correct_weight": 1.0, "ensemble": ensemble, "n_layers": 3}
+    model = network(**params, calibration="matrix").fit(X, y)
+    ones = np.ones(60)
+    scores = [scores_without_each_row(D, np.eye(k)[y], 0.5, ones, ones) for D in features_by_layer(model, X)]
+    for depth in range(1, 4):
+        layers = np.array(scores[:depth])
+        P = {
+            "softmax": softmax(layers, axis=-1).mean(axis=0),
+            "mean": softmax(layers.mean(axis=0), axis=-1),
+            "vote": np.eye(k)[layers.argmax(axis=-1)].mean(axis=0),
+        }[ensemble]
+        floor = 0.5 / depth if ensemble == "vote" else 1e-30  # no vote counts as half a vote
+        Q = calibrate(P, y, None, "matrix", floor=floor)(P)
+        assert model.loo_accuracies_[depth - 1] == pytest.approx(np.mean(Q.argmax(axis=1) == y))
+        assert model.loo_log_losses_[depth - 1] == pytest.approx(log_loss(y, Q), abs=1e-5)
+
+
+def test_without_calibration_and_votes_there_are_no_figures():
+    X, y = rows(3)
+    model = network(calibration=None).fit(X, y)
+    assert model.loo_accuracies_ == model.loo_log_losses_ == ()
+    assert len(network(calibration=None, layer_votes="prefix").fit(X, y).loo_accuracies_) == 4
+
+
+def test_callbacks_see_the_figures():
+    X, y = rows(3)
+    recorder = Recorder()
+    model = network(layer_votes="weighted").set_callbacks(recorder).fit(X, y)
+    for depth, so_far in enumerate(recorder.estimators[:4], start=1):
+        assert so_far.loo_accuracies_ == model.loo_accuracies_[:depth]
+        assert so_far.loo_log_losses_ == model.loo_log_losses_[:depth]
+
+
+@pytest.mark.parametrize("regularization", [0.5, "loo"])
+def test_a_part_of_the_rows_calibrates_nearly_as_well(monkeypatch, regularization):
+    X, y = rows(3, 1500)
+    model = network(regularization=regularization, n_hidden=30)
+    full = clone(model).fit(X[:1000], y[:1000])
+    monkeypatch.setattr("edrvfl._inputs.judged.n_judged", lambda m, k: min(m, 400))
+    part = clone(model).fit(X[:1000], y[:1000])
+    assert part.loo_log_losses_ != full.loo_log_losses_
+    losses = [log_loss(y[1000:], one.predict_proba(X[1000:])) for one in (part, full)]
+    assert losses[0] == pytest.approx(losses[1], rel=0.03)
+
+
+def test_a_rare_class_is_calibrated_by_all_its_rows(rng):
+    m = 12_000
+    X = rng.standard_normal((2 * m, 4))
+    y = (X[:, 0] + 0.3 * rng.standard_normal(2 * m) > 2.9).astype(int)  # one row in 500
+    model = EDRVFLClassifier(n_hidden=10, n_layers=2, random_state=0).fit(X[:m], y[:m])
+    P = model.predict_proba(X[m:])[:, 1]
+    assert P.sum() == pytest.approx(y[m:].sum(), rel=0.4)
+    assert log_loss(y[m:], P) < 0.6 * log_loss(y[m:], np.full(m, y[:m].mean()))
+
+
+# --- laws ------------------------------------------------------------------------------------------------
+
+
+@every_calibration
+@every_vote
+@two_or_three
+def test_weights_count_rows(calibration, layer_votes, k):
+    X, y = rows(k)
+    counts = np.random.default_rng(3).integers(0, 4, len(y))
+    model = network(calibration=calibration, layer_votes=layer_votes)
+    weighted = clone(model).fit(X, y, sample_weight=counts)
+    repeated = clone(model).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-5)
+    np.testing.assert_allclose(weighted.loo_accuracies_, repeated.loo_accuracies_, atol=1e-12)
+    np.testing.assert_allclose(weighted.loo_log_losses_, repeated.loo_log_losses_, atol=1e-5)
+
+
+@every_calibration
+@every_vote
+@two_or_three
+def test_the_order_of_rows_and_the_names_of_classes_do_not_matter(calibration, layer_votes, k):
+    X, y = rows(k)
+    order, names = np.random.default_rng(0).permutation(len(y)), np.array([2, 0, 1][:k])
+    model = network(calibration=calibration, layer_votes=layer_votes)
+    expected = clone(model).fit(X, y).predict_proba(X)
+    shuffled = clone(model).fit(X[order], y[order]).predict_proba(X)
+    np.testing.assert_allclose(shuffled, expected, atol=1e-5)
+    renamed = clone(model).fit(X, names[y])
+    np.testing.assert_allclose(
+        renamed.predict_proba(X)[:, np.argsort(np.argsort(names))], expected, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("calibration", ["temperature", "matrix"])
+def test_class_weights_move_the_probabilities_and_not_only_the_labels(calibration):
+    X, y = rows(2, 600)
+    y = np.where(np.arange(600) % 3, 0, y)
+    shares = np.mean(y)
+    model = network(calibration=calibration).fit(X, y)
+    assert model.predict_proba(X)[:, 1].mean() == pytest.approx(shares, abs=0.03)
+    P = model.set_params(class_weight="balanced").fit(X, y).predict_proba(X)[:, 1]
+    weighted = np.average(P, weights=np.where(y == 1, 0.5 / shares, 0.5 / (1 - shares)))
+    assert weighted == pytest.approx(0.5, abs=0.03)
+
+
+@every_vote
+@two_or_three
+def test_what_decides_an_answer_is_fitted_and_travels(layer_votes, k):
+    X, y = rows(k)
+    model = network(layer_votes=layer_votes).fit(X, y)
+    expected = np.array(list(model.staged_predict_proba(X)))
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(list(again.staged_predict_proba(X)), expected)
+    np.testing.assert_array_equal(list(clone(model).fit(X, y).staged_predict_proba(X)), expected)
+    model.set_params(calibration=None, layer_votes="equal", class_weight="balanced", regularization=5.0)
+    np.testing.assert_array_equal(list(model.staged_predict_proba(X)), expected)
+    np.testing.assert_array_equal(model.predict_proba(X), again.predict_proba(X))
+
+
+@every_vote
+@two_or_three
+def test_a_network_comes_home_from_another_library(xp, layer_votes, k):
+    X, y = rows(k)
+    expected = network(layer_votes=layer_votes).fit(X, y).predict_proba(X)
+    with sklearn.config_context(array_api_dispatch=True):
+        away = network(layer_votes=layer_votes).fit(xp.asarray(X), xp.asarray(y))
+        np.testing.assert_allclose(to_host(away.predict_proba(xp.asarray(X))), expected, atol=1e-6)
+        home = to_numpy(away)
+    np.testing.assert_allclose(home.predict_proba(X), expected, atol=1e-6)
+    matrices = [c.matrix for c in home.network_.calibrations]
+    assert all(isinstance(matrix, np.ndarray) for matrix in matrices) or k == 2
+
+
+@every_calibration
+@every_ensemble
+@two_or_three
+def test_float32_is_close_to_float64(calibration, ensemble, k):
+    X, y = rows(k, 300)
+    single, double = (
+        network(calibration=calibration, ensemble=ensemble, layer_votes="weighted").fit(X.astype(dtype), y)
+        for dtype in (np.float32, np.float64)
+    )
+    P = single.predict_proba(X.astype(np.float32))
+    assert P.dtype == np.float32
+    off = np.abs(P - double.predict_proba(X)).max(axis=1)
+    assert np.quantile(off, 0.97) < 5e-3  # one row of a hundred may vote otherwise
+    np.testing.assert_allclose(single.loo_log_losses_, double.loo_log_losses_, rtol=0.02)
+
+
+# --- little and odd data ---------------------------------------------------------------------------------
+
+
+def odd_data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3))
+    yield "two rows", X[:2], [0, 1]
+    yield "one row a class", X[:5], [0, 1, 2, 3, 4]
+    yield "one class of one row", X, [2] + [0, 1] * 19 + [0]
+    yield "a constant column", np.ones((20, 1)), [0, 1] * 10
+    yield "separable", np.repeat([[-1.0], [1.0]], 20, axis=0), np.repeat([0, 1], 20)
+    yield "separable, three classes", 9.0 * np.eye(3)[np.arange(30) % 3], np.arange(30) % 3
+    yield "the same row in two classes", np.repeat(X[:4], 2, axis=0), [0, 1] * 4
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes is greater than 50%:UserWarning")
+@pytest.mark.parametrize(("X", "y"), [case[1:] for case in odd_data()], ids=[case[0] for case in odd_data()])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_little_and_odd_data_give_finite_answers(X, y, dtype):
+    X = X.astype(dtype)
+    ensembles = ENSEMBLES if dtype == "float32" else ["softmax"]
+    for params in itertools.product(CALIBRATIONS, LAYER_VOTES, ensembles):
+        names = ("calibration", "layer_votes", "ensemble")
+        model = network(**dict(zip(names, params, strict=True)), n_layers=3, n_hidden=6).fit(X, y)
+        P = model.predict_proba(np.vstack([X, -X, 1e6 * X]))
+        assert np.isfinite(P).all(), params
+        np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-5)
+        assert np.isfinite(model.loo_log_losses_).all(), params
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e-8])
+def test_tiny_weights_calibrate_as_rows_do(scale):
+    X, y = rows(3)
+    model = network(regularization=64.0 * scale)  # the penalty has the scale of the weights
+    expected = network(regularization=64.0).fit(X, y).predict_proba(X)
+    found = model.fit(X, y, sample_weight=np.full(len(y), scale)).predict_proba(X)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-200, 1e-300])
+def test_weights_that_vanish_give_finite_answers(scale):
+    X, y = rows(3)
+    with pytest.warns(UserWarning, match="all classes get nearly the same probability"):
+        model = network().fit(X, y, sample_weight=np.full(len(y), scale))
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert np.isfinite(model.loo_log_losses_).all()
