@@ -331,8 +331,10 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         D = new_features(rows.X.shape[0], rows.X, self.n_hidden, network.inputs)
         fill_inputs(D, rows.X, network.inputs)
         draws = Draws(network.seed, network.inputs.width, self.n_hidden, rows.X)
-        follower = Follower(rows.targets, rows.weights, self) if needs_loo(self) else None
-        problem = Problem(rows.targets, rows.weights, draws, judges=follower is not None)
+        problem = Problem(rows.targets, rows.weights, draws, judges=needs_loo(self))
+        follower = None
+        if problem.judges:
+            follower = Follower(rows.targets, rows.weights, problem.judged, self)
         history = History()
         layer = _begin_layer(task, given)
         for grown in grow(start(D, Settings.of(self)), problem):

@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Array, array_namespace, converted, device
-from ._inputs.encoding import EncoderSettings, Inputs, learn_inputs
+from ._inputs.encoding import EncoderSettings, learn_inputs
+from ._inputs.inputs import Inputs
 from ._inputs.rows import Rows, keep_weighted
 from ._inputs.table import Columns
 from ._shell import read_new_table, read_training_table, unchanged_on_failure
@@ -166,7 +167,9 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         """
         with unchanged_on_failure(self):
             X, columns = read_training_table(self, X, self.categorical_features)
-            X, counts = keep_weighted(X, sample_weight)
+            counts = None
+            if sample_weight is not None:
+                counts, X = keep_weighted(sample_weight, X)
             inputs = learn_inputs(X, counts, self._settings(), columns.categorical)
             self.encoding_ = Encoding(columns, inputs, array_namespace(X).asarray(X[:0, :], copy=True))
         return self

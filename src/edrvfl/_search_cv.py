@@ -404,7 +404,7 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         tables: dict[Hashable, Array] = {}  # networks that read columns in the same way share what was read
         total: Array = 0.0
         for model in self.estimators_:
-            door = (door_of(model), model._fitted_array.dtype)
+            door = (door_of(model.encoder), model._fitted_array.dtype)
             if door not in tables:
                 tables[door] = read_new_table(self, X, model._columns, model._fitted_array)
             total = total + model._answer(tables[door])

@@ -37,7 +37,7 @@ def follow(scores, codes, k, counts=None, costs=None, xp=np, **params):
     params = {"ensemble": "softmax", "layer_votes": "equal", "calibration": "loo", **params}
     arrays = (None if a is None else xp.asarray(a) for a in (counts, costs))
     targets = Classes(xp.asarray(codes), k, xp.asarray(scores[0][:0, 0]))
-    follower = Follower(targets, RowWeights(*arrays), EDRVFLClassifier(**params))
+    follower = Follower(targets, RowWeights(*arrays), None, EDRVFLClassifier(**params))
     return [follower.add(xp.asarray(layer)) for layer in scores]
 
 
@@ -102,7 +102,7 @@ def test_stages_are_those_of_leaving_each_row_out(rng, calibration, ensemble, k,
     costs = np.array([1.0, 3.0, 0.5])[y] if weighted else None
     params = {"n_layers": 3, "n_hidden": 7, "regularization": 0.5, "ensemble": ensemble}
     network = EDRVFLClassifier(**params, calibration=calibration)
-    follower = Follower(Classes(y, k, X[:0, 0]), RowWeights(counts, costs), network)
+    follower = Follower(Classes(y, k, X[:0, 0]), RowWeights(counts, costs), None, network)
     loops, stages = grown_scores(X, y, k, network, counts, costs, lambda g: follower.add(g.loo[0]))
     w = np.ones(50) if counts is None else counts
     n = max(w.sum(), w.sum() ** 2 / np.sum(w**2))
@@ -129,7 +129,7 @@ def test_a_part_of_the_rows_is_judged(rng, monkeypatch, weight_from):
     weights = counts[some] * judged.stand_for
     weights *= counts[some].sum() / weights.sum()
     network = EDRVFLClassifier(n_layers=2, n_hidden=7, regularization=0.5, weight_from=weight_from)
-    follower = Follower(Classes(y, 3, X[:0, 0]), RowWeights(counts), network)
+    follower = Follower(Classes(y, 3, X[:0, 0]), RowWeights(counts), judged, network)
     loops, stages = grown_scores(X, y, 3, network, counts, None, lambda g: follower.add(g.loo[0]))
     for depth, stage in enumerate(stages, start=1):
         P = combined(loops[:depth, some], [1] * depth, "softmax")
@@ -325,6 +325,6 @@ def test_the_weight_of_a_class_with_one_row_is_no_evidence_about_the_others(rng)
     for cost in (1.0, 1e4):
         costs = np.where(codes == 2, cost, 1.0)
         network = EDRVFLClassifier()
-        follower = Follower(Classes(codes, 3, np.zeros(0)), RowWeights(None, costs), network)
+        follower = Follower(Classes(codes, 3, np.zeros(0)), RowWeights(None, costs), None, network)
         calibrations.append(follower.add(scores[0]).calibration(P))
     np.testing.assert_allclose(*calibrations, atol=1e-6)

@@ -2,7 +2,7 @@
 
 Layer by layer the scores say how much the layer's vote counts, how the combined answer is calibrated, and how
 good the network is so far. All of it happens in NumPy and float64, whatever library the network is in: few
-rows are followed (`judge_some`), and every library gets the same numbers.
+rows are followed (`judge_some` chooses them), and every library gets the same numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy
 from scipy.optimize import minimize_scalar
 
 from .._arrays import Array
-from .._inputs.judged import judge_some
+from .._inputs.judged import Judged
 from .._inputs.rows import to_host
 from .._inputs.targets import Classes
 from .._inputs.weights import RowWeights, rows_worth
@@ -40,13 +40,12 @@ class Stage:
 class Follower:
     """The leave-one-out answers of one growing network."""
 
-    def __init__(self, targets: Classes, weights: RowWeights, estimator: Any) -> None:
+    def __init__(self, targets: Classes, weights: RowWeights, judged: Judged | None, estimator: Any) -> None:
         codes = to_host(targets.codes)
         counts, costs = (_host(part, len(codes)) for part in (weights.counts, weights.costs))
         # A row alone in its class was scored by a network that never saw the class, so it does not count.
         of_class = numpy.bincount(codes, counts, minlength=targets.width)[codes]
         honest = of_class - numpy.minimum(counts, 1) > 1e-9 * of_class
-        judged = judge_some(targets)
         some: Any = slice(None)
         stand_for = numpy.ones(1)
         if judged is not None:

@@ -11,8 +11,7 @@ import numpy
 
 from .._arrays import Array, array_namespace, from_numpy, ignore_overflow, row_blocks
 from .categories import Tally
-from .inputs import CUT, Bins, Categories, Numbers, OneHots, taken
-from .inputs import Inputs as Inputs
+from .inputs import CUT, Bins, Categories, Inputs, Numbers, OneHots, taken
 from .moments import moments
 from .ranked import Ranked
 from .rows import to_host

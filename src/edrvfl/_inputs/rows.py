@@ -46,8 +46,7 @@ def prepare_rows(X: Array, y: Array, sample_weight: Any = None, class_weight: An
     xp, _, where = get_namespace_and_device(X)
     counts = costs = None
     if sample_weight is not None:
-        counts = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
-        X, y, counts = _keep(counts > 0, X, y, counts)
+        counts, X, y = keep_weighted(sample_weight, X, y)
     if class_weight is not None:
         costs = from_numpy(_class_costs(class_weight, y, counts), X)
         X, y, counts, costs = _keep(costs > 0, X, y, counts, costs)
@@ -60,13 +59,10 @@ def prepare_rows(X: Array, y: Array, sample_weight: Any = None, class_weight: An
     return Rows(X, classes, Classes(codes, int(classes.shape[0]), X[:0, 0]), weights)
 
 
-def keep_weighted(X: Array, sample_weight: Any) -> tuple[Array, Array | None]:
-    """Drop rows of weight 0 and return the weights of the others. None counts every row once."""
-    if sample_weight is None:
-        return X, None
+def keep_weighted(sample_weight: Any, X: Array, *others: Array) -> list[Array]:
+    """Drop rows of weight 0; return the weights of the rows that stay, and these rows of X and the others."""
     counts = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
-    X, counts = _keep(counts > 0, X, counts)
-    return X, counts
+    return _keep(counts > 0, counts, X, *others)
 
 
 def to_host(array: Array) -> numpy.ndarray:

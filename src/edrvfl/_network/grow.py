@@ -83,8 +83,10 @@ def grow(branch: Branch, problem: Problem) -> Iterator[Grown]:
     iterating.
     """
     m, n, D = problem.targets.codes.shape[0], branch.settings.n_hidden, branch.D
-    # the weighting needs the scores of all rows
-    judged = None if branch.settings.weighs_by_loo else problem.judged
+    # the weighting needs the scores of all rows; without leave-one-out nobody is judged
+    settings = branch.settings
+    some = (problem.judges or settings.lam is None) and not settings.weighs_by_loo
+    judged = problem.judged if some else None
     regression = Regression(D[..., :m, :], problem.targets, problem.weights.base, judged=judged)
     if D.ndim == 2 and not problem.stacked and 2 * n < D.shape[-1] <= m:
         # Where X is wider than H, its part of the Gram is not summed again for each layer.
@@ -114,7 +116,8 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
                 "encoder, use fewer layers, rescale the input columns, or bring norm_scale and norm_shift "
                 "closer to 1 and 0."
             ) from error
-        grown = Grown(l, branch.members, hidden, readout, D, problem.targets, problem.judged)
+        judged = problem.judged if problem.judges else None
+        grown = Grown(l, branch.members, hidden, readout, D, problem.targets, judged)
         yield grown
         if last:
             return

@@ -88,9 +88,8 @@ class Network:
     def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> Network:
         """Bring the arrays to another library or device. scikit-learn's mover of estimators calls this."""
         moved: Network = converted(self, converter)
-        return dataclasses.replace(
-            moved, columns=self.columns
-        )  # the categories stay in NumPy: frames are read with them
+        # the categories stay in NumPy: frames are read with them
+        return dataclasses.replace(moved, columns=self.columns)
 
     def with_layer(
         self, layer: HiddenLayer, beta: Array, vote: float = 1.0, calibration: Calibration | None = None

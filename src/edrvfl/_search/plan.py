@@ -40,7 +40,7 @@ class Candidate:
     @property
     def door(self) -> Hashable:
         """A key: networks that share it read the columns of a frame in the same way."""
-        return door_of(self.estimator)
+        return door_of(self.estimator.encoder)
 
     @property
     def frame(self) -> Hashable:
@@ -61,19 +61,17 @@ class Candidate:
 def encoder_key(encoder: Any) -> Hashable:
     """Return a key that is the same for encoders with the same parameters."""
     found = as_encoder(encoder)
+    params = {} if found is None else found.get_params()
+    params.pop("categorical_features", None)  # may be an array, and is in the door's key
+    return *params.values(), door_of(encoder)
+
+
+def door_of(encoder: Any) -> Hashable:
+    """Return a key that is the same for encoders that read the columns of a frame in the same way."""
+    found = as_encoder(encoder)
     if found is None:
-        return None
-    params = found.get_params()
-    features = params.pop("categorical_features")
-    return *params.values(), features if features is None else str(list(features))
-
-
-def door_of(estimator: Any) -> Hashable:
-    """Return a key that is the same for estimators that read the columns of a frame in the same way."""
-    encoder = as_encoder(estimator.encoder)
-    if encoder is None:
         return "numbers"
-    return None if encoder.categorical_features is None else str(list(encoder.categorical_features))
+    return None if found.categorical_features is None else str(list(found.categorical_features))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

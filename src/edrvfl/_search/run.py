@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from typing import Any
 
 import numpy
 
@@ -81,13 +82,14 @@ def _score_stack(
     """
     rows, classes, inputs, draws = prepared
     stacked = judge.search.stacked and members[0].settings.lam is not None
-    settings, answers = stack_settings(stack, stacked), _Answers(members, rows, judge)
+    settings, follows = stack_settings(stack, stacked), _follows(members[0].estimator, judge)
+    problem = Problem(rows.targets, rows.weights, draws, stacked, follows)
+    answers = _Answers(members, problem, judge)
     xp, m, v = array_namespace(rows.X), rows.X.shape[0], judge.test.X.shape[0]
     D = new_features(m + v, rows.X, settings.n_hidden, inputs, (len(stack),) if stacked else ())
     with ignore_overflow(), suitable_threads(rows.X, D.shape[-1], settings.n_hidden):
         fill_inputs(D[..., :m, :], rows.X, inputs)
         fill_inputs(D[..., m:, :], judge.test.X, inputs)
-        problem = Problem(rows.targets, rows.weights, draws, stacked, answers.follows)
         for grown in grow(start(D, settings), problem):
             some, depth = grown.members, grown.layer + 1
             scores = side_by_side(grown.D[..., m:, :], grown.readout.beta)
@@ -98,30 +100,37 @@ def _score_stack(
             yield members[some], depth, judge(P, classes, members[some], depth), finite
 
 
+def _follows(estimator: Any, judge: Judge) -> bool:
+    """Tell whether the networks' leave-one-out scores are needed for their answers.
+
+    Where only predictions count, a calibration that changes none is not needed.
+    """
+    only_labels = judge.search.scoring in (None, "accuracy")
+    return needs_loo(estimator) and not (only_labels and keeps_predictions(estimator))
+
+
 class _Answers:
     """The answers of networks that grow together, for the rows that are scored: each as if fitted alone."""
 
-    def __init__(self, members: list[Candidate], rows: Rows, judge: Judge) -> None:
-        estimator = members[0].estimator
+    def __init__(self, members: list[Candidate], problem: Problem, judge: Judge) -> None:
+        estimator, targets, X = members[0].estimator, problem.targets, judge.test.X
         self._rule, self._prefix = RULES[estimator.ensemble], estimator.layer_votes == "prefix"
-        shape = (len(members), judge.test.X.shape[0], rows.targets.width)
-        xp = array_namespace(rows.X)
-        self._totals = xp.zeros(shape, dtype=rows.X.dtype, device=device(rows.X))
+        shape = (len(members), X.shape[0], targets.width)
+        xp = array_namespace(X)
+        self._totals = xp.zeros(shape, dtype=X.dtype, device=device(X))
         self._votes = numpy.zeros(len(members))
         self._best = xp.zeros_like(self._totals if self._prefix else self._totals[:0, ...])
         self._losses = numpy.full(len(members), numpy.inf)  # of the best prefix
-        # Where only predictions count, a calibration that changes none is not needed.
-        only_labels = judge.search.scoring in (None, "accuracy")
-        self.follows = needs_loo(estimator) and not (only_labels and keeps_predictions(estimator))
-        self._followers = [
-            Follower(rows.targets, rows.weights, one.estimator) for one in members if self.follows
-        ]
+        self._followers = []
+        if problem.judges:
+            of_rows = (targets, problem.weights, problem.judged)
+            self._followers = [Follower(*of_rows, one.estimator) for one in members]
 
     def add(self, grown: Grown, scores: Array) -> Array:
         """Take the next layer's scores (..., v, k) of some networks; return their probabilities so far."""
         xp, some = array_namespace(scores), grown.members
         contributions = self._rule.contribute(xp.reshape(scores, (-1, *self._totals.shape[1:])))
-        if not self.follows:
+        if not self._followers:
             self._totals[some, ...] += contributions
             return self._rule.finish(self._totals[some, ...] / (grown.layer + 1))
         loo = grown.loo
