@@ -16,6 +16,7 @@ from ._inputs.encoding import EncoderSettings, learn_inputs
 from ._inputs.inputs import Inputs
 from ._inputs.rows import Rows, keep_weighted
 from ._inputs.table import Columns
+from ._network.gradient import with_gradient_factors
 from ._shell import read_new_table, read_training_table, unchanged_on_failure
 from ._sklearn import Count, StrOptions, _check_feature_names_in, _fit_context, check_same_namespace
 
@@ -242,6 +243,12 @@ def learn_encoding(rows: Rows, encoder: TabularEncoder | None, columns: Columns 
     if encoder is None or columns is None:
         return learn_inputs(rows.X, rows.weights.counts, None)
     return learn_inputs(rows.X, rows.weights.counts, encoder._settings(), columns.categorical)
+
+
+def learn_network_inputs(rows: Rows, estimator: Any, columns: Columns | None, seed: int) -> Inputs:
+    """Learn from training rows what a network with an estimator's parameters sees of their columns."""
+    inputs = learn_encoding(rows, as_encoder(estimator.encoder), columns)
+    return inputs if estimator.input_scaling is None else with_gradient_factors(inputs, rows, seed)
 
 
 def largest_width(X: Array, encoder: str | TabularEncoder | None, columns: Columns | None) -> int:

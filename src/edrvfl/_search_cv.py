@@ -317,7 +317,7 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         # first, so that no process is left with a long task at the end.
         # With several processes smaller pieces balance better, at the price of drawing layers again.
         pieces = groups(candidates, (lambda c: (c.frame, c.hidden)) if jobs > 1 else (lambda c: c.problem))
-        pieces.sort(key=lambda piece: -piece[0].settings.n_hidden)
+        pieces.sort(key=lambda piece: -searches[piece[0].door].size(splits[0], piece[0]).width(piece[0]))
         tasks = list(itertools.product(range(len(splits)), pieces))
         calls = (
             delayed(score_split)(searches[piece[0].door], piece, splits[i], memory) for i, piece in tasks

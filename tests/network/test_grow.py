@@ -16,8 +16,9 @@ from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.targets import Classes, side_by_side
 from edrvfl._inputs.weights import RowWeights
 from edrvfl._network.activations import ACTIVATIONS
+from edrvfl._network.draws import Draws, Recipe
 from edrvfl._network.grow import Problem, grow, start
-from edrvfl._network.layers import Draws, fill_inputs, new_features
+from edrvfl._network.layers import fill_inputs, new_features
 from edrvfl._network.records import Settings
 
 BASE = Settings(
@@ -120,7 +121,7 @@ def test_two_neurons_by_hand(monkeypatch):
     # One input, standardised values -1, 1, -1, 1; W = (1, -1), b = (0, 1), no re-normalisation, relu:
     # x = -1 gives H = (0, 2), x = 1 gives H = (1, 0), so D has the rows (0, 2, -1, 1) and (1, 0, 1, 1).
     drawn = np.array([[1.0, -1.0]]), np.array([0.0, 1.0])
-    monkeypatch.setattr("edrvfl._network.layers.draw", lambda *_: drawn)
+    monkeypatch.setattr("edrvfl._network.draws.draw", lambda *_: drawn)
     X, y = np.array([[3.0], [5.0], [3.0], [5.0]]), np.array([0, 1, 0, 1])
     settings = changed(n_layers=1, n_hidden=2, renormalize=False, lam=2.0)
     scores = scores_of(X, y, settings, np.array([[3.0], [5.0]]))
@@ -266,7 +267,7 @@ def begin(X, y, settings, X_new, *, stack=(), stacked=False, counts=None, costs=
     D = new_features(m + v, X, settings.n_hidden, inputs, stack)
     fill_inputs(D[..., :m, :], X, inputs)
     fill_inputs(D[..., m:, :], X_new, inputs)
-    draws = Draws(5, inputs.width, settings.n_hidden, X, keep=True)
+    draws = Draws(Recipe(5, settings.n_hidden, inputs.source, settings.draws), X, keep=True)
     problem = Problem(Classes(y, 3, X[:0, 0]), RowWeights(counts, costs), draws, stacked)
     return start(D, settings), problem
 

@@ -20,7 +20,7 @@ from .._sklearn import (
     move_to,
 )
 from .targets import Classes
-from .weights import RowWeights
+from .weights import RowWeights, rows_worth
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +31,12 @@ class Rows:
     classes: Array  # (k,), labels as they came, sorted
     targets: Classes
     weights: RowWeights
+
+    @property
+    def worth(self) -> float:
+        """How many rows these are, where weight 2 is the row twice."""
+        counts = self.weights.counts
+        return float(self.X.shape[0]) if counts is None else rows_worth(to_host(counts).astype(float))
 
 
 def prepare_rows(X: Array, y: Array, sample_weight: Any = None, class_weight: Any = None) -> Rows:

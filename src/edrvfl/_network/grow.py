@@ -20,7 +20,8 @@ from .._inputs.weights import RowWeights
 from .._ridge.equations import Regression, normal_equations
 from .._ridge.many import read_outs
 from .._ridge.solve import ReadOut, require_finite
-from .layers import Draws, next_layer
+from .draws import Drawn, Draws
+from .layers import next_layer
 from .pruning import importance, survivor_mask, survivors
 from .records import Branch, HiddenLayer, Settings
 from .weighting import next_weights
@@ -100,7 +101,7 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
     m, n = problem.targets.codes.shape[0], settings.n_hidden
     for l in range(branch.layer, settings.n_layers):
         last = l + 1 == settings.n_layers
-        hidden = next_layer(branch, _without_pruned(*problem.draws(l), branch), problem.weights.counts, m)
+        hidden = next_layer(branch, _without_pruned(problem.draws(l), branch), problem.weights.counts, m)
         if not last:
             problem.draws.prepare(l + 1)  # the host draws while the device works
         # after the last layer nobody is weighed
@@ -133,13 +134,14 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
             branch = _prune(branch, theta[..., 0, :])
 
 
-def _without_pruned(W: Array, b: Array, branch: Branch) -> tuple[Array, Array]:
+def _without_pruned(drawn: Drawn, branch: Branch) -> Drawn:
     """Drop the rows of W of pruned neurons. The full W is drawn, so the draws do not depend on p."""
+    W = drawn.W
     if branch.mask is not None:
-        return W * branch.mask[..., None], b
+        return replace(drawn, W=W * branch.mask[..., None])
     if isinstance(branch.inputs, slice):
-        return W, b
-    return array_namespace(W).take(W, branch.inputs, axis=0), b
+        return drawn
+    return replace(drawn, W=array_namespace(W).take(W, branch.inputs, axis=0))
 
 
 def _next_weights(grown: Grown, settings: Settings, problem: Problem) -> Array:

@@ -14,6 +14,7 @@ from .._arrays import Array, array_namespace, from_numpy, itemsize, weighted_mea
 from .._encoder import largest_width
 from .._inputs.rows import to_host
 from .._inputs.table import Columns
+from .._inputs.weights import rows_worth
 from .._shell import ClassifierShell
 from .._sklearn import _safe_indexing
 from .plan import Candidate, Size, encoder_key
@@ -61,7 +62,9 @@ class Search:
         key = encoder_key(encoder)
         if key not in self.widths:  # asked once, because it looks at all rows
             self.widths[key] = largest_width(X, encoder, self.columns)
-        return Size(m, v, self.widths[key], len(self.classes), itemsize(X), self.stacked)
+        weights = self.rows.weights
+        worth = None if weights is None else rows_worth(to_host(weights)[split[0]].astype(float))
+        return Size(m, v, self.widths[key], len(self.classes), itemsize(X), self.stacked, worth)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,6 +15,7 @@ from .._answers.follow import needs_loo
 from .._arrays import MIN_BLOCK_ROWS, Array, aligned, block_bytes, free_bytes
 from .._encoder import as_encoder
 from .._inputs.judged import n_judged
+from .._network.gradient import GRADIENT_WIDTH
 from .._network.records import Settings
 from .._ridge.choose import LAMBDAS
 
@@ -35,7 +36,8 @@ class Candidate:
     def problem(self) -> Hashable:
         """A key: networks that share it have the same training rows, inputs and random layers."""
         e = self.estimator
-        return self.seed, self.settings.n_hidden, encoder_key(e.encoder), repr(e.class_weight)
+        drawn = (self.seed, self.settings.n_hidden, self.settings.draws)
+        return *drawn, e.input_scaling, encoder_key(e.encoder), repr(e.class_weight)
 
     @property
     def door(self) -> Hashable:
@@ -142,6 +144,11 @@ class Size:
     k: int  # classes
     itemsize: int
     stacked: bool  # whether hidden settings and read-outs are computed side by side
+    worth: float | None = None  # how many rows the training rows' weights count; None for m
+
+    def width(self, candidate: Candidate) -> int:
+        """Return how many neurons a layer of a candidate has."""
+        return int(candidate.settings.for_rows(self.worth or self.m).n_hidden)
 
 
 def groups(items: Sequence[Item], key: Callable[[Item], Hashable]) -> list[list[Item]]:
@@ -176,7 +183,7 @@ def _fitting(read_outs: list[Candidate], size: Size, memory: int) -> Iterator[li
     while (need := bytes_needed([read_outs[:n]], size)) > memory:
         if n == 1:
             raise MemoryError(
-                f"One network of {read_outs[0].settings.n_hidden} neurons on {size.m} + {size.v} rows needs "
+                f"One network of {size.width(read_outs[0])} neurons on {size.m} + {size.v} rows needs "
                 f"about {math.ceil(need / 2**20)} MiB; the memory budget is {memory // 2**20} MiB. Give more "
                 "memory or try fewer neurons."
             )
@@ -205,7 +212,8 @@ def bytes_needed(stack: Stack, size: Size) -> int:
     """Estimate the peak memory of scoring a stack, from shapes; benchmarks/search_memory.py checks it."""
     s = stack_settings(stack, size.stacked)
     f, r, m, v, k = len(stack), len(stack[0]), size.m, size.v, size.k
-    n, rows, c = s.n_hidden, m + v, s.n_hidden + size.d + 1
+    n, rows = size.width(stack[0][0]), m + v
+    c = n + size.d + 1
     side = min(c, m)
     abreast = f * r if size.stacked else 1  # systems that are solved at a time
     parted = s.prunes and s.n_layers > 1 and r > 1  # then every network gets features of its own
@@ -221,5 +229,9 @@ def bytes_needed(stack: Stack, size: Size) -> int:
     # Moore-Penrose: the weighted rows, both sides of their decomposition, and its work space
     decomposed = 4 * m * c if s.lam is not None and numpy.any(s.lam == 0) else 0
     block = min(block_bytes(size.stacked, abreast * c * size.itemsize), abreast * rows * c * size.itemsize)
-    numbers = features + systems + draws + answers + chosen + decomposed + rows * size.d
+    numbers = features + systems + draws + answers + chosen + decomposed
+    if stack[0][0].estimator.input_scaling is not None:  # a layer is fitted and thrown away before
+        thrown = GRADIENT_WIDTH + size.d + 1
+        numbers = max(numbers, m * aligned(thrown) + 6 * min(thrown, m) ** 2 + m * (k + 2 * len(LAMBDAS)))
+    numbers += rows * size.d
     return size.itemsize * numbers + 3 * block

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -11,18 +12,19 @@ import numpy
 from .._answers.combine import RULES
 from .._answers.follow import Follower, keeps_predictions, needs_loo
 from .._arrays import Array, array_namespace, device, ignore_overflow
-from .._encoder import as_encoder, learn_encoding
+from .._encoder import learn_network_inputs
 from .._inputs.inputs import Inputs
 from .._inputs.rows import Rows, prepare_rows, to_host
 from .._inputs.table import Columns
 from .._inputs.targets import side_by_side
+from .._network.draws import Draws, Recipe
 from .._network.grow import Grown, Problem, grow, start
-from .._network.layers import Draws, fill_inputs, new_features
+from .._network.layers import fill_inputs, new_features
 from .._threads import suitable_threads
 from .metrics import Judge, Sample, Search, Split, is_kernel
 from .plan import Candidate, Stack, stack_settings, stacks
 
-Prepared = tuple[Rows, numpy.ndarray, Inputs, Draws]  # what candidates of one problem share on a split
+Prepared = tuple[Rows, numpy.ndarray, Inputs, Draws, int]  # what candidates of one problem share on a split
 Judged = tuple[list[Candidate], int, Array, Array]  # networks, a depth, their scores, whether they are finite
 
 
@@ -68,9 +70,10 @@ def _prepare(candidate: Candidate, train: Sample, columns: Columns | None) -> Pr
     rows = prepare_rows(train.X, train.labels, train.weights, estimator.class_weight)
     if rows.targets.width < 2:
         raise ValueError("A training split holds only one class. Use stratified splits or fewer of them.")
-    inputs = learn_encoding(rows, as_encoder(estimator.encoder), columns)
-    draws = Draws(candidate.seed, inputs.width, estimator.n_hidden, rows.X, keep=True)
-    return rows, to_host(rows.classes), inputs, draws
+    settings = candidate.settings.for_rows(rows.worth)
+    inputs = learn_network_inputs(rows, estimator, columns, candidate.seed)
+    draws = Draws(Recipe.of(settings, candidate.seed, inputs, rows), rows.X, keep=True)
+    return rows, to_host(rows.classes), inputs, draws, settings.n_hidden
 
 
 def _score_stack(
@@ -80,9 +83,10 @@ def _score_stack(
 
     The rows that are scored ride along in D behind the training rows.
     """
-    rows, classes, inputs, draws = prepared
+    rows, classes, inputs, draws, width = prepared
     stacked = judge.search.stacked and members[0].settings.lam is not None
-    settings, follows = stack_settings(stack, stacked), _follows(members[0].estimator, judge)
+    settings = replace(stack_settings(stack, stacked), n_hidden=width)
+    follows = _follows(members[0].estimator, judge)
     problem = Problem(rows.targets, rows.weights, draws, stacked, follows)
     answers = _Answers(members, problem, judge)
     xp, m, v = array_namespace(rows.X), rows.X.shape[0], judge.test.X.shape[0]

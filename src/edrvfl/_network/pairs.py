@@ -1,0 +1,61 @@
+"""Pairs of training rows of different classes. Their differences are weights that point across a border."""
+
+from __future__ import annotations
+
+import numpy
+
+from .._arrays import array_namespace, from_numpy, ignore_overflow, take_rows
+from .._inputs.inputs import Inputs
+from .._inputs.rows import Rows, to_host
+
+
+def pair_differences(inputs: Inputs, rows: Rows, u: numpy.ndarray) -> numpy.ndarray:
+    """Return a - b (pairs, d) of encoded rows a and b, drawn by the numbers u (2, pairs) in [0, 1).
+
+    The draw happens on the host, and only the rows that are drawn are encoded.
+    """
+    first, second = draw_pairs(rows, u)
+    integers = array_namespace(rows.X).int64
+    chosen = (take_rows(rows.X, from_numpy(some, rows.X, integers)) for some in (first, second))
+    a, b = (to_host(inputs.apply(some)).astype(float) for some in chosen)
+    difference: numpy.ndarray = a - b
+    return difference
+
+
+def draw_pairs(rows: Rows, u: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """Draw pairs of rows of different classes: any row, and any row of the other classes, by their counts.
+
+    The rows stand in an order that their values decide, and a row of weight 2 has two places in it, so
+    neither the order of the file nor repeating a row instead of weighing it changes the draw.
+    """
+    codes = to_host(rows.targets.codes)
+    counts = rows.weights.counts
+    counts = numpy.ones(len(codes)) if counts is None else to_host(counts).astype(float)
+    order = numpy.lexsort((row_hashes(to_host(rows.X)), codes))
+    codes, ends = codes[order], numpy.cumsum(counts[order])
+    class_ends = ends[numpy.searchsorted(codes, numpy.arange(rows.targets.width), side="right") - 1]
+    class_starts = numpy.concatenate([[0.0], class_ends[:-1]])
+
+    def at(place: numpy.ndarray) -> numpy.ndarray:
+        return numpy.minimum(numpy.searchsorted(ends, place, side="right"), len(ends) - 1)
+
+    first = at(u[0] * ends[-1])
+    start, weight = class_starts[codes[first]], (class_ends - class_starts)[codes[first]]
+    place = u[1] * (ends[-1] - weight)
+    second = at(numpy.where(place < start, place, place + weight))  # jump over the first row's class
+    return order[first], order[second]
+
+
+def row_hashes(X: numpy.ndarray) -> numpy.ndarray:
+    """Return a number for each row that its values decide, as they are in float32."""
+    odd = numpy.asarray(numpy.random.PCG64(0).random_raw(X.shape[1])) | numpy.uint64(1)
+    total = numpy.zeros(X.shape[0], dtype=numpy.uint64)
+    for j in range(X.shape[1]):
+        with ignore_overflow():  # what is too large for float32 is infinite
+            values = X[:, j].astype(numpy.float32) + numpy.float32(0)  # -0.0 is 0.0
+        values[numpy.isnan(values)] = numpy.nan  # whatever bits a missing value has
+        total += values.view(numpy.uint32) * odd[j]
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # the end of SplitMix64
+        total = (total ^ (total >> numpy.uint64(shift))) * numpy.uint64(factor)
+    mixed: numpy.ndarray = total ^ (total >> numpy.uint64(31))
+    return mixed
