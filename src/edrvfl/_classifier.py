@@ -13,17 +13,18 @@ from scipy.linalg import LinAlgWarning
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.utils import check_random_state
 
-from ._answers.combine import RULES, combine, combine_staged, log_odds
+from ._answers.combine import RULES, log_odds
 from ._answers.follow import CALIBRATIONS, LAYER_VOTES, Follower, needs_loo
-from ._arrays import Array, array_namespace, device, ignore_overflow, row_blocks
+from ._arrays import Array, array_namespace, ignore_overflow
 from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_network_inputs
 from ._history import History
 from ._inputs.rows import Rows, prepare_rows
 from ._inputs.table import Columns
 from ._network.activations import ACTIVATIONS
+from ._network.answer import probabilities, staged_probabilities
 from ._network.draws import DRAW_SCHEME, Draws, Recipe
 from ._network.grow import Problem, grow, start
-from ._network.layers import fill_inputs, layer_scores, new_features
+from ._network.layers import fill_inputs, new_features
 from ._network.pruning import n_pruned
 from ._network.records import Network, Settings
 from ._shell import ClassifierShell, unchanged_on_failure
@@ -448,44 +449,10 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         return self.network_.columns
 
     def _probabilities(self, X: Any, method: str) -> Array:
-        return self._answer(self._check_new_rows(X, method))
-
-    def _answer(self, X: Array) -> Array:
-        """Return the probabilities of rows that were checked, block by block."""
-        network = self.network_
-        shape = (X.shape[0], network.readouts[0].shape[-1])
-        answer = array_namespace(X).empty(shape, dtype=X.dtype, device=device(X))
-        calibration = network.calibrations[-1]
-        with suitable_threads(X, network.row_numbers, network.n_hidden):
-            for rows in row_blocks(X, X.shape[0], network.row_numbers):
-                P = combine(layer_scores(network, X[rows, :]), network.rule, network.votes)
-                answer[rows, :] = P if calibration is None else calibration(P)
-        return answer
+        return probabilities(self.network_, self._check_new_rows(X, method))
 
     def _staged_probabilities(self, X: Any, method: str) -> Iterator[Array]:
-        """Yield the probabilities of every depth.
-
-        Either the features of all rows are held from layer to layer, or the answers of all layers are
-        computed block by block: whichever holds fewer numbers.
-        """
-        X = self._check_new_rows(X, method)
-        network = self.network_
-        (c, k), depth = network.readouts[0].shape, len(network.layers)
-        threads = (X, network.row_numbers, network.n_hidden)
-        if c < depth * k:
-            stages = _staged(network, X)
-            for _ in range(depth):
-                with suitable_threads(*threads):  # not across a yield: the limit would reach the caller
-                    P = next(stages)
-                yield P
-            return
-        answer = array_namespace(X).empty((depth, X.shape[0], k), dtype=X.dtype, device=device(X))
-        with suitable_threads(*threads):
-            for rows in row_blocks(X, X.shape[0], network.row_numbers):
-                for l, P in enumerate(_staged(network, X[rows, :])):
-                    answer[l, rows, :] = P
-        for l in range(depth):
-            yield answer[l, ...]
+        yield from staged_probabilities(self.network_, self._check_new_rows(X, method))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield `predict` of the networks of 1, 2, ... `n_layers_` layers.
@@ -539,16 +506,6 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         encodes = self.encoder is not None
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = encodes
         return tags
-
-
-def _staged(network: Network, X: Array) -> Iterator[Array]:
-    """Yield the probabilities of every depth."""
-    stages = combine_staged(layer_scores(network, X), network.rule, network.votes)
-    for P, calibration in zip(stages, network.calibrations, strict=True):
-        if calibration is not None:
-            for rows in row_blocks(P, P.shape[0], 6 * P.shape[1]):
-                P[rows, :] = calibration(P[rows, :])
-        yield P
 
 
 def _begin_layer(task: CallbackContext, given: dict[str, Any]) -> CallbackContext:

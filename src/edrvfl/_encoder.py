@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Array, array_namespace, converted, device
-from ._inputs.encoding import EncoderSettings, learn_inputs
+from ._inputs.encoding import DEFAULTS, EncoderSettings, learn_inputs
 from ._inputs.inputs import Inputs
 from ._inputs.rows import Rows, keep_weighted
 from ._inputs.table import Columns
@@ -128,14 +128,14 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        numbers: str = "standard",
+        numbers: str = DEFAULTS.numbers,
         *,
         categorical_features: Any = "from_dtype",
-        n_bins: int = 16,
-        max_values: int = 12,
-        max_categories: int = 32,
-        min_frequency: int = 2,
-        max_columns: int = 800,
+        n_bins: int = DEFAULTS.n_bins,
+        max_values: int = DEFAULTS.max_values,
+        max_categories: int = DEFAULTS.max_categories,
+        min_frequency: int = DEFAULTS.min_frequency,
+        max_columns: int = DEFAULTS.max_columns,
     ) -> None:
         self.numbers = numbers
         self.categorical_features = categorical_features

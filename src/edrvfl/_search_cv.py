@@ -24,6 +24,7 @@ from ._arrays import Array, on_accelerator
 from ._classifier import LARGEST_SEED, EDRVFLClassifier
 from ._encoder import as_encoder
 from ._inputs.rows import to_host
+from ._network.answer import probabilities
 from ._search.metrics import Sample, Search, Split, is_kernel, takes_sample_weight
 from ._search.plan import Candidate, ResultRow, bytes_needed, door_of, groups, memory_budget, result_rows
 from ._search.results import best_first, results_table
@@ -407,7 +408,7 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
             door = (door_of(model.encoder), model._fitted_array.dtype)
             if door not in tables:
                 tables[door] = read_new_table(self, X, model._columns, model._fitted_array)
-            total = total + model._answer(tables[door])
+            total = total + probabilities(model.network_, tables[door])
         return total / len(self.estimators_)
 
 
