@@ -449,10 +449,12 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         return self.network_.columns
 
     def _probabilities(self, X: Any, method: str) -> Array:
-        return probabilities(self.network_, self._check_new_rows(X, method))
+        X = self._check_new_rows(X, method)
+        return probabilities(self.network_, X)
 
     def _staged_probabilities(self, X: Any, method: str) -> Iterator[Array]:
-        yield from staged_probabilities(self.network_, self._check_new_rows(X, method))
+        X = self._check_new_rows(X, method)
+        yield from staged_probabilities(self.network_, X)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield `predict` of the networks of 1, 2, ... `n_layers_` layers.
