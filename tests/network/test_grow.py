@@ -19,7 +19,7 @@ from edrvfl._network.activations import ACTIVATIONS
 from edrvfl._network.draws import Draws, Recipe
 from edrvfl._network.grow import Problem, grow, start
 from edrvfl._network.layers import fill_inputs, new_features
-from edrvfl._network.records import Settings
+from edrvfl._network.records import DrawSettings, Settings
 
 BASE = Settings(
     n_layers=4,
@@ -60,7 +60,8 @@ def reference_scores(X, y, settings, X_new, seed=5):
     s = settings
     return reference.layer_scores(
         X, y, X_new, seed, s.n_layers, s.n_hidden, "loo" if s.lam is None else s.lam, s.activation,
-        s.renormalize, s.gamma, s.alpha, s.omega_r, s.p, s.weight_from,
+        s.renormalize, s.draws.scales or s.gamma, s.draws.shifts or s.alpha, s.omega_r, s.p, s.weight_from,
+        s.draws.inputs_per_neuron, s.draws.hidden_per_neuron,
     )  # fmt: skip
 
 
@@ -89,6 +90,36 @@ def test_the_plain_reference_agrees(xp, noisy, rng, name, n_hidden):
     settings = changed(**VARIANTS[name], n_hidden=n_hidden)
     scores = scores_of(xp.asarray(X), xp.asarray(y), settings, xp.asarray(X_new))
     np.testing.assert_allclose(scores, reference_scores(X, y, settings, X_new), atol=1e-10)
+
+
+DRAWS = {
+    "few inputs": DrawSettings(inputs_per_neuron=2),
+    "few neurons": DrawSettings(hidden_per_neuron=3),
+    "scales": DrawSettings(scales=(0.5, 2.0)),
+    "shifts": DrawSettings(shifts=(-1.0, 0.5)),
+    "all": DrawSettings(3, 5, (0.3, 1.0), (-2.0, 2.0)),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize("paper", ["edRVFL_O", "WPedRVFL"])
+def test_the_plain_reference_agrees_on_other_draws(xp, noisy, rng, name, paper):
+    X, y = noisy
+    X_new = rng.standard_normal((11, 5))
+    settings = changed(**VARIANTS[paper], draws=DRAWS[name])
+    scores = scores_of(xp.asarray(X), xp.asarray(y), settings, xp.asarray(X_new))
+    np.testing.assert_allclose(scores, reference_scores(X, y, settings, X_new), atol=1e-10)
+
+
+@pytest.mark.parametrize("stacked", [False, True], ids=["one by one", "as a stack"])
+def test_networks_with_other_draws_grown_together_are_those_grown_alone(xp, rng, stacked):
+    (X, y), X_new = noisy_rows(rng, 90, 5), rng.standard_normal((7, 5))
+    X, y, X_new = (xp.asarray(a) for a in (X, y, X_new))
+    penalties, weights = np.array([0.1, 1.0, 8.0]), np.array([0.3, 1.0, 0.7])
+    settings = changed(lam=penalties, omega_r=weights, p=0.4, draws=DRAWS["all"])
+    scores = scores_of_many(X, y, settings, X_new, stacked=stacked)
+    for i in range(3):
+        np.testing.assert_allclose(scores[i], scores_of(X, y, alone(settings, (i,)), X_new), atol=1e-8)
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
