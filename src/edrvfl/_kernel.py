@@ -1,0 +1,303 @@
+"""The kernel voter: a ridge with a Laplace kernel on encoded rows, its bandwidth and penalty by leave-one-out.
+
+It is the limit of an infinitely wide random layer. Up to some thousand rows it is exact; above, landmarks
+stand for all rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy
+
+from ._answers.follow import Follower
+from ._arrays import (
+    Array,
+    array_namespace,
+    converted,
+    device,
+    free_bytes,
+    from_numpy,
+    itemsize,
+    on_accelerator,
+    row_blocks,
+    take_entries,
+    take_rows,
+)
+from ._inputs.inputs import Inputs
+from ._inputs.judged import Judged
+from ._inputs.order import draw_rows, row_hashes
+from ._inputs.rows import Rows, to_host
+from ._inputs.targets import Classes, Values
+from ._inputs.weights import RowWeights, rows_worth
+from ._ridge.equations import Regression
+from ._ridge.kernel import KernelReadOut, LandmarkFeatures, distances, kernel_ridge, landmark_features, laplace
+
+BANDWIDTHS = tuple(2.0**q for q in range(-3, 3))
+LAMBDAS = tuple(2.0**q for q in range(-8, 5, 2))
+FIRST = (3, 2)  # where the search starts: bandwidth 1, lambda 1/16
+SEARCH_ROWS = 1_000  # so many rows choose bandwidth and penalty before all rows do
+SEARCH_WORK = 3 * 4_000**3  # what the systems of all rows may cost: three of 4,000 rows
+MOST_TRIED = 40  # candidates at most
+GAIN = 1e-3  # a candidate must be so much better, relatively, to be taken
+EXACT_ROWS = {False: 6_000, True: 20_000}  # on a CPU, on a GPU
+LANDMARKS = {False: 1_500, True: 4_000}
+DOUBLE_ROWS = 1_000  # more rows are computed in float32
+# Without votes and calibration: one score, and the log-loss after one temperature.
+ONE_SCORE = SimpleNamespace(ensemble="softmax", layer_votes="equal", calibration="temperature")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSettings:
+    """The settings of a kernel voter. None lets leave-one-out choose."""
+
+    bandwidth: float | None = None
+    lam: float | None = None
+    n_landmarks: int | str | None = "auto"  # None takes all rows, "auto" up to a size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelVoter:
+    """A fitted kernel ridge: score(x) = prior + sum_s alpha_s exp(-|x - z_s| / width)."""
+
+    inputs: Inputs  # how a row of X becomes encoded columns
+    landmarks: Array  # (s, d), encoded rows
+    alpha: Array  # (s, k)
+    prior: Array  # (k,), the classes' shares: the score far away from all rows
+    bandwidth: float
+    lam: float
+
+    @property
+    def width(self) -> float:
+        """The distance at which the kernel is 1/e: the bandwidth times the root of the number of columns."""
+        return self.bandwidth * math.sqrt(max(1, self.landmarks.shape[1]))
+
+    def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> KernelVoter:
+        """Bring the arrays to another library or device. scikit-learn's mover of estimators calls this."""
+        fields = ("inputs", "landmarks", "alpha", "prior")
+        moved = (converted(getattr(self, name), converter) for name in fields)
+        return KernelVoter(*moved, self.bandwidth, self.lam)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sample:
+    """Encoded rows with their classes and weights: all training rows, or some that choose for all."""
+
+    X: Array  # (m, d), in the precision of the kernel
+    targets: Classes
+    weights: RowWeights
+    judged: Judged | None
+
+    @property
+    def prior(self) -> Array:
+        """The weighted shares of the classes."""
+        xp, base = array_namespace(self.X), self.weights.base
+        Y = self.targets.rows(slice(None))
+        total = xp.sum(Y if base is None else Y * base[:, None], axis=0)
+        return total / xp.sum(total)
+
+    def regression(self) -> Regression:
+        """Return the least-squares problem of the one-hot targets without the prior."""
+        xp, dtype, m = array_namespace(self.X), self.X.dtype, self.X.shape[0]
+        Y = xp.astype(self.targets.rows(slice(None)) - self.prior, dtype)
+        base = self.weights.base
+        base = None if base is None else xp.astype(base, dtype)
+        shares = xp.astype(self.weights.left_out_shares(m, self.targets.like), dtype)
+        return Regression(self.X, Values(Y), base, shares=shares, judged=self.judged)
+
+    def some(self, times: numpy.ndarray, unit: float) -> _Sample:
+        """Return the rows that were drawn, as often as they were drawn."""
+        rows = from_numpy(numpy.flatnonzero(times), self.X, array_namespace(self.X).int64)
+        counts = from_numpy(unit * times[times > 0], self.targets.like)
+        costs = None if self.weights.costs is None else take_entries(self.weights.costs, rows)
+        targets = Classes(take_entries(self.targets.codes, rows), self.targets.width, self.targets.like)
+        return _Sample(take_rows(self.X, rows), targets, RowWeights(counts, costs), None)
+
+
+class _System:
+    """The kernel systems of some rows: exact, or over landmarks (s, d). It keeps distances, not kernels."""
+
+    def __init__(self, sample: _Sample, landmarks: Array | None) -> None:
+        self._sample, self._problem = sample, sample.regression()
+        self._exact = landmarks is None
+        self.landmarks = sample.X if landmarks is None else landmarks
+        self._distance = distances(sample.X, self.landmarks)
+        self._features: tuple[float, LandmarkFeatures] | None = None
+
+    def readout(self, bandwidth: float, lam: float) -> KernelReadOut:
+        """Solve the system of a bandwidth and a penalty."""
+        width = bandwidth * math.sqrt(max(1, self.landmarks.shape[1]))
+        if self._exact:
+            return kernel_ridge(laplace(self._distance, width), self._problem, lam)
+        if self._features is None or self._features[0] != bandwidth:
+            self._features = None  # two would fill memory
+            of_landmarks = laplace(distances(self.landmarks, self.landmarks), width)
+            K = laplace(self._distance, width)
+            self._features = bandwidth, landmark_features(K, of_landmarks, self._problem)
+        return self._features[1].ridge(lam)
+
+    def loss(self, found: KernelReadOut) -> float:
+        """Return the leave-one-out log-loss after one temperature."""
+        if not found.regular:
+            return math.inf
+        s = self._sample
+        scores = found.loo + array_namespace(found.loo).astype(s.prior, found.loo.dtype)
+        return Follower(s.targets, s.weights, s.judged, ONE_SCORE).add(scores).log_loss
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A bandwidth and a penalty, as places in the lists of candidates."""
+
+    bandwidths: tuple[float, ...]
+    lams: tuple[float, ...]
+    i: int
+    j: int
+
+    @classmethod
+    def of(cls, settings: KernelSettings) -> _Choice:
+        """Start in the middle; what is given is the only candidate."""
+        h, lam = settings.bandwidth, settings.lam
+        return cls(
+            BANDWIDTHS if h is None else (h,),
+            LAMBDAS if lam is None else (lam,),
+            FIRST[0] if h is None else 0,
+            FIRST[1] if lam is None else 0,
+        )
+
+    @property
+    def values(self) -> tuple[float, float]:
+        return self.bandwidths[self.i], self.lams[self.j]
+
+    def moved(self, i: int, j: int) -> _Choice | None:
+        """Return a neighbour; None if there is none."""
+        i, j = self.i + i, self.j + j
+        inside = 0 <= i < len(self.bandwidths) and 0 <= j < len(self.lams)
+        return _Choice(self.bandwidths, self.lams, i, j) if inside else None
+
+
+# A longer kernel wants a smaller penalty: the valley of the log-loss runs along (1, -1).
+STEPS = ((0, -1), (0, 1), (-1, 0), (1, 0), (1, -1), (-1, 1))
+
+
+def _descend(
+    system: _System, start: _Choice, most: int, steps: tuple[tuple[int, int], ...] = STEPS
+) -> tuple[_Choice, KernelReadOut]:
+    """Go from neighbour to better neighbour. A direction that helped is tried again first."""
+    best, found = start, system.readout(*start.values)
+    loss, tried, ahead = math.inf, {start}, list(steps)
+    if most > 1:
+        loss = system.loss(found)
+    while ahead and len(tried) < most:
+        step = ahead.pop(0)
+        there = best.moved(*step)
+        if there is None or there in tried:
+            continue
+        tried.add(there)
+        candidate = system.readout(*there.values)
+        new = system.loss(candidate)
+        if new < loss * (1 - GAIN) or (math.isinf(loss) and new < loss):
+            best, found, loss = there, candidate, new
+            ahead = [step, *(s for s in steps if s != step)]
+    return best, found
+
+
+def fit_kernel(
+    rows: Rows, inputs: Inputs, settings: KernelSettings, seed: int, judged: Judged | None = None
+) -> tuple[KernelVoter, Array]:
+    """Fit a kernel voter, and return it with the leave-one-out scores (judged rows, k).
+
+    A part of many rows chooses bandwidth and penalty first; then all rows try the neighbours, as far as
+    the work allows.
+    """
+    sample = _Sample(_encode(rows, inputs), rows.targets, rows.weights, judged)
+    m, xp = sample.X.shape[0], array_namespace(sample.X)
+    s = _n_landmarks(settings, sample.X)
+    landmarks = None
+    choice = _Choice.of(settings)
+    chooses = len(choice.bandwidths) * len(choice.lams) > 1
+    if s is not None or (chooses and m > SEARCH_ROWS):
+        draw = _Draw.of(rows, seed)
+        if chooses and m > SEARCH_ROWS:
+            part = sample.some(*draw.proportional(SEARCH_ROWS))
+            choice, _ = _descend(_System(part, None), choice, MOST_TRIED)
+        if s is not None:
+            landmarks = take_rows(sample.X, from_numpy(draw.landmarks(s), sample.X, xp.int64))
+    system = _System(sample, landmarks)
+    most, steps = MOST_TRIED, STEPS
+    if landmarks is not None:
+        steps = ((0, -1), (0, 1))  # another bandwidth would cost as much as all before
+    elif m > SEARCH_ROWS:
+        most = max(1, SEARCH_WORK // m**3)
+    choice, found = _descend(system, choice, most, steps)
+    bandwidth, lam = choice.values
+    while not found.regular:  # a penalty that is nothing beside rounding
+        lam *= 4
+        found = system.readout(bandwidth, lam)
+    prior = xp.astype(sample.prior, found.loo.dtype)
+    voter = KernelVoter(inputs, system.landmarks, found.alpha, prior, bandwidth, lam)
+    return voter, xp.astype(found.loo + prior, rows.X.dtype)
+
+
+def kernel_scores(voter: KernelVoter, X: Array) -> Array:
+    """Return the scores (rows, k) of new rows of X, block by block."""
+    xp, (s, k) = array_namespace(X), voter.alpha.shape
+    scores = xp.empty((X.shape[0], k), dtype=X.dtype, device=device(X))
+    for rows in row_blocks(X, X.shape[0], 3 * s + 2 * voter.inputs.width):
+        block = xp.astype(voter.inputs.apply(X[rows, :]), voter.alpha.dtype, copy=False)
+        K = laplace(distances(block, voter.landmarks), voter.width)
+        scores[rows, :] = xp.astype(K @ voter.alpha + voter.prior, X.dtype, copy=False)
+    return scores
+
+
+def _encode(rows: Rows, inputs: Inputs) -> Array:
+    """Return the encoded rows; many rows in float32, which is twice as fast and gives the same log-loss."""
+    xp, X = array_namespace(rows.X), rows.X
+    dtype = X.dtype if X.shape[0] <= DOUBLE_ROWS else xp.float32
+    encoded = xp.empty((X.shape[0], inputs.width), dtype=dtype, device=device(X))
+    inputs.write(X, encoded)
+    return encoded
+
+
+def _n_landmarks(settings: KernelSettings, X: Array) -> int | None:
+    """Return how many landmarks stand for the rows; None if all rows do."""
+    m, s, gpu = X.shape[0], settings.n_landmarks, on_accelerator(X)
+    if s == "auto":
+        # distances, the kernel, its factor and the factor's inverse
+        fits = 5 * m * m * itemsize(X) < free_bytes(X)
+        s = None if m <= EXACT_ROWS[gpu] and fits else LANDMARKS[gpu]
+    return None if s is None or int(s) >= m else int(s)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Draw:
+    """Draws of rows that do not depend on their order."""
+
+    hashes: numpy.ndarray  # (m,)
+    codes: numpy.ndarray
+    counts: numpy.ndarray
+    seed: int
+
+    @classmethod
+    def of(cls, rows: Rows, seed: int) -> _Draw:
+        codes, m = to_host(rows.targets.codes), rows.X.shape[0]
+        counts = to_host(rows.weights.counts_of(m, rows.targets.like)).astype(numpy.float64)
+        return cls(row_hashes(to_host(rows.X)), codes, counts, seed)
+
+    def proportional(self, n: int) -> tuple[numpy.ndarray, float]:
+        """Draw n rows, each class by its share. Return how often each row came, and what a draw counts."""
+        order = numpy.lexsort((self.hashes, self.codes))
+        times, _ = draw_rows(n, numpy.zeros_like(self.codes), self.counts, order, self.seed)
+        return times, float(self.counts.sum()) / rows_worth(self.counts)
+
+    def landmarks(self, n: int) -> numpy.ndarray:
+        """Draw n different rows, or a few less, each class as often as the others."""
+        order = numpy.argsort(self.hashes, kind="stable")
+        times, _ = draw_rows(n, self.codes, self.counts, order, self.seed)
+        drawn = order[times[order] > 0]
+        _, first = numpy.unique(self.hashes[drawn], return_index=True)
+        return drawn[first]

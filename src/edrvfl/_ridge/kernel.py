@@ -1,0 +1,97 @@
+"""Ridge regression with a Laplace kernel: in the dual over all rows, or in the primal over landmarks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from .._arrays import Array, array_namespace, device, from_numpy, row_blocks, take_rows
+from .._linalg import add_to_diagonal, factorise, half_inverse, inverse_diagonal, solve
+from .equations import NormalEquations, Regression, dual_system, normal_equations
+from .leave_one_out import from_dual
+from .solve import require_finite, ridge
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelReadOut:
+    """What one penalty gives: coefficients of the kernel functions, and leave-one-out scores."""
+
+    alpha: Array  # (landmarks, k)
+    loo: Array  # (judged rows, k)
+    regular: bool  # False: the system was numerically singular
+
+
+def distances(X: Array, Z: Array) -> Array:
+    """|x - z| for every row x of X (m, d) and z of Z (s, d), as sqrt(|x|^2 + |z|^2 - 2 x'z), by blocks."""
+    xp = array_namespace(X)
+    same = X is Z
+    center = xp.mean(Z, axis=0)  # large common offsets would cancel
+    Z = Z - center
+    of_z, columns = xp.sum(Z * Z, axis=1), xp.arange(Z.shape[0], device=device(Z))
+    minus = -2 * xp.matrix_transpose(Z)
+    out = xp.empty((X.shape[0], Z.shape[0]), dtype=X.dtype, device=device(X))
+    for rows in row_blocks(X, X.shape[0], 2 * Z.shape[0] + X.shape[1]):
+        block = X[rows, :] - center
+        squares = block @ minus
+        squares += xp.sum(block * block, axis=1)[:, None]
+        squares += of_z
+        out[rows, :] = xp.sqrt(xp.clip(squares, 0.0, None))
+        if same:  # rounding keeps a row from itself, in float32 by a thousandth
+            out[rows, :] = xp.where(columns[rows, None] == columns, 0 * of_z, out[rows, :])
+    require_finite(out)
+    return out
+
+
+def laplace(distance: Array, width: float) -> Array:
+    """exp(-distance / width)."""
+    xp = array_namespace(distance)
+    K = xp.empty_like(distance)
+    for rows in row_blocks(K, K.shape[0], 2 * K.shape[1]):
+        K[rows, :] = xp.exp(distance[rows, :] * (-1 / width))
+    return K
+
+
+def kernel_ridge(K: Array, problem: Regression, lam: float) -> KernelReadOut:
+    """alpha = W^(1/2) (W^(1/2) K W^(1/2) + lam I)^-1 W^(1/2) Y, with K in place of DD' in Eq. 16.
+
+    K (m, m) is overwritten. Of the problem only targets, weights, shares and judged rows are used.
+    """
+    system = dual_system(problem, K)
+    factor = factorise(add_to_diagonal(system.G, lam))
+    solution, root = solve(factor, system.R), problem.root
+    regular = bool(factor.regular)
+    if root is None:
+        alpha, error = solution, solution
+    else:
+        alpha, error = solution * root[:, None], solution / root[:, None]
+    q = inverse_diagonal(factor) if regular else 0 * solution[:, 0] + 1
+    loo = from_dual(error, problem.Y, q, problem.shares, from_numpy(lam, solution))
+    return KernelReadOut(alpha, take_rows(loo, problem.judged_rows(slice(None))), regular)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LandmarkFeatures:
+    """Features whose products are the kernel as far as landmarks know it, and their normal equations."""
+
+    problem: Regression  # its D is K_mZ L^-T, with K_ZZ = LL'
+    whitening: Array  # L^-T (s, s)
+    system: NormalEquations
+
+    def ridge(self, lam: float) -> KernelReadOut:
+        """Fit coefficients of the landmarks' kernel functions."""
+        system = NormalEquations(self.system.G * 1.0, self.system.R)  # the solver overwrites G
+        found = ridge(self.problem, lam, system)
+        return KernelReadOut(self.whitening @ found.beta, found.loo, not bool(found.fell_back))
+
+
+def landmark_features(K: Array, of_landmarks: Array, problem: Regression) -> LandmarkFeatures:
+    """K L^-T with LL' = `of_landmarks` (s, s), for K (m, s), which is overwritten (Nystroem)."""
+    xp = array_namespace(K)
+    G = xp.astype(of_landmarks, xp.float64)
+    jitter = 0.0
+    while not bool((factor := factorise(add_to_diagonal(G * 1.0, jitter))).regular):
+        jitter = 4 * jitter or float(xp.finfo(xp.float64).eps) * 4 * G.shape[0]
+    whitening = xp.astype(half_inverse(factor), K.dtype)
+    for rows in row_blocks(K, K.shape[0], 2 * K.shape[1]):
+        K[rows, :] = K[rows, :] @ whitening
+    problem = replace(problem, D=K)
+    return LandmarkFeatures(problem, whitening, normal_equations(problem))
