@@ -1,4 +1,4 @@
-"""The kernel voter: a ridge with a Laplace kernel on encoded rows, its bandwidth and penalty by leave-one-out.
+"""The kernel voter: a ridge with a Laplace kernel on encoded rows, with what leave-one-out chooses for it.
 
 It is the limit of an infinitely wide random layer. Up to some thousand rows it is exact; above, landmarks
 stand for all rows.
@@ -7,10 +7,8 @@ stand for all rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
 
 import numpy
 
@@ -18,7 +16,6 @@ from ._answers.follow import Follower
 from ._arrays import (
     Array,
     array_namespace,
-    converted,
     device,
     free_bytes,
     from_numpy,
@@ -35,17 +32,28 @@ from ._inputs.rows import Rows, to_host
 from ._inputs.targets import Classes, Values
 from ._inputs.weights import RowWeights, rows_worth
 from ._ridge.equations import Regression
-from ._ridge.kernel import KernelReadOut, LandmarkFeatures, distances, kernel_ridge, landmark_features, laplace
+from ._ridge.kernel import (
+    KernelReadOut,
+    LandmarkFeatures,
+    distances,
+    kernel_ridge,
+    landmark_features,
+    laplace,
+)
 
 BANDWIDTHS = tuple(2.0**q for q in range(-3, 3))
-LAMBDAS = tuple(2.0**q for q in range(-8, 5, 2))
-FIRST = (3, 2)  # where the search starts: bandwidth 1, lambda 1/16
-SEARCH_ROWS = 1_000  # so many rows choose bandwidth and penalty before all rows do
-SEARCH_WORK = 3 * 4_000**3  # what the systems of all rows may cost: three of 4,000 rows
-MOST_TRIED = 40  # candidates at most
-GAIN = 1e-3  # a candidate must be so much better, relatively, to be taken
-EXACT_ROWS = {False: 6_000, True: 20_000}  # on a CPU, on a GPU
+LAMBDAS = tuple(2.0**q for q in range(-7, 6, 2))
+FIRST = (3, 2)  # where the search starts: bandwidth 1, lambda 1/8
+# Places of neighbours. A longer kernel wants a smaller penalty: the valley of the loss runs along (1, -1).
+STEPS = ((0, -1), (0, 1), (-1, 0), (1, 0), (1, -1), (-1, 1))
+PENALTY_STEPS = STEPS[:2]
+GAIN = 1e-3  # a neighbour must be so much better, relatively, to be taken
+# Of these sizes, on a CPU and on a GPU (False and True), systems of all rows take a few seconds.
+EXACT_ROWS = {False: 6_000, True: 20_000}
 LANDMARKS = {False: 1_500, True: 4_000}
+WORK = {False: 3 * 4_000**3, True: 3 * 20_000**3}  # three systems of 4,000 rows: what all rows may try
+SEARCH_ROWS = (1_000, 2_000)  # rows that choose for all rows; the second where all rows can try little
+FEW = 3
 DOUBLE_ROWS = 1_000  # more rows are computed in float32
 # Without votes and calibration: one score, and the log-loss after one temperature.
 ONE_SCORE = SimpleNamespace(ensemble="softmax", layer_votes="equal", calibration="temperature")
@@ -65,9 +73,9 @@ class KernelVoter:
     """A fitted kernel ridge: score(x) = prior + sum_s alpha_s exp(-|x - z_s| / width)."""
 
     inputs: Inputs  # how a row of X becomes encoded columns
-    landmarks: Array  # (s, d), encoded rows
-    alpha: Array  # (s, k)
-    prior: Array  # (k,), the classes' shares: the score far away from all rows
+    landmarks: Array  # (s, d), encoded rows, in float32 if there were many training rows
+    alpha: Array  # (s, k), in the same precision
+    prior: Array  # (k,), the classes' shares, in the precision of X: the score far away from all rows
     bandwidth: float
     lam: float
 
@@ -75,12 +83,6 @@ class KernelVoter:
     def width(self) -> float:
         """The distance at which the kernel is 1/e: the bandwidth times the root of the number of columns."""
         return self.bandwidth * math.sqrt(max(1, self.landmarks.shape[1]))
-
-    def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> KernelVoter:
-        """Bring the arrays to another library or device. scikit-learn's mover of estimators calls this."""
-        fields = ("inputs", "landmarks", "alpha", "prior")
-        moved = (converted(getattr(self, name), converter) for name in fields)
-        return KernelVoter(*moved, self.bandwidth, self.lam)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,12 +121,13 @@ class _Sample:
 
 
 class _System:
-    """The kernel systems of some rows: exact, or over landmarks (s, d). It keeps distances, not kernels."""
+    """The kernel systems of some rows: exact, or over landmarks (s, d)."""
 
-    def __init__(self, sample: _Sample, landmarks: Array | None) -> None:
+    def __init__(self, sample: _Sample, landmarks: Array | None = None) -> None:
         self._sample, self._problem = sample, sample.regression()
         self._exact = landmarks is None
         self.landmarks = sample.X if landmarks is None else landmarks
+        self.prior = array_namespace(sample.X).astype(sample.prior, sample.X.dtype)
         self._distance = distances(sample.X, self.landmarks)
         self._features: tuple[float, LandmarkFeatures] | None = None
 
@@ -145,8 +148,7 @@ class _System:
         if not found.regular:
             return math.inf
         s = self._sample
-        scores = found.loo + array_namespace(found.loo).astype(s.prior, found.loo.dtype)
-        return Follower(s.targets, s.weights, s.judged, ONE_SCORE).add(scores).log_loss
+        return Follower(s.targets, s.weights, s.judged, ONE_SCORE).add(found.loo + self.prior).log_loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,10 @@ class _Choice:
         )
 
     @property
+    def n_candidates(self) -> int:
+        return len(self.bandwidths) * len(self.lams)
+
+    @property
     def values(self) -> tuple[float, float]:
         return self.bandwidths[self.i], self.lams[self.j]
 
@@ -180,18 +186,16 @@ class _Choice:
         return _Choice(self.bandwidths, self.lams, i, j) if inside else None
 
 
-# A longer kernel wants a smaller penalty: the valley of the log-loss runs along (1, -1).
-STEPS = ((0, -1), (0, 1), (-1, 0), (1, 0), (1, -1), (-1, 1))
-
-
 def _descend(
     system: _System, start: _Choice, most: int, steps: tuple[tuple[int, int], ...] = STEPS
 ) -> tuple[_Choice, KernelReadOut]:
-    """Go from neighbour to better neighbour. A direction that helped is tried again first."""
+    """Go from neighbour to better neighbour; a direction that helped is tried again first.
+
+    At most `most` candidates are tried. A singular system has an infinite loss.
+    """
     best, found = start, system.readout(*start.values)
-    loss, tried, ahead = math.inf, {start}, list(steps)
-    if most > 1:
-        loss = system.loss(found)
+    loss = system.loss(found) if most > 1 else 0.0
+    tried, ahead = {start}, list(steps)
     while ahead and len(tried) < most:
         step = ahead.pop(0)
         there = best.moved(*step)
@@ -200,7 +204,7 @@ def _descend(
         tried.add(there)
         candidate = system.readout(*there.values)
         new = system.loss(candidate)
-        if new < loss * (1 - GAIN) or (math.isinf(loss) and new < loss):
+        if new < loss * (1 - GAIN):
             best, found, loss = there, candidate, new
             ahead = [step, *(s for s in steps if s != step)]
     return best, found
@@ -211,36 +215,27 @@ def fit_kernel(
 ) -> tuple[KernelVoter, Array]:
     """Fit a kernel voter, and return it with the leave-one-out scores (judged rows, k).
 
-    A part of many rows chooses bandwidth and penalty first; then all rows try the neighbours, as far as
-    the work allows.
+    Of many rows a part chooses bandwidth and penalty first; then all rows try the neighbours, as far as
+    the work allows. Among landmarks all rows try other penalties only: another bandwidth would cost as much
+    as everything before.
     """
-    sample = _Sample(_encode(rows, inputs), rows.targets, rows.weights, judged)
-    m, xp = sample.X.shape[0], array_namespace(sample.X)
-    s = _n_landmarks(settings, sample.X)
-    landmarks = None
-    choice = _Choice.of(settings)
-    chooses = len(choice.bandwidths) * len(choice.lams) > 1
-    if s is not None or (chooses and m > SEARCH_ROWS):
-        draw = _Draw.of(rows, seed)
-        if chooses and m > SEARCH_ROWS:
-            part = sample.some(*draw.proportional(SEARCH_ROWS))
-            choice, _ = _descend(_System(part, None), choice, MOST_TRIED)
-        if s is not None:
-            landmarks = take_rows(sample.X, from_numpy(draw.landmarks(s), sample.X, xp.int64))
+    xp, sample = array_namespace(rows.X), _Sample(_encoded(rows, inputs), rows.targets, rows.weights, judged)
+    m, gpu = rows.X.shape[0], on_accelerator(rows.X)
+    s, choice, draw = _n_landmarks(settings, sample.X), _Choice.of(settings), _Draw(rows, seed)
+    most = len(BANDWIDTHS) * len(LAMBDAS) if s is not None else max(1, WORK[gpu] // m**3)
+    if choice.n_candidates > 1:
+        for n in SEARCH_ROWS[: 1 if s is None and most >= FEW else 2]:
+            if n < m:
+                choice, _ = _descend(_System(sample.some(*draw.proportional(n))), choice, 99)
+    landmarks = None if s is None else take_rows(sample.X, from_numpy(draw.landmarks(s), rows.X, xp.int64))
     system = _System(sample, landmarks)
-    most, steps = MOST_TRIED, STEPS
-    if landmarks is not None:
-        steps = ((0, -1), (0, 1))  # another bandwidth would cost as much as all before
-    elif m > SEARCH_ROWS:
-        most = max(1, SEARCH_WORK // m**3)
-    choice, found = _descend(system, choice, most, steps)
+    choice, found = _descend(system, choice, most, STEPS if s is None else PENALTY_STEPS)
     bandwidth, lam = choice.values
-    while not found.regular:  # a penalty that is nothing beside rounding
+    while not found.regular:  # the penalty is nothing beside rounding
         lam *= 4
         found = system.readout(bandwidth, lam)
-    prior = xp.astype(sample.prior, found.loo.dtype)
-    voter = KernelVoter(inputs, system.landmarks, found.alpha, prior, bandwidth, lam)
-    return voter, xp.astype(found.loo + prior, rows.X.dtype)
+    voter = KernelVoter(inputs, system.landmarks, found.alpha, sample.prior, bandwidth, lam)
+    return voter, xp.astype(found.loo, rows.X.dtype) + sample.prior
 
 
 def kernel_scores(voter: KernelVoter, X: Array) -> Array:
@@ -250,11 +245,11 @@ def kernel_scores(voter: KernelVoter, X: Array) -> Array:
     for rows in row_blocks(X, X.shape[0], 3 * s + 2 * voter.inputs.width):
         block = xp.astype(voter.inputs.apply(X[rows, :]), voter.alpha.dtype, copy=False)
         K = laplace(distances(block, voter.landmarks), voter.width)
-        scores[rows, :] = xp.astype(K @ voter.alpha + voter.prior, X.dtype, copy=False)
+        scores[rows, :] = xp.astype(K @ voter.alpha, X.dtype, copy=False) + voter.prior
     return scores
 
 
-def _encode(rows: Rows, inputs: Inputs) -> Array:
+def _encoded(rows: Rows, inputs: Inputs) -> Array:
     """Return the encoded rows; many rows in float32, which is twice as fast and gives the same log-loss."""
     xp, X = array_namespace(rows.X), rows.X
     dtype = X.dtype if X.shape[0] <= DOUBLE_ROWS else xp.float32
@@ -273,31 +268,26 @@ def _n_landmarks(settings: KernelSettings, X: Array) -> int | None:
     return None if s is None or int(s) >= m else int(s)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _Draw:
-    """Draws of rows that do not depend on their order."""
+    """Draws of rows that depend on the seed and on what the rows hold, but not on their order."""
 
-    hashes: numpy.ndarray  # (m,)
-    codes: numpy.ndarray
-    counts: numpy.ndarray
-    seed: int
-
-    @classmethod
-    def of(cls, rows: Rows, seed: int) -> _Draw:
-        codes, m = to_host(rows.targets.codes), rows.X.shape[0]
-        counts = to_host(rows.weights.counts_of(m, rows.targets.like)).astype(numpy.float64)
-        return cls(row_hashes(to_host(rows.X)), codes, counts, seed)
+    def __init__(self, rows: Rows, seed: int) -> None:
+        counts = rows.weights.counts_of(rows.X.shape[0], rows.targets.like)
+        self._counts = to_host(counts).astype(numpy.float64)
+        self._codes, self._hashes = to_host(rows.targets.codes), row_hashes(to_host(rows.X))
+        self._start = float(numpy.random.Generator(numpy.random.PCG64(seed)).random())
 
     def proportional(self, n: int) -> tuple[numpy.ndarray, float]:
         """Draw n rows, each class by its share. Return how often each row came, and what a draw counts."""
-        order = numpy.lexsort((self.hashes, self.codes))
-        times, _ = draw_rows(n, numpy.zeros_like(self.codes), self.counts, order, self.seed)
-        return times, float(self.counts.sum()) / rows_worth(self.counts)
+        order = numpy.lexsort((self._hashes, self._codes))  # by class: equal steps hit all of them
+        times = draw_rows(n, numpy.zeros_like(self._codes), self._counts, order, self._start)
+        return times, float(self._counts.sum()) / rows_worth(self._counts)
 
     def landmarks(self, n: int) -> numpy.ndarray:
         """Draw n different rows, or a few less, each class as often as the others."""
-        order = numpy.argsort(self.hashes, kind="stable")
-        times, _ = draw_rows(n, self.codes, self.counts, order, self.seed)
+        order = numpy.argsort(self._hashes, kind="stable")
+        times = draw_rows(n, self._codes, self._counts, order, self._start)
         drawn = order[times[order] > 0]
-        _, first = numpy.unique(self.hashes[drawn], return_index=True)
-        return drawn[first]
+        _, first = numpy.unique(self._hashes[drawn], return_index=True)
+        rows: numpy.ndarray = drawn[first]
+        return rows

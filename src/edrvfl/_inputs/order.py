@@ -29,29 +29,26 @@ def row_order(X: numpy.ndarray) -> numpy.ndarray:
 
 
 def draw_rows(
-    n: int, codes: numpy.ndarray, counts: numpy.ndarray, order: numpy.ndarray, seed: int
-) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """Draw n rows or a few less, and return how often each of the m rows was drawn and what a draw stands for.
+    n: int, codes: numpy.ndarray, counts: numpy.ndarray, order: numpy.ndarray, start: float
+) -> numpy.ndarray:
+    """Draw n rows or a few less, and return how often each of the m rows was drawn.
 
     Classes share the draws evenly as far as they have rows. A class's rows stand in the given order on a
-    line, each as long as its count, and one point is drawn in each of as many equal stretches as the class
-    has draws: a row of count 2 is drawn like the row twice. A draw stands for the count of its stretch.
+    line, each as long as its count, and points at equal steps hit the rows that are drawn: a row of count 2
+    is drawn like the row twice. The first point is at `start`, in [0, 1), of the first step.
     """
     k = int(codes.max()) + 1
     by_class = [order[codes[order] == c] for c in range(k)]
     worth = [int(rows_worth(counts[rows]) + 1e-9) for rows in by_class]
-    times, stand_for = numpy.zeros(len(codes)), numpy.zeros(len(codes))
-    bits = numpy.random.PCG64(seed).random_raw(n) >> numpy.uint64(11)
+    times = numpy.zeros(len(codes))
     left = n
     for i, c in enumerate(numpy.argsort(worth, kind="stable")):  # the smallest class first
         quota = min(worth[c], left // (k - i))
         left -= quota
-        if not quota:
-            continue
-        rows, within = by_class[c], bits[left : left + quota] / 2.0**53
-        line = numpy.cumsum(counts[rows])
-        points = (numpy.arange(quota) + within) * (line[-1] / quota)
-        drawn = numpy.minimum(numpy.searchsorted(line, points, side="right"), len(rows) - 1)
-        times[rows] = numpy.bincount(drawn, minlength=len(rows))
-        stand_for[rows] = line[-1] / quota
-    return times, stand_for
+        if quota:
+            rows = by_class[c]
+            line = numpy.cumsum(counts[rows])
+            points = (numpy.arange(quota) + start) * (line[-1] / quota)
+            drawn = numpy.minimum(numpy.searchsorted(line, points, side="right"), len(rows) - 1)
+            times[rows] = numpy.bincount(drawn, minlength=len(rows))
+    return times

@@ -8,7 +8,7 @@ from .._arrays import Array, array_namespace, device, from_numpy, row_blocks, ta
 from .._linalg import add_to_diagonal, factorise, half_inverse, inverse_diagonal, solve
 from .equations import NormalEquations, Regression, dual_system, normal_equations
 from .leave_one_out import from_dual
-from .solve import require_finite, ridge
+from .solve import ridge
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,23 +21,25 @@ class KernelReadOut:
 
 
 def distances(X: Array, Z: Array) -> Array:
-    """|x - z| for every row x of X (m, d) and z of Z (s, d), as sqrt(|x|^2 + |z|^2 - 2 x'z), by blocks."""
-    xp = array_namespace(X)
-    same = X is Z
-    center = xp.mean(Z, axis=0)  # large common offsets would cancel
-    Z = Z - center
-    of_z, columns = xp.sum(Z * Z, axis=1), xp.arange(Z.shape[0], device=device(Z))
+    """|x - z| for every row x of X (m, d) and z of Z (s, d), as sqrt(|x|^2 + |z|^2 - 2 x'z), by blocks.
+
+    Rows that are absurdly far away are brought nearer, so that no square overflows.
+    """
+    xp, same = array_namespace(X), X is Z
+    bound = float(xp.finfo(X.dtype).max) ** 0.25
+    center = xp.mean(xp.clip(Z, -bound, bound), axis=0)  # large common offsets would cancel
+    Z = xp.clip(Z - center, -bound, bound)
+    of_z, places = xp.sum(Z * Z, axis=1), xp.arange(Z.shape[0], device=device(Z))
     minus = -2 * xp.matrix_transpose(Z)
     out = xp.empty((X.shape[0], Z.shape[0]), dtype=X.dtype, device=device(X))
     for rows in row_blocks(X, X.shape[0], 2 * Z.shape[0] + X.shape[1]):
-        block = X[rows, :] - center
+        block = xp.clip(X[rows, :] - center, -bound, bound)
         squares = block @ minus
         squares += xp.sum(block * block, axis=1)[:, None]
         squares += of_z
-        out[rows, :] = xp.sqrt(xp.clip(squares, 0.0, None))
         if same:  # rounding keeps a row from itself, in float32 by a thousandth
-            out[rows, :] = xp.where(columns[rows, None] == columns, 0 * of_z, out[rows, :])
-    require_finite(out)
+            squares = xp.where(places[rows, None] == places, 0 * of_z, squares)
+        out[rows, :] = xp.sqrt(xp.clip(squares, 0.0, None))
     return out
 
 
