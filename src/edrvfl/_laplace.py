@@ -67,9 +67,12 @@ class LaplaceRidgeClassifier(ClassifierShell):
         Ridge penalty, lambda, above 0. "loo" chooses among 2^-7, 2^-5, ..., 2^5.
 
     n_landmarks : int, "auto" or None, default="auto"
-        How many training rows the sum goes over. None takes all, whose fit costs as much time as the cube and
-        as much memory as five times the square of their number. "auto" takes all up to 6,000 rows (on a GPU
-        20,000, if they fit into memory), and above that 1,500 (4,000), as many of each class.
+        Which training rows the sum goes over. None takes all, in one system whose time grows with the cube
+        and whose memory with the square of their number. "auto" does that up to 5,000 rows (on a GPU 20,000,
+        if they fit into memory); more rows are dealt into parts of that size at most, and the score is the
+        mean of the parts' scores. Of more than 50,000 rows (200,000) only so many are used. A number takes
+        so many rows, as many of each class, to approximate the kernel (Nystroem): a small model, but less
+        accurate than parts.
 
     calibration : {"loo", "temperature", "matrix"} or None, default="loo"
         How scores become probabilities, as for :class:`EDRVFLClassifier`. None gives the softmax of the
@@ -84,8 +87,8 @@ class LaplaceRidgeClassifier(ClassifierShell):
         that are equally frequent. A class with weight 0 is left out.
 
     random_state : int, RandomState instance or None, default=None
-        Decides which rows become landmarks, and which part of many rows looks for bandwidth and penalty.
-        The order of the rows does not.
+        Decides which of many rows are used, and which of them look for bandwidth and penalty. The order of
+        the rows does not.
 
     verbose : int, default=0
         1 prints what was chosen, with the leave-one-out accuracy and log-loss.
@@ -129,7 +132,8 @@ class LaplaceRidgeClassifier(ClassifierShell):
     Leave-one-out is exact given the encoding, the classes' shares and the landmarks: the scores are those of
     the coefficients fitted without the row (without one unit of its weight).
 
-    ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out.
+    ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. (Where many rows
+    are dealt into parts, weight 2 is only nearly the row twice.)
 
     With more than 1,000 rows the kernel is computed in float32, which changes log-losses in the fifth digit.
 
@@ -222,7 +226,8 @@ class LaplaceRidgeClassifier(ClassifierShell):
         """Fit the voter, calibrate its scores, and store both."""
         seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         with ignore_overflow():
-            inputs, judged, m = learn_encoding(rows, encoder, columns), judge_some(rows.targets), len(rows.X)
+            inputs, judged = learn_encoding(rows, encoder, columns), judge_some(rows.targets)
+            m = rows.X.shape[0]
             with suitable_threads(rows.X, m + inputs.width, m):
                 voter, loo = fit_kernel(rows, inputs, self._settings(), seed, judged)
             votes = SimpleNamespace(ensemble="softmax", layer_votes="equal", calibration=self.calibration)

@@ -58,7 +58,9 @@ def test_classes_share_the_draws(n):
     assert times.max() <= 1  # without weights no row comes twice
     drawn = np.bincount(codes, times)
     assert drawn.sum() == min(n, 100)
-    assert drawn.tolist() == {3: [1, 1, 1], 10: [3, 3, 4], 40: [5, 17, 18], 70: [5, 25, 40]}.get(n, [5, 25, 70])
+    assert drawn.tolist() == {3: [1, 1, 1], 10: [3, 3, 4], 40: [5, 17, 18], 70: [5, 25, 40]}.get(
+        n, [5, 25, 70]
+    )
 
 
 def test_the_scale_of_small_weights_does_not_matter():

@@ -17,30 +17,47 @@ class KernelReadOut:
 
     alpha: Array  # (landmarks, k)
     loo: Array  # (judged rows, k)
+    lam: float
     regular: bool  # False: the system was numerically singular
 
 
-def distances(X: Array, Z: Array) -> Array:
-    """|x - z| for every row x of X (m, d) and z of Z (s, d), as sqrt(|x|^2 + |z|^2 - 2 x'z), by blocks.
+class Measure:
+    """Distances to the rows of Z (s, d), whose part of the work is done once."""
 
-    Rows that are absurdly far away are brought nearer, so that no square overflows.
+    def __init__(self, Z: Array) -> None:
+        xp = array_namespace(Z)
+        self._bound = float(xp.finfo(Z.dtype).max) ** 0.25
+        self._center = xp.mean(xp.clip(Z, -self._bound, self._bound), axis=0)  # large offsets would cancel
+        Z = self._centred(Z)
+        self._squares, self._minus = xp.sum(Z * Z, axis=1), -2 * xp.matrix_transpose(Z)
+
+    def _centred(self, X: Array) -> Array:
+        """Move the centre to 0. Absurdly far rows come nearer, so that no square overflows."""
+        return array_namespace(X).clip(X - self._center, -self._bound, self._bound)
+
+    def __call__(self, X: Array) -> Array:
+        """|x - z| = sqrt(|x|^2 + |z|^2 - 2 x'z) for every row x of X (m, d), by blocks."""
+        xp, s = array_namespace(X), self._squares.shape[0]
+        out = xp.empty((X.shape[0], s), dtype=X.dtype, device=device(X))
+        for rows in row_blocks(X, X.shape[0], 2 * s + X.shape[1]):
+            block = self._centred(X[rows, :])
+            squares = block @ self._minus
+            squares += xp.sum(block * block, axis=1)[:, None]
+            squares += self._squares
+            out[rows, :] = xp.sqrt(xp.clip(squares, 0.0, None))
+        return out
+
+
+def distances(X: Array) -> Array:
+    """Return the distances between the rows of X, exactly 0 from each row to itself.
+
+    Rounding would keep a row from itself, in float32 by a thousandth.
     """
-    xp, same = array_namespace(X), X is Z
-    bound = float(xp.finfo(X.dtype).max) ** 0.25
-    center = xp.mean(xp.clip(Z, -bound, bound), axis=0)  # large common offsets would cancel
-    Z = xp.clip(Z - center, -bound, bound)
-    of_z, places = xp.sum(Z * Z, axis=1), xp.arange(Z.shape[0], device=device(Z))
-    minus = -2 * xp.matrix_transpose(Z)
-    out = xp.empty((X.shape[0], Z.shape[0]), dtype=X.dtype, device=device(X))
-    for rows in row_blocks(X, X.shape[0], 2 * Z.shape[0] + X.shape[1]):
-        block = xp.clip(X[rows, :] - center, -bound, bound)
-        squares = block @ minus
-        squares += xp.sum(block * block, axis=1)[:, None]
-        squares += of_z
-        if same:  # rounding keeps a row from itself, in float32 by a thousandth
-            squares = xp.where(places[rows, None] == places, 0 * of_z, squares)
-        out[rows, :] = xp.sqrt(xp.clip(squares, 0.0, None))
-    return out
+    xp, D = array_namespace(X), Measure(X)(X)
+    places = xp.arange(X.shape[0], device=device(X))
+    for rows in row_blocks(D, D.shape[0], 2 * D.shape[1]):
+        D[rows, :] = xp.where(places[rows, None] == places, 0 * D[rows, :], D[rows, :])
+    return D
 
 
 def laplace(distance: Array, width: float) -> Array:
@@ -67,7 +84,7 @@ def kernel_ridge(K: Array, problem: Regression, lam: float) -> KernelReadOut:
         alpha, error = solution * root[:, None], solution / root[:, None]
     q = inverse_diagonal(factor) if regular else 0 * solution[:, 0] + 1
     loo = from_dual(error, problem.Y, q, problem.shares, from_numpy(lam, solution))
-    return KernelReadOut(alpha, take_rows(loo, problem.judged_rows(slice(None))), regular)
+    return KernelReadOut(alpha, take_rows(loo, problem.judged_rows(slice(None))), lam, regular)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +99,7 @@ class LandmarkFeatures:
         """Fit coefficients of the landmarks' kernel functions."""
         system = NormalEquations(self.system.G * 1.0, self.system.R)  # the solver overwrites G
         found = ridge(self.problem, lam, system)
-        return KernelReadOut(self.whitening @ found.beta, found.loo, not bool(found.fell_back))
+        return KernelReadOut(self.whitening @ found.beta, found.loo, lam, not bool(found.fell_back))
 
 
 def landmark_features(K: Array, of_landmarks: Array, problem: Regression) -> LandmarkFeatures:
