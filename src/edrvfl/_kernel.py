@@ -173,12 +173,12 @@ class _Choice:
     j: int
 
     @classmethod
-    def of(cls, settings: KernelSettings) -> _Choice:
-        """Start in the middle; what is given is the only candidate."""
+    def of(cls, settings: KernelSettings, unit: float) -> _Choice:
+        """Start in the middle; what is given is the only candidate. Penalties go with the unit of weights."""
         h, lam = settings.bandwidth, settings.lam
         return cls(
             BANDWIDTHS if h is None else (h,),
-            LAMBDAS if lam is None else (lam,),
+            tuple(unit * candidate for candidate in LAMBDAS) if lam is None else (lam,),
             FIRST[0] if h is None else 0,
             FIRST[1] if lam is None else 0,
         )
@@ -250,7 +250,7 @@ def fit_kernel(
     sample = _Sample(_encoded(rows, inputs), rows.targets, rows.weights, prior, judged)
     s, n_parts, most = _plan(settings, sample.X)
     cheap = s is None and most >= FEW
-    choice = _search(sample, draw, _Choice.of(settings), SEARCH_ROWS[:1] if cheap else SEARCH_ROWS)
+    choice = _search(sample, draw, _Choice.of(settings, draw.unit), SEARCH_ROWS[:1] if cheap else SEARCH_ROWS)
     if n_parts > 1:
         parts = draw.parts(n_parts, MOST_ROWS[on_accelerator(rows.X)])
         choice, landmarks, found = _fit_parts(sample, parts, choice, most)
@@ -341,10 +341,11 @@ def _plan(settings: KernelSettings, X: Array) -> tuple[int | None, int, int]:
         return s, 1, len(LAMBDAS)
     n_parts = 1
     if s == "auto":
+        m = min(m, MOST_ROWS[gpu])
         # distances, the kernel, its factor and the factor's inverse
         largest = min(PART_ROWS[gpu], int(math.sqrt(free_bytes(X) / (5 * itemsize(X)))))
-        n_parts = -(-min(m, MOST_ROWS[gpu]) // max(1, largest))
-    return None, n_parts, max(1, WORK[gpu] // -((-m // n_parts) ** 3))
+        n_parts = math.ceil(m / max(1, largest))
+    return None, n_parts, max(1, WORK[gpu] // math.ceil(m / n_parts) ** 3)
 
 
 class _Draw:
@@ -354,6 +355,8 @@ class _Draw:
         counts = rows.weights.counts_of(rows.X.shape[0], rows.targets.like)
         self._counts = to_host(counts).astype(numpy.float64)
         self._codes, self._hashes = to_host(rows.targets.codes), row_hashes(to_host(rows.X))
+        # the weight of one row: 1, but weights below 1 may have any scale
+        self.unit = float(self._counts.sum()) / rows_worth(self._counts)
         self._by_class = numpy.lexsort((self._hashes, self._codes))
         self._start = float(numpy.random.Generator(numpy.random.PCG64(seed)).random())
 
@@ -361,7 +364,7 @@ class _Draw:
         """Draw n rows, each class by its share, and return the counts of all rows, 0 for the others."""
         zeros = numpy.zeros_like(self._codes)
         times = draw_rows(n, zeros, self._counts, self._by_class, self._start)
-        return times * (float(self._counts.sum()) / rows_worth(self._counts))
+        return times * self.unit
 
     def parts(self, n_parts: int, most: int) -> list[numpy.ndarray]:
         """Deal the rows, or if there are too many `most` of them, into parts. Return the counts of each."""

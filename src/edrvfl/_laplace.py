@@ -64,7 +64,8 @@ class LaplaceRidgeClassifier(ClassifierShell):
         ..., 4, together with the penalty, by the leave-one-out log-loss after one temperature.
 
     regularization : float or "loo", default="loo"
-        Ridge penalty, lambda, above 0. "loo" chooses among 2^-7, 2^-5, ..., 2^5.
+        Ridge penalty, lambda, above 0. "loo" chooses among 2^-7, 2^-5, ..., 2^5 (times the
+        mean weight if all weights are small).
 
     n_landmarks : int, "auto" or None, default="auto"
         Which training rows the sum goes over. None takes all, in one system whose time grows with the cube
@@ -253,7 +254,8 @@ class LaplaceRidgeClassifier(ClassifierShell):
 
     def _settings(self) -> KernelSettings:
         h, lam = (None if v == "loo" else float(v) for v in (self.bandwidth, self.regularization))
-        return KernelSettings(h, lam, self.n_landmarks)
+        n = self.n_landmarks
+        return KernelSettings(h, lam, n if n is None or isinstance(n, str) else int(n))
 
     @property
     def classes_(self) -> Array:
