@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._classifier import EDRVFLClassifier
     from ._encoder import TabularEncoder
+    from ._laplace import LaplaceRidgeClassifier
     from ._search.space import paper_configurations
     from ._search_cv import EDRVFLSearchCV
     from ._shell import to_numpy
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EDRVFLClassifier",
     "EDRVFLSearchCV",
+    "LaplaceRidgeClassifier",
     "TabularEncoder",
     "paper_configurations",
     "to_numpy",
@@ -26,6 +28,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "EDRVFLClassifier": "_classifier",
     "EDRVFLSearchCV": "_search_cv",
+    "LaplaceRidgeClassifier": "_laplace",
     "TabularEncoder": "_encoder",
     "paper_configurations": "_search.space",
     "to_numpy": "_shell",
