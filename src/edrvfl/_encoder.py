@@ -16,7 +16,7 @@ from ._inputs.encoding import DEFAULTS, EncoderSettings, learn_inputs
 from ._inputs.inputs import Inputs
 from ._inputs.rows import Rows, keep_weighted
 from ._inputs.table import Columns
-from ._network.gradient import with_gradient_factors
+from ._kernel.gradient import with_gradient_factors
 from ._shell import read_new_table, read_training_table, unchanged_on_failure
 from ._sklearn import Count, StrOptions, _check_feature_names_in, _fit_context, check_same_namespace
 

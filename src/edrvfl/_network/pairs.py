@@ -6,6 +6,7 @@ import numpy
 
 from .._arrays import array_namespace, from_numpy, ignore_overflow, take_rows
 from .._inputs.inputs import Inputs
+from .._inputs.order import row_hashes
 from .._inputs.rows import Rows, to_host
 
 
@@ -44,18 +45,3 @@ def draw_pairs(rows: Rows, u: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarr
     place = u[1] * (ends[-1] - weight)
     second = at(numpy.where(place < start, place, place + weight))  # jump over the first row's class
     return order[first], order[second]
-
-
-def row_hashes(X: numpy.ndarray) -> numpy.ndarray:
-    """Return a number for each row that its values decide, as they are in float32."""
-    odd = numpy.asarray(numpy.random.PCG64(0).random_raw(X.shape[1])) | numpy.uint64(1)
-    total = numpy.zeros(X.shape[0], dtype=numpy.uint64)
-    for j in range(X.shape[1]):
-        with ignore_overflow():  # what is too large for float32 is infinite
-            values = X[:, j].astype(numpy.float32) + numpy.float32(0)  # -0.0 is 0.0
-        values[numpy.isnan(values)] = numpy.nan  # whatever bits a missing value has
-        total += values.view(numpy.uint32) * odd[j]
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # the end of SplitMix64
-        total = (total ^ (total >> numpy.uint64(shift))) * numpy.uint64(factor)
-    mixed: numpy.ndarray = total ^ (total >> numpy.uint64(31))
-    return mixed

@@ -15,7 +15,7 @@ from .._answers.follow import needs_loo
 from .._arrays import MIN_BLOCK_ROWS, Array, aligned, block_bytes, free_bytes
 from .._encoder import as_encoder
 from .._inputs.judged import n_judged
-from .._network.gradient import GRADIENT_WIDTH
+from .._kernel.gradient import GRADIENT_ROWS
 from .._network.records import Settings
 from .._ridge.choose import LAMBDAS
 
@@ -230,8 +230,7 @@ def bytes_needed(stack: Stack, size: Size) -> int:
     decomposed = 4 * m * c if s.lam is not None and numpy.any(s.lam == 0) else 0
     block = min(block_bytes(size.stacked, abreast * c * size.itemsize), abreast * rows * c * size.itemsize)
     numbers = features + systems + draws + answers + chosen + decomposed
-    if stack[0][0].estimator.input_scaling is not None:  # a layer is fitted and thrown away before
-        thrown = GRADIENT_WIDTH + size.d + 1
-        numbers = max(numbers, m * aligned(thrown) + 6 * min(thrown, m) ** 2 + m * (k + 2 * len(LAMBDAS)))
+    if stack[0][0].estimator.input_scaling is not None:  # a kernel ridge is fitted and thrown away before
+        numbers = max(numbers, m * size.d + 8 * min(GRADIENT_ROWS, m) ** 2)
     numbers += rows * size.d
     return size.itemsize * numbers + 3 * block

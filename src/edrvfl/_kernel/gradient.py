@@ -1,0 +1,43 @@
+"""Scale inputs by how much the classes depend on them, as a kernel ridge that is thrown away sees it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy
+
+from .._arrays import from_numpy, ignore_overflow
+from .._inputs.inputs import Inputs
+from .._inputs.rows import Rows, to_host
+from .._ridge.kernel import mean_squared_gradients
+from .._threads import suitable_threads
+from .systems import Choice, Draw, KernelSettings, Sample, System, descend, encoded_rows, shares_of_classes
+
+GRADIENT_ROWS = 1_000  # training rows that the ridge is fitted to
+ASKED = 500  # rows at which gradients are taken; fewer if there are many classes
+
+
+def with_gradient_factors(inputs: Inputs, rows: Rows, seed: int) -> Inputs:
+    """Return inputs whose columns are multiplied by the root mean squared gradient of the classes' scores.
+
+    The scores are those of a Laplace-kernel ridge on some of the rows, with bandwidth and penalty chosen by
+    leave-one-out. The columns that come from one column of X share the mean of their squares, and all
+    squares have the mean 1. A column that decides nothing nearly vanishes.
+    """
+    draw = Draw(rows, seed)
+    some = draw.proportional(min(GRADIENT_ROWS, int(rows.worth)))
+    with ignore_overflow(), suitable_threads(rows.X, GRADIENT_ROWS, GRADIENT_ROWS):
+        sample = Sample(encoded_rows(rows, inputs), rows.targets, rows.weights, shares_of_classes(rows))
+        if numpy.count_nonzero(some) < rows.X.shape[0]:
+            sample = sample.some(some)
+        system, choice = System(sample), Choice.of(KernelSettings(), draw.unit)
+        choice, found = descend(system, choice, choice.n_candidates)
+        asked = max(1, min(ASKED, 10 * ASKED // rows.targets.width))
+        width = system.width(choice.values[0])
+        squares = to_host(mean_squared_gradients(sample.X, found.alpha, width, asked)).astype(float)
+    places = numpy.unique(inputs.source, return_inverse=True)[1]
+    squares = (numpy.bincount(places, squares) / numpy.bincount(places))[places]
+    mean = squares.mean()
+    if not (numpy.isfinite(mean) and mean > 0):  # no input matters, so none matters more than another
+        return inputs
+    return dataclasses.replace(inputs, factors=from_numpy(numpy.sqrt(squares / mean), rows.X))
