@@ -17,17 +17,8 @@ from edrvfl import LaplaceRidgeClassifier
 from edrvfl.bench.data import load_dataset
 
 NAMES = [
-    "glass",
-    "arrhythmia",
-    "cardiotocography-10clases",
-    "statlog-image",
-    "molec-biol-splice",
-    "abalone",
-    "wine-quality-white",
-    "wall-following",
-    "statlog-landsat",
-    "pendigits",
-    "letter",
+    *("glass", "arrhythmia", "cardiotocography-10clases", "statlog-image", "molec-biol-splice", "abalone"),
+    *("wine-quality-white", "wall-following", "statlog-landsat", "pendigits", "letter"),
 ]
 WAYS = {"auto": {}, "2 parts": {"parts": 2}, "4 parts": {"parts": 4}, "1500 landmarks": {"n_landmarks": 1500}}
 
