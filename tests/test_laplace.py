@@ -14,7 +14,8 @@ from sklearn.datasets import load_wine
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
 
-import edrvfl._kernel
+import edrvfl._kernel.systems
+import edrvfl._kernel.voter
 from edrvfl import LaplaceRidgeClassifier, TabularEncoder, to_numpy
 
 GRID = [
@@ -59,8 +60,8 @@ def test_figures_of_the_fit(wine, capsys):
     X, y = wine
     model = LaplaceRidgeClassifier(verbose=1).fit(X, y)
     assert model.n_landmarks_ == 178
-    assert model.bandwidth_ in edrvfl._kernel.BANDWIDTHS
-    assert model.regularization_ in edrvfl._kernel.LAMBDAS
+    assert model.bandwidth_ in edrvfl._kernel.systems.BANDWIDTHS
+    assert model.regularization_ in edrvfl._kernel.systems.LAMBDAS
     assert list(model.feature_names_in_) == list(X.columns)
     assert model.loo_accuracy_ > 0.95
     assert (
@@ -136,7 +137,7 @@ def test_weight_two_is_the_row_twice(rng):
 
 
 def test_the_order_of_rows_does_not_matter(rng, monkeypatch):
-    monkeypatch.setattr(edrvfl._kernel, "SEARCH_ROWS", (50,))
+    monkeypatch.setattr(edrvfl._kernel.voter, "SEARCH_ROWS", (50,))
     X, y = noisy_rows(rng, 120, 4)
     moved = rng.permutation(120)
     model = LaplaceRidgeClassifier(random_state=0)

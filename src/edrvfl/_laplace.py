@@ -21,7 +21,8 @@ from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_encoding
 from ._inputs.judged import judge_some
 from ._inputs.rows import Rows, prepare_rows
 from ._inputs.table import Columns
-from ._kernel import KernelSettings, KernelVoter, fit_kernel, kernel_scores
+from ._kernel.systems import KernelSettings
+from ._kernel.voter import KernelVoter, fit_kernel, kernel_scores
 from ._shell import ClassifierShell, unchanged_on_failure
 from ._sklearn import Count, Interval, StrOptions, _fit_context
 from ._threads import suitable_threads

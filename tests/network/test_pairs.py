@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
-from edrvfl._inputs.rows import prepare_rows
 from edrvfl._inputs.order import row_hashes
+from edrvfl._inputs.rows import prepare_rows
 from edrvfl._network.pairs import draw_pairs, pair_differences
 
 

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy
 
-from .._arrays import from_numpy, ignore_overflow
+from .._arrays import Array, array_namespace, from_numpy, ignore_overflow
 from .._inputs.inputs import Inputs
 from .._inputs.rows import Rows, to_host
 from .._ridge.kernel import mean_squared_gradients
@@ -14,7 +14,7 @@ from .._threads import suitable_threads
 from .systems import Choice, Draw, KernelSettings, Sample, System, descend, encoded_rows, shares_of_classes
 
 GRADIENT_ROWS = 1_000  # training rows that the ridge is fitted to
-ASKED = 500  # rows at which gradients are taken; fewer if there are many classes
+GRADIENT_CLASSES = 32  # the most frequent classes, whose scores are asked for gradients
 
 
 def with_gradient_factors(inputs: Inputs, rows: Rows, seed: int) -> Inputs:
@@ -25,19 +25,25 @@ def with_gradient_factors(inputs: Inputs, rows: Rows, seed: int) -> Inputs:
     squares have the mean 1. A column that decides nothing nearly vanishes.
     """
     draw = Draw(rows, seed)
-    some = draw.proportional(min(GRADIENT_ROWS, int(rows.worth)))
     with ignore_overflow(), suitable_threads(rows.X, GRADIENT_ROWS, GRADIENT_ROWS):
         sample = Sample(encoded_rows(rows, inputs), rows.targets, rows.weights, shares_of_classes(rows))
-        if numpy.count_nonzero(some) < rows.X.shape[0]:
-            sample = sample.some(some)
-        system, choice = System(sample), Choice.of(KernelSettings(), draw.unit)
-        choice, found = descend(system, choice, choice.n_candidates)
-        asked = max(1, min(ASKED, 10 * ASKED // rows.targets.width))
-        width = system.width(choice.values[0])
-        squares = to_host(mean_squared_gradients(sample.X, found.alpha, width, asked)).astype(float)
+        if rows.worth > GRADIENT_ROWS:
+            sample = sample.some(draw.proportional(GRADIENT_ROWS))
+        squares = to_host(_gradients(sample, draw.unit)).astype(float)
     places = numpy.unique(inputs.source, return_inverse=True)[1]
     squares = (numpy.bincount(places, squares) / numpy.bincount(places))[places]
     mean = squares.mean()
     if not (numpy.isfinite(mean) and mean > 0):  # no input matters, so none matters more than another
         return inputs
     return dataclasses.replace(inputs, factors=from_numpy(numpy.sqrt(squares / mean), rows.X))
+
+
+def _gradients(sample: Sample, unit: float) -> Array:
+    """Fit the kernel ridge, and return the mean squared gradient of its scores for each column."""
+    xp, X = array_namespace(sample.X), sample.X
+    system, choice = System(sample), Choice.of(KernelSettings(), unit)
+    choice, found = descend(system, choice, choice.n_candidates)
+    frequent = xp.argsort(-sample.prior)[: min(GRADIENT_CLASSES, sample.prior.shape[0])]
+    alpha = xp.take(found.alpha, frequent, axis=1)
+    counts = xp.astype(sample.weights.counts_of(X.shape[0], X), X.dtype)
+    return mean_squared_gradients(X, alpha, counts, system.width(choice.values[0]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from .._arrays import array_namespace, from_numpy, ignore_overflow, take_rows
+from .._arrays import array_namespace, from_numpy, take_rows
 from .._inputs.inputs import Inputs
 from .._inputs.order import row_hashes
 from .._inputs.rows import Rows, to_host

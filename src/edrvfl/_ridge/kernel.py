@@ -116,22 +116,21 @@ def landmark_features(K: Array, of_landmarks: Array, problem: Regression) -> Lan
     return LandmarkFeatures(problem, whitening, normal_equations(problem))
 
 
-def mean_squared_gradients(X: Array, alpha: Array, width: float, n: int) -> Array:
-    """mean_x sum_c (ds_c / dx_j)^2 at n of the rows of X (m, d), for each column j.
+def mean_squared_gradients(X: Array, alpha: Array, counts: Array, width: float) -> Array:
+    """mean_x sum_c (ds_c / dx_j)^2 over the rows of X (m, d), weighted by their counts, for each column j.
 
     The score s_c(x) = sum_z alpha_zc exp(-|x - z| / width) has the gradient
     -sum_z alpha_zc M(x, z) (x - z) with M = exp(-|x - z| / width) / (width |x - z|). At z itself there is a
     kink, which counts as flat.
     """
     xp = array_namespace(X)
-    step = max(1, X.shape[0] // n)
-    asked = X[::step, :][:n, :]
-    distance = Measure(X)(asked)
+    distance = distances(X)
     near = distance < 1e-3 * float(xp.max(distance))  # the row itself, as far as rounding lets one see
-    M = xp.where(near, 0 * distance, laplace(distance, width) / (width * xp.where(near, 0 * distance + 1, distance)))
+    M = laplace(distance, width) / (width * xp.where(near, 0 * distance + 1, distance))
+    M = xp.where(near, 0 * M, M)
     total = xp.zeros((X.shape[1],), dtype=X.dtype, device=device(X))
     for c in range(alpha.shape[1]):
         weighted = M * alpha[:, c]
-        gradient = xp.sum(weighted, axis=1)[:, None] * asked - weighted @ X
-        total += xp.sum(gradient * gradient, axis=0)
-    return total / asked.shape[0]
+        gradient = xp.sum(weighted, axis=1)[:, None] * X - weighted @ X
+        total += counts @ (gradient * gradient)
+    return total / xp.sum(counts)
