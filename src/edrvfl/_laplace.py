@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from numbers import Real
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from scipy.linalg import LinAlgWarning
-from scipy.special import softmax
 from sklearn.utils import check_random_state
 
-from ._answers.calibrate import Calibration
 from ._answers.follow import CALIBRATIONS, Follower
-from ._arrays import Array, converted, from_numpy, ignore_overflow, row_blocks
-from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_encoding
+from ._arrays import Array, converted, from_numpy, ignore_overflow
+from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_network_inputs
 from ._inputs.judged import judge_some
 from ._inputs.rows import Rows, prepare_rows
 from ._inputs.table import Columns
 from ._kernel.systems import KernelSettings
-from ._kernel.voter import KernelVoter, fit_kernel, kernel_scores
+from ._kernel.voter import KernelModel, fit_kernel, kernel_probabilities
 from ._shell import ClassifierShell, unchanged_on_failure
 from ._sklearn import Count, Interval, StrOptions, _fit_context
 from ._threads import suitable_threads
 
 LARGEST_SEED = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KernelModel:
-    """A fitted classifier: everything that decides an answer."""
-
-    columns: Columns | None  # how a frame becomes numbers and codes; None takes finite numbers as they are
-    voter: KernelVoter
-    classes: Array  # (k,), labels as they came
-    calibration: Calibration | None
-
-    def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> KernelModel:
-        """Bring the arrays to another library or device. scikit-learn's mover of estimators calls this."""
-        moved: KernelModel = converted(self, converter)
-        # the categories stay in NumPy: frames are read with them
-        return dataclasses.replace(moved, columns=self.columns)
 
 
 class LaplaceRidgeClassifier(ClassifierShell):
@@ -83,6 +63,11 @@ class LaplaceRidgeClassifier(ClassifierShell):
     encoder : {"standard", "robust", "bins"}, TabularEncoder or None, default="bins"
         How the columns of a frame or array become numbers, as for :class:`EDRVFLClassifier`. None takes
         finite numbers as they are; then they should be scaled.
+
+    input_scaling : "gradient" or None, default="gradient"
+        "gradient" multiplies each encoded column by how steep the scores of a first kernel ridge are along
+        it, so that columns that decide nothing do not blur the distances. None leaves the columns as they
+        are.
 
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes' errors and shares. With "balanced", the probabilities are those of classes
@@ -159,6 +144,7 @@ class LaplaceRidgeClassifier(ClassifierShell):
         "n_landmarks": [Count(1), StrOptions({"auto"}), None],
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
         "encoder": [StrOptions(set(ENCODERS)), TabularEncoder, None],
+        "input_scaling": [StrOptions({"gradient"}), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -172,6 +158,7 @@ class LaplaceRidgeClassifier(ClassifierShell):
         n_landmarks: int | str | None = "auto",
         calibration: str | None = "loo",
         encoder: str | TabularEncoder | None = "bins",
+        input_scaling: str | None = "gradient",
         class_weight: Mapping[Any, float] | str | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -181,6 +168,7 @@ class LaplaceRidgeClassifier(ClassifierShell):
         self.n_landmarks = n_landmarks
         self.calibration = calibration
         self.encoder = encoder
+        self.input_scaling = input_scaling
         self.class_weight = class_weight
         self.random_state = random_state
         self.verbose = verbose
@@ -213,25 +201,24 @@ class LaplaceRidgeClassifier(ClassifierShell):
             The fitted estimator. A fit that fails leaves it as it was.
         """
         with unchanged_on_failure(self):
-            encoder = as_encoder(self.encoder)
-            table, labels, columns = self._check_training_rows(X, y, encoder)
+            table, labels, columns = self._check_training_rows(X, y, as_encoder(self.encoder))
             rows = prepare_rows(table, labels, sample_weight, self.class_weight)
             if rows.targets.width < 2:
                 raise ValueError(
                     f"{type(self).__name__} needs at least two classes, but y holds only one class "
                     f"({rows.classes.tolist()[0]!r}) in the rows with positive weight."
                 )
-            self._fit(rows, encoder, columns)
+            self._fit(rows, columns)
         return self
 
-    def _fit(self, rows: Rows, encoder: TabularEncoder | None, columns: Columns | None) -> None:
+    def _fit(self, rows: Rows, columns: Columns | None) -> None:
         """Fit the voter, calibrate its scores, and store both."""
         seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         with ignore_overflow():
-            inputs, judged = learn_encoding(rows, encoder, columns), judge_some(rows.targets)
+            inputs, judged = learn_network_inputs(rows, self, columns, seed), judge_some(rows.targets)
             m = rows.X.shape[0]
             with suitable_threads(rows.X, m + inputs.width, m):
-                voter, loo = fit_kernel(rows, inputs, self._settings(), seed, judged)
+                voter, loo = fit_kernel(rows, inputs, KernelSettings.of(self), seed, judged)
             votes = SimpleNamespace(ensemble="softmax", layer_votes="equal", calibration=self.calibration)
             stage = Follower(rows.targets, rows.weights, judged, votes).add(loo)
         calibration = converted(stage.calibration, lambda array: from_numpy(array, rows.X))
@@ -253,11 +240,6 @@ class LaplaceRidgeClassifier(ClassifierShell):
                 stacklevel=4,
             )
 
-    def _settings(self) -> KernelSettings:
-        h, lam = (None if v == "loo" else float(v) for v in (self.bandwidth, self.regularization))
-        n = self.n_landmarks
-        return KernelSettings(h, lam, n if n is None or isinstance(n, str) else int(n))
-
     @property
     def classes_(self) -> Array:
         """The labels, as they came in `fit`."""
@@ -272,14 +254,8 @@ class LaplaceRidgeClassifier(ClassifierShell):
         return self.model_.columns
 
     def _probabilities(self, X: Any, method: str) -> Array:
-        X, model = self._check_new_rows(X, method), self.model_
-        s, d = model.voter.landmarks.shape
-        with suitable_threads(X, s + d, s), ignore_overflow():
-            P = kernel_scores(model.voter, X)
-            for rows in row_blocks(P, P.shape[0], 6 * P.shape[1]):
-                scores = softmax(P[rows, :], axis=-1)
-                P[rows, :] = scores if model.calibration is None else model.calibration(scores)
-        return P
+        X = self._check_new_rows(X, method)
+        return kernel_probabilities(self.model_, X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

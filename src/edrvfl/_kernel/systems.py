@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 
 import numpy
 
@@ -46,6 +47,12 @@ class KernelSettings:
     bandwidth: float | None = None
     lam: float | None = None
     n_landmarks: int | str | None = "auto"  # None: one exact system; "auto": as many as parts need
+
+    @classmethod
+    def of(cls, e: Any) -> KernelSettings:
+        """Take the settings from an estimator's parameters."""
+        h, lam = (None if value == "loo" else float(value) for value in (e.bandwidth, e.regularization))
+        return cls(h, lam, e.n_landmarks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,17 +7,23 @@ better than landmarks (Nystroem), because a rough kernel forgets the rows that a
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy
+from scipy.special import softmax
 
+from .._answers.calibrate import Calibration
 from .._arrays import (
     Array,
     array_namespace,
+    converted,
     device,
     free_bytes,
     from_numpy,
+    ignore_overflow,
     itemsize,
     on_accelerator,
     row_blocks,
@@ -26,7 +32,9 @@ from .._arrays import (
 from .._inputs.inputs import Inputs
 from .._inputs.judged import Judged
 from .._inputs.rows import Rows, to_host
+from .._inputs.table import Columns
 from .._ridge.kernel import KernelReadOut, Measure, laplace
+from .._threads import suitable_threads
 from .systems import (
     LAMBDAS,
     PENALTY_STEPS,
@@ -67,6 +75,22 @@ class KernelVoter:
     def width(self) -> float:
         """The distance at which the kernel is 1/e: the bandwidth times the root of the number of columns."""
         return self.bandwidth * math.sqrt(max(1, self.landmarks.shape[1]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelModel:
+    """A fitted classifier: everything that decides an answer."""
+
+    columns: Columns | None  # how a frame becomes numbers and codes; None takes finite numbers as they are
+    voter: KernelVoter
+    classes: Array  # (k,), labels as they came
+    calibration: Calibration | None
+
+    def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> KernelModel:
+        """Bring the arrays to another library or device. scikit-learn's mover of estimators calls this."""
+        moved: KernelModel = converted(self, converter)
+        # the categories stay in NumPy: frames are read with them
+        return dataclasses.replace(moved, columns=self.columns)
 
 
 def fit_kernel(
@@ -169,3 +193,14 @@ def _plan(settings: KernelSettings, X: Array) -> tuple[int | None, int, int]:
         largest = min(PART_ROWS[gpu], int(math.sqrt(free_bytes(X) / (5 * itemsize(X)))))
         n_parts = math.ceil(m / max(1, largest))
     return None, n_parts, max(1, WORK[gpu] // math.ceil(m / n_parts) ** 3)
+
+
+def kernel_probabilities(model: KernelModel, X: Array) -> Array:
+    """Return the probabilities (rows, k) of rows that were checked, block by block."""
+    s, d = model.voter.landmarks.shape
+    with suitable_threads(X, s + d, s), ignore_overflow():
+        P = kernel_scores(model.voter, X)
+        for rows in row_blocks(P, P.shape[0], 6 * P.shape[1]):
+            scores = softmax(P[rows, :], axis=-1)
+            P[rows, :] = scores if model.calibration is None else model.calibration(scores)
+    return P
