@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from ._classifier import EDRVFLClassifier
     from ._encoder import TabularEncoder
     from ._laplace import LaplaceRidgeClassifier
+    from ._portfolio import EDRVFLPortfolioClassifier
     from ._search.space import paper_configurations
     from ._search_cv import EDRVFLSearchCV
     from ._shell import to_numpy
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EDRVFLClassifier",
+    "EDRVFLPortfolioClassifier",
     "EDRVFLSearchCV",
     "LaplaceRidgeClassifier",
     "TabularEncoder",
@@ -27,6 +29,7 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "EDRVFLClassifier": "_classifier",
+    "EDRVFLPortfolioClassifier": "_portfolio",
     "EDRVFLSearchCV": "_search_cv",
     "LaplaceRidgeClassifier": "_laplace",
     "TabularEncoder": "_encoder",

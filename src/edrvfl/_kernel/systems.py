@@ -52,7 +52,8 @@ class KernelSettings:
     def of(cls, e: Any) -> KernelSettings:
         """Take the settings from an estimator's parameters."""
         h, lam = (None if value == "loo" else float(value) for value in (e.bandwidth, e.regularization))
-        return cls(h, lam, e.n_landmarks)
+        n = e.n_landmarks
+        return cls(h, lam, n if n is None or n == "auto" else int(n))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -122,16 +122,43 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
         yield grown
         if last:
             return
-        branch = replace(branch, layer=l + 1, source=D, inputs=slice(0, D.shape[-1] - 1))
-        if settings.weighs:
-            branch = replace(branch, omega=_next_weights(grown, settings, problem))
-        if settings.prunes:
-            theta = importance(readout.beta[..., :n, :])
-            if readout.beta.shape[-3] > 1:  # theta differs, so the features are no longer shared
-                for child in _part(branch, theta, problem.stacked):
-                    yield from _grow(child, problem, regression)
-                return
-            branch = _prune(branch, theta[..., 0, :])
+        branch = _after(grown, branch, problem)
+        if settings.prunes and readout.beta.shape[-3] > 1:
+            # each read-out prunes other neurons, so the features are no longer shared
+            for child in _part(branch, importance(readout.beta[..., :n, :]), problem.stacked):
+                yield from _grow(child, problem, regression)
+            return
+
+
+def _after(grown: Grown, branch: Branch, problem: Problem) -> Branch:
+    """Weigh the samples of the next layer, and leave out the neurons that a single read-out prunes."""
+    settings, D, beta = branch.settings, grown.D, grown.readout.beta
+    branch = replace(branch, layer=grown.layer + 1, source=D, inputs=slice(0, D.shape[-1] - 1))
+    if settings.weighs:
+        branch = replace(branch, omega=_next_weights(grown, settings, problem))
+    if settings.prunes and beta.shape[-3] == 1:
+        branch = _prune(branch, importance(beta[..., 0, : settings.n_hidden, :]))
+    return branch
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pause:
+    """What the next layer of one network needs beside the layers so far: small enough to keep or to send."""
+
+    layer: int  # the next layer's number
+    inputs: Array | slice  # the columns of [H, X, 1] that it reads
+    omega: Array | None  # the samples' weights in it
+
+
+def pause(grown: Grown, settings: Settings, problem: Problem) -> Pause:
+    """Return from where one network that was just grown can go on later, by `resume`."""
+    branch = _after(grown, start(grown.D, settings), problem)
+    return Pause(branch.layer, branch.inputs, branch.omega)
+
+
+def resume(D: Array, settings: Settings, paused: Pause) -> Branch:
+    """Return the branch from which a network goes on. D holds the features of its last layer again."""
+    return replace(start(D, settings), layer=paused.layer, inputs=paused.inputs, omega=paused.omega)
 
 
 def _without_pruned(drawn: Drawn, branch: Branch) -> Drawn:

@@ -99,6 +99,13 @@ def next_layer(branch: Branch, drawn: Drawn, counts: Array | None, m: int) -> Hi
     return HiddenLayer(branch.inputs, W, scale, shift)
 
 
+def replay(layer: HiddenLayer, network: Network, D: Array) -> None:
+    """Replace H in D = [H, X, 1] by the features of a known layer."""
+    H = D[..., : network.n_hidden]
+    project(D, layer.inputs, layer.W, H)
+    activate(H, layer.scale, layer.shift, ACTIVATIONS[network.activation])
+
+
 def layer_scores(network: Network, X: Array) -> Iterator[Array]:
     """Yield the scores of consecutive layers, a few layers at a time, as (layers, rows, k).
 
@@ -106,7 +113,7 @@ def layer_scores(network: Network, X: Array) -> Iterator[Array]:
     together, because combining layers one by one would cost more than computing them.
     """
     xp = array_namespace(X)
-    n, g = network.n_hidden, ACTIVATIONS[network.activation]
+    n = network.n_hidden
     c, k = network.readouts[0].shape
     together = max(1, c // k)  # their scores hold no more numbers than the features do
     blocks = list(row_blocks(X, X.shape[0], network.row_numbers))
@@ -117,8 +124,7 @@ def layer_scores(network: Network, X: Array) -> Iterator[Array]:
     for l, layer in enumerate(network.layers):
         with ignore_overflow():
             for rows in blocks:
-                project(D[rows, :], layer.inputs, layer.W, D[rows, :n])
-                activate(D[rows, :n], layer.scale, layer.shift, g)
+                replay(layer, network, D[rows, :])
             scores.append(D @ network.readouts[l])
         if len(scores) < together and l + 1 < len(network.layers):
             continue
