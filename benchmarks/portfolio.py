@@ -155,7 +155,7 @@ def ranked(losses: np.ndarray) -> np.ndarray:
 
 
 def choose(cases: list[Case], most: int = 6) -> None:
-    """Add the candidate that helps most, again and again; each dataset judges a table that it did not choose."""
+    """Add the candidate that helps most, again and again. A dataset judges tables that it did not choose."""
     for label in CANDIDATES:
         print(line(label, by_dataset(cases, [label], finalists=None)))
     names = sorted({case.dataset for case in cases})
