@@ -49,7 +49,7 @@ def test_what_a_stack_must_share(name):
     others = {"n_layers": 4, "activation": "sin", "renormalize": False, "weight_from": "loo"}
     one, other = (candidates(c)[0] for c in ({}, {name: others.get(name, "vote")}))
     assert one.problem == other.problem
-    assert one.frame != other.frame
+    assert one.stack_key != other.stack_key
 
 
 @pytest.mark.parametrize(
