@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._classifier import EDRVFLClassifier
+    from ._display import MembersDisplay
     from ._encoder import TabularEncoder
     from ._laplace import LaplaceRidgeClassifier
     from ._portfolio import EDRVFLPortfolioClassifier
@@ -20,6 +21,7 @@ __all__ = [
     "EDRVFLPortfolioClassifier",
     "EDRVFLSearchCV",
     "LaplaceRidgeClassifier",
+    "MembersDisplay",
     "TabularEncoder",
     "paper_configurations",
     "to_numpy",
@@ -32,6 +34,7 @@ _MODULES = {
     "EDRVFLPortfolioClassifier": "_portfolio",
     "EDRVFLSearchCV": "_search_cv",
     "LaplaceRidgeClassifier": "_laplace",
+    "MembersDisplay": "_display",
     "TabularEncoder": "_encoder",
     "paper_configurations": "_search.space",
     "to_numpy": "_shell",

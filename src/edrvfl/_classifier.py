@@ -98,11 +98,11 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         classes differ, which random ones rarely do where there are many columns. 0 is neutral.
 
     input_scaling : "gradient" or None, default=None
-        "gradient" multiplies the inputs by how much the classes depend on each column of `X`: a layer of 256
-        relu neurons is fitted and thrown away, and the factor is the root mean squared gradient of its
-        scores. Random weights then no longer give columns of noise as much room as the others. It has seen
-        the labels, so leave-one-out figures become a little more optimistic. None: all columns alike, as in
-        the paper.
+        "gradient" multiplies the inputs by how much the classes depend on each column of `X`: a kernel ridge
+        is fitted to at most 1,000 rows and thrown away, and the factor is the root mean squared gradient of
+        its scores. Random weights then no longer give columns of noise as much room as the others. It has
+        seen the labels, so leave-one-out figures become a little more optimistic. None: all columns alike, as
+        in the paper.
 
     correct_weight : float, default=0.8
         Weight in the next layer of the samples that this layer classifies correctly, omega_r, in
