@@ -11,7 +11,7 @@ from .._inputs.inputs import Inputs
 from .._inputs.rows import Rows, to_host
 from .._ridge.kernel import mean_squared_gradients
 from .._threads import suitable_threads
-from .systems import Choice, Draw, KernelSettings, Sample, System, descend, encoded_rows, shares_of_classes
+from .systems import Choice, Draw, KernelSettings, Sample, System, descend
 
 GRADIENT_ROWS = 1_000  # training rows that the ridge is fitted to
 GRADIENT_CLASSES = 32  # the most frequent classes, whose scores are asked for gradients
@@ -26,7 +26,7 @@ def with_gradient_factors(inputs: Inputs, rows: Rows, seed: int) -> Inputs:
     """
     draw = Draw(rows, seed)
     with ignore_overflow(), suitable_threads(rows.X, GRADIENT_ROWS, GRADIENT_ROWS):
-        sample = Sample(encoded_rows(rows, inputs), rows.targets, rows.weights, shares_of_classes(rows))
+        sample = Sample.of(rows, inputs)
         if rows.worth > GRADIENT_ROWS:
             sample = sample.some(draw.proportional(GRADIENT_ROWS))
         squares = to_host(_gradients(sample, draw.unit)).astype(float)
@@ -40,8 +40,9 @@ def with_gradient_factors(inputs: Inputs, rows: Rows, seed: int) -> Inputs:
 
 def _gradients(sample: Sample, unit: float) -> Array:
     """Fit the kernel ridge, and return the mean squared gradient of its scores for each column."""
-    xp, X = array_namespace(sample.X), sample.X
     system, choice = System(sample), Choice.of(KernelSettings(), unit)
+    X = system.landmarks  # all rows of the sample, encoded
+    xp = array_namespace(X)
     choice, found = descend(system, choice, choice.n_candidates)
     frequent = xp.argsort(-sample.prior)[: min(GRADIENT_CLASSES, sample.prior.shape[0])]
     alpha = xp.take(found.alpha, frequent, axis=1)

@@ -13,7 +13,7 @@ from .._answers.follow import Follower
 from .._arrays import Array, array_namespace, device, from_numpy, take_entries, take_rows
 from .._inputs.inputs import Inputs
 from .._inputs.judged import Judged
-from .._inputs.order import draw_rows, row_hashes
+from .._inputs.order import draw_rows
 from .._inputs.rows import Rows, to_host
 from .._inputs.targets import Classes, Values
 from .._inputs.weights import RowWeights, rows_worth
@@ -58,27 +58,43 @@ class KernelSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """Encoded rows with their classes and weights: all training rows, or some of them."""
+    """Rows with their classes and weights: all training rows, or some of them."""
 
-    X: Array  # (m, d), in the precision of the kernel
+    raw: Array  # (m, columns of X), not encoded yet: of many rows only some are needed
+    inputs: Inputs
+    dtype: Any  # the precision of the kernel
     targets: Classes
     weights: RowWeights
     prior: Array  # (k,), the weighted shares of the classes among all training rows
     judged: Judged | None = None
 
-    def regression(self) -> Regression:
+    @classmethod
+    def of(cls, rows: Rows, inputs: Inputs, judged: Judged | None = None) -> Sample:
+        """Take all training rows; many are computed in float32, twice as fast and with the same log-loss."""
+        xp, X = array_namespace(rows.X), rows.X
+        dtype = X.dtype if X.shape[0] <= DOUBLE_ROWS else xp.float32
+        return cls(X, inputs, dtype, rows.targets, rows.weights, shares_of_classes(rows), judged)
+
+    def encoded(self, which: Array | None = None) -> Array:
+        """Return the encoded rows (m, d), or some of them."""
+        xp, X = array_namespace(self.raw), self.raw if which is None else take_rows(self.raw, which)
+        encoded = xp.empty((X.shape[0], self.inputs.width), dtype=self.dtype, device=device(X))
+        self.inputs.write(X, encoded)
+        return encoded
+
+    def regression(self, X: Array) -> Regression:
         """Return the least-squares problem of the one-hot targets without the prior."""
-        xp, dtype, m = array_namespace(self.X), self.X.dtype, self.X.shape[0]
+        xp, dtype, m = array_namespace(X), self.dtype, X.shape[0]
         Y = xp.astype(self.targets.rows(slice(0, m)) - self.prior, dtype)
         base = self.weights.base
         base = None if base is None else xp.astype(base, dtype)
         shares = xp.astype(self.weights.left_out_shares(m, self.targets.like), dtype)
-        return Regression(self.X, Values(Y), base, shares=shares, judged=self.judged)
+        return Regression(X, Values(Y), base, shares=shares, judged=self.judged)
 
     def some(self, counts: numpy.ndarray) -> Sample:
         """Return the rows with a positive count among these counts of all rows; all of them are judged."""
         like, which = self.targets.like, numpy.flatnonzero(counts)
-        rows = from_numpy(which, self.X, array_namespace(self.X).int64)
+        rows = from_numpy(which, self.raw, array_namespace(self.raw).int64)
         plain = bool((counts[which] == 1).all())
         costs = self.weights.costs
         weights = RowWeights(
@@ -86,7 +102,8 @@ class Sample:
             None if costs is None else take_entries(costs, rows),
         )
         targets = Classes(take_entries(self.targets.codes, rows), self.targets.width, like)
-        return Sample(take_rows(self.X, rows), targets, weights, self.prior)
+        raw = take_rows(self.raw, rows)
+        return Sample(raw, self.inputs, self.dtype, targets, weights, self.prior)
 
 
 def shares_of_classes(rows: Rows) -> Array:
@@ -97,23 +114,15 @@ def shares_of_classes(rows: Rows) -> Array:
     return total / xp.sum(total)
 
 
-def encoded_rows(rows: Rows, inputs: Inputs) -> Array:
-    """Return the encoded rows; many rows in float32, which is twice as fast and gives the same log-loss."""
-    xp, X = array_namespace(rows.X), rows.X
-    dtype = X.dtype if X.shape[0] <= DOUBLE_ROWS else xp.float32
-    encoded = xp.empty((X.shape[0], inputs.width), dtype=dtype, device=device(X))
-    inputs.write(X, encoded)
-    return encoded
-
-
 class System:
     """The kernel systems of some rows: exact, or over landmarks (s, d)."""
 
     def __init__(self, sample: Sample, landmarks: Array | None = None) -> None:
-        self._sample, self._problem = sample, sample.regression()
+        X = sample.encoded()
+        self._sample, self._problem = sample, sample.regression(X)
         self._exact = landmarks is None
-        self.landmarks = sample.X if landmarks is None else landmarks
-        self._distance = distances(sample.X) if self._exact else Measure(self.landmarks)(sample.X)
+        self.landmarks = X if landmarks is None else landmarks
+        self._distance = distances(X) if self._exact else Measure(self.landmarks)(X)
         self._features: tuple[float, LandmarkFeatures] | None = None
 
     def width(self, bandwidth: float) -> float:
@@ -202,7 +211,7 @@ def descend(
 def search(sample: Sample, draw: Draw, choice: Choice, sizes: tuple[int, ...]) -> Choice:
     """Let parts of the rows, one after another, choose a bandwidth and a penalty."""
     for n in sizes:
-        if choice.n_candidates > 1 and n < sample.X.shape[0]:
+        if choice.n_candidates > 1 and n < sample.raw.shape[0]:
             choice, _ = descend(System(sample.some(draw.proportional(n))), choice, choice.n_candidates)
     return choice
 
@@ -220,7 +229,7 @@ class Draw:
     def __init__(self, rows: Rows, seed: int) -> None:
         counts = rows.weights.counts_of(rows.X.shape[0], rows.targets.like)
         self._counts = to_host(counts).astype(numpy.float64)
-        self._codes, self._hashes = to_host(rows.targets.codes), row_hashes(to_host(rows.X))
+        self._codes, self._hashes = to_host(rows.targets.codes), rows.hashes
         # the weight of one row: 1, but weights below 1 may have any scale
         self.unit = float(self._counts.sum()) / rows_worth(self._counts)
         self._by_class = numpy.lexsort((self._hashes, self._codes))

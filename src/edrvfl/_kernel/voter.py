@@ -24,7 +24,6 @@ from .._arrays import (
     free_bytes,
     from_numpy,
     ignore_overflow,
-    itemsize,
     on_accelerator,
     row_blocks,
     take_rows,
@@ -45,10 +44,8 @@ from .systems import (
     Sample,
     System,
     descend,
-    encoded_rows,
     regular,
     search,
-    shares_of_classes,
 )
 
 # On a CPU and on a GPU (False and True): the rows of an exact system, which takes about a second; the rows
@@ -102,19 +99,19 @@ def fit_kernel(
     the neighbours, as far as the work allows. With landmarks all rows try other penalties only: another
     bandwidth would cost as much as everything before.
     """
-    prior, draw = shares_of_classes(rows), Draw(rows, seed)
-    sample = Sample(encoded_rows(rows, inputs), rows.targets, rows.weights, prior, judged)
-    s, n_parts, most = _plan(settings, sample.X)
+    draw, sample = Draw(rows, seed), Sample.of(rows, inputs, judged)
+    s, n_parts, most = _plan(settings, sample)
     cheap = s is None and most >= FEW
     choice = search(sample, draw, Choice.of(settings, draw.unit), SEARCH_ROWS[:1] if cheap else SEARCH_ROWS)
     if n_parts > 1:
         parts = draw.parts(n_parts, MOST_ROWS[on_accelerator(rows.X)])
         choice, landmarks, found = _fit_parts(sample, parts, choice, most)
     else:
-        landmarks = None if s is None else take_rows(sample.X, draw.landmarks(s, sample.X))
+        landmarks = None if s is None else sample.encoded(draw.landmarks(s, rows.X))
         system = System(sample, landmarks)
         choice, found = descend(system, choice, most, STEPS if s is None else PENALTY_STEPS)
         landmarks, found = system.landmarks, regular(system, choice.values[0], found)
+    prior = sample.prior
     voter = KernelVoter(inputs, landmarks, found.alpha, prior, choice.values[0], found.lam)
     return voter, array_namespace(prior).astype(found.loo, prior.dtype) + prior
 
@@ -127,12 +124,12 @@ def _fit_parts(
     A part is given as the counts of all rows, 0 for those of other parts. A row's leave-one-out score is the
     mean of that in its own part and of the plain scores of the other parts, which never saw the row.
     """
-    xp, X = array_namespace(sample.X), sample.X
+    xp, X = array_namespace(sample.raw), sample.raw
     judged = numpy.arange(X.shape[0]) if sample.judged is None else to_host(sample.judged.rows)
     # judged rows by part, so that those of a part are a slice; rows without a part come last
     order = numpy.argsort(_part_of_rows(parts)[judged], kind="stable")
-    seen = take_rows(X, from_numpy(judged[order], X, xp.int64))
-    loo = xp.zeros((len(judged), sample.targets.width), dtype=X.dtype, device=device(X))
+    seen = sample.encoded(from_numpy(judged[order], X, xp.int64))
+    loo = xp.zeros((len(judged), sample.targets.width), dtype=sample.dtype, device=device(X))
     landmarks, alphas, start, lam = [], [], 0, 0.0
     for i, counts in enumerate(parts):
         system = System(sample.some(counts))
@@ -181,16 +178,18 @@ def kernel_scores(voter: KernelVoter, X: Array) -> Array:
     return scores
 
 
-def _plan(settings: KernelSettings, X: Array) -> tuple[int | None, int, int]:
+def _plan(settings: KernelSettings, sample: Sample) -> tuple[int | None, int, int]:
     """Return the number of landmarks, if there are any, of parts, and of candidates that all rows may try."""
-    m, s, gpu = X.shape[0], settings.n_landmarks, on_accelerator(X)
+    X, s = sample.raw, settings.n_landmarks
+    m, gpu = X.shape[0], on_accelerator(X)
     if isinstance(s, int) and s < m:
         return s, 1, len(LAMBDAS)
     n_parts = 1
     if s == "auto":
         m = min(m, MOST_ROWS[gpu])
+        size = array_namespace(X).finfo(sample.dtype).bits // 8
         # distances, the kernel, its factor and the factor's inverse
-        largest = min(PART_ROWS[gpu], int(math.sqrt(free_bytes(X) / (5 * itemsize(X)))))
+        largest = min(PART_ROWS[gpu], int(math.sqrt(free_bytes(X) / (5 * size))))
         n_parts = math.ceil(m / max(1, largest))
     return None, n_parts, max(1, WORK[gpu] // math.ceil(m / n_parts) ** 3)
 

@@ -23,6 +23,10 @@ from .._threads import suitable_threads
 
 Voter = Network | KernelModel
 
+# Of so many rows a layer's training predictions are nearly its leave-one-out predictions, which would cost as
+# much as the Gram matrix.
+MANY_ROWS = 10_000
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Member:
@@ -99,6 +103,8 @@ def grow_network(data: Data, member: Member, so_far: Progress | None, n_layers: 
     """
     began, rows, e = time.perf_counter(), data.rows, member.estimator
     settings = replace(Settings.of(e).for_rows(rows.worth), n_layers=n_layers)
+    if rows.X.shape[0] > MANY_ROWS:
+        settings = replace(settings, weight_from="train")
     if so_far is None:
         of_answers = (e.ensemble, rows.classes, member.seed, DRAW_SCHEME)
         network = Network(data.columns, member.inputs, e.activation, settings.n_hidden, *of_answers)

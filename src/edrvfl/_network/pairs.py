@@ -6,7 +6,6 @@ import numpy
 
 from .._arrays import array_namespace, from_numpy, take_rows
 from .._inputs.inputs import Inputs
-from .._inputs.order import row_hashes
 from .._inputs.rows import Rows, to_host
 
 
@@ -32,7 +31,7 @@ def draw_pairs(rows: Rows, u: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarr
     codes = to_host(rows.targets.codes)
     counts = rows.weights.counts
     counts = numpy.ones(len(codes)) if counts is None else to_host(counts).astype(float)
-    order = numpy.lexsort((row_hashes(to_host(rows.X)), codes))
+    order = numpy.lexsort((rows.hashes, codes))
     codes, ends = codes[order], numpy.cumsum(counts[order])
     class_ends = ends[numpy.searchsorted(codes, numpy.arange(rows.targets.width), side="right") - 1]
     class_starts = numpy.concatenate([[0.0], class_ends[:-1]])
