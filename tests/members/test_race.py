@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from helpers import Recorder
 from sklearn.base import clone
 
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, LaplaceRidgeClassifier
@@ -153,25 +154,50 @@ def test_a_portfolio_of_kernels_alone_has_a_model_in_no_time(noisy):
     assert clone(model).set_params(max_seconds=None).fit(X, y).members_["member"] == ["near", "far"]
 
 
-def test_two_processes_fit_the_same_model(noisy, monkeypatch):
-    X, y = noisy
-    model = EDRVFLPortfolioClassifier(members=MEMBERS, finalists=2, random_state=0)
-    one = clone(model).fit(X, y)
-    used = []
-    plain = race.Parallel
+@pytest.fixture
+def processes(monkeypatch):
+    """Let small data go to processes, as memory maps that nobody may write to; note how many are used."""
+    used, plain = [], race.Parallel
 
-    def parallel(*args, **kwargs):
-        used.append(kwargs["n_jobs"])
-        return plain(*args, **kwargs)
+    def parallel(*, n_jobs, **params):
+        used.append(n_jobs)
+        return plain(n_jobs=n_jobs, max_nbytes=100, **params)
 
     monkeypatch.setattr(race, "Parallel", parallel)
     monkeypatch.setattr(race, "WORTH_PROCESSES", 0)
+    return used
+
+
+def test_two_processes_fit_the_same_model(noisy, processes):
+    X, y = noisy
+    model = EDRVFLPortfolioClassifier(members=MEMBERS, finalists=2, random_state=0)
+    one = clone(model).fit(X, y)
+    assert processes == []
     two = model.set_params(n_jobs=2).fit(X, y)
-    assert used == [2, 2]  # the first layers, and those that go on
+    assert processes == [2, 2]  # the first layers, and those that go on
     np.testing.assert_allclose(two.predict_proba(X), one.predict_proba(X), atol=1e-12)
     assert two.members_["member"] == one.members_["member"]
     for name in ("weight", "loo_accuracy", "loo_log_loss"):
         np.testing.assert_allclose(two.members_[name], one.members_[name], rtol=1e-9)
+
+
+@pytest.mark.usefixtures("processes")
+def test_a_callback_can_end_a_fit_in_processes(noisy):
+    X, y = noisy
+    model = EDRVFLPortfolioClassifier(members=MEMBERS, finalists=2, random_state=0, n_jobs=2)
+    model.set_callbacks(Recorder(stop_after=2)).fit(
+        X, y
+    )  # warnings are errors: nobody hears of cancelled work
+    assert len(model.members_["member"]) == 2
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+def test_a_member_that_fails_is_named(noisy):
+    deep = EDRVFLClassifier(n_layers=100, n_hidden=100, renormalize=False, activation="relu")
+    model = EDRVFLPortfolioClassifier(members=[*MEMBERS, ("deep", deep)], finalists=None)
+    with pytest.raises(ValueError, match=r"Member 'deep': The hidden features overflow float32 in layer \d+"):
+        model.fit(noisy[0].astype(np.float32), noisy[1])
+    assert not hasattr(model, "portfolio_")
 
 
 @pytest.mark.parametrize("after", [1, 3, 6])
