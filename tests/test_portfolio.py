@@ -39,7 +39,8 @@ SHARED = {"n_layers": 2, "n_hidden": 12, "regularization": "loo", "weight_from":
 KERNEL = ("kernel", LaplaceRidgeClassifier(regularization=0.3, bandwidth=1.0))
 DENSE = ("dense", EDRVFLClassifier(**SHARED, encoder="bins", pair_share=0.5, input_scaling="gradient"))
 SPARSE = ("sparse", EDRVFLClassifier(**SHARED, encoder="robust", inputs_per_neuron=2, hidden_per_neuron=4))
-SIGMOID = ("sigmoid", EDRVFLClassifier(**SHARED, activation="sigmoid", norm_scale=(1.0, 4.0)))
+# the same encoder as the dense network, but not its scaling
+SIGMOID = ("sigmoid", EDRVFLClassifier(**SHARED, encoder="bins", activation="sigmoid", norm_scale=(1.0, 4.0)))
 MEMBERS = [KERNEL, DENSE, SPARSE, SIGMOID]
 ROUGH = {"members": [KERNEL, SIGMOID]}
 GRID = [
@@ -112,12 +113,12 @@ def alone(model, i, X, y):
 @pytest.mark.parametrize("calibration", ["loo", "temperature", None])
 def test_the_answer_is_the_calibrated_mean_of_estimators_fitted_alone(noisy, weights, calibration):
     X, y = noisy
-    model = portfolio(weights=weights, calibration=calibration).fit(X, y)
+    model = portfolio(weights=weights, calibration=calibration, finalists=None).fit(X, y)
     kept = model.portfolio_
     assert len(kept.voters) >= 2
     answers = [alone(model, i, X, y) for i in range(len(kept.voters))]
     if weights == "equal":
-        assert kept.weights == (1 / 3,) * 3
+        assert kept.weights == (1 / 4,) * 4
     product = np.prod([P**w for P, w in zip(answers, kept.weights, strict=True)], axis=0)
     P = product / product.sum(axis=1, keepdims=True)
     expected = P if calibration is None else kept.calibration(P)
@@ -449,6 +450,19 @@ def test_string_labels_beside_torch_rows_and_the_way_there(noisy):
             model.predict(X)
         moved = move_estimator_to(here, torch, "cpu")
         np.testing.assert_array_equal(moved.predict(torch.asarray(X)), here.predict(X))
+
+
+def test_a_portfolio_that_knows_words_moves_to_another_library(rng):
+    torch = pytest.importorskip("array_api_compat.torch")
+    frame, y = mixed_frame(rng, pd, 80)
+    model = portfolio().fit(frame, y)
+    P = model.predict_proba(frame)
+    moved = model.portfolio_.__sklearn_array_api_convert__(torch.asarray)
+    for part in (moved, *moved.voters):
+        assert part.columns is model.portfolio_.columns  # frames are read in NumPy
+    assert isinstance(moved.like, torch.Tensor)
+    model.portfolio_ = moved.__sklearn_array_api_convert__(to_host)
+    np.testing.assert_array_equal(model.predict_proba(frame), P)
 
 
 # --- following a fit -------------------------------------------------------------------------------------
