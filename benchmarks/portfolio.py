@@ -86,9 +86,15 @@ def fit(cache: Path, job: str) -> None:
             inputs[key] = learn_network_inputs(rows, estimator, columns, int(i))
         member = Member(label, estimator, inputs[key], 100 * int(i) + place)
         began = time.process_time()
-        done = grow_network(data, member, None, estimator.n_layers) if member.is_network else fit_voter(data, member)
+        done = (
+            grow_network(data, member, None, estimator.n_layers)
+            if member.is_network
+            else fit_voter(data, member)
+        )
         seconds = time.process_time() - began
-        prefixes = [done.voter.prefix(l + 1) for l in range(len(done.stages))] if member.is_network else [done.voter]
+        prefixes = (
+            [done.voter.prefix(l + 1) for l in range(len(done.stages))] if member.is_network else [done.voter]
+        )
         found[f"{label}|loo"] = np.stack([stage.P for stage in done.stages]).astype(np.float32)
         found[f"{label}|val"] = np.stack([answer(voter, X[seen]) for voter in prefixes]).astype(np.float32)
         found[f"{label}|s"] = np.array(seconds)
@@ -149,7 +155,7 @@ def ranked(losses: np.ndarray) -> np.ndarray:
 
 
 def choose(cases: list[Case], most: int = 6) -> None:
-    """Add the candidate that helps most, again and again; each dataset judges a table that it did not choose."""
+    """Add the candidate that helps most, again and again. A dataset judges tables that it did not choose."""
     for label in CANDIDATES:
         print(line(label, by_dataset(cases, [label], finalists=None)))
     names = sorted({case.dataset for case in cases})
@@ -171,7 +177,9 @@ def choose(cases: list[Case], most: int = 6) -> None:
         fair = {name: scores[tuple(sorted(tables[name]))][name] for name in names}
         chosen = tables["all"]
         print(line(f"{size} members, chosen on the other datasets", fair))
-        print(line(f"  the same, chosen on all: {', '.join(chosen)}", scores[tuple(sorted(chosen))]), flush=True)
+        print(
+            line(f"  the same, chosen on all: {', '.join(chosen)}", scores[tuple(sorted(chosen))]), flush=True
+        )
     for name, table in tables.items():
         print(f"  without {name:32s} {', '.join(table)}")
 

@@ -52,7 +52,7 @@ class LaplaceRidgeClassifier(ClassifierShell):
         Which training rows the sum goes over. None takes all, in one system whose time grows with the cube
         and whose memory with the square of their number. "auto" does that up to 5,000 rows (on a GPU 20,000,
         if they fit into memory); more rows are dealt into parts of that size at most, and the score is the
-        mean of the parts' scores. Of more than 50,000 rows (200,000) only so many are used. A number takes
+        mean of the parts' scores. Of more than 20,000 rows (100,000) only so many are used. A number takes
         so many rows, as many of each class, to approximate the kernel (Nystroem): a small model, but less
         accurate than parts.
 

@@ -51,7 +51,7 @@ from .systems import (
 # On a CPU and on a GPU (False and True): the rows of an exact system, which takes about a second; the rows
 # that have a coefficient; and what trying candidates on all rows may cost, three systems of so many rows.
 PART_ROWS = {False: 5_000, True: 20_000}
-MOST_ROWS = {False: 50_000, True: 200_000}
+MOST_ROWS = {False: 20_000, True: 100_000}
 WORK = {False: 3 * 4_000**3, True: 3 * 20_000**3}
 SEARCH_ROWS = (1_000, 2_000)  # rows that choose for all rows; the second where all rows can try little
 FEW = 3
