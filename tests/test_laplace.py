@@ -29,6 +29,7 @@ GRID = [
     {"encoder": None, "calibration": "matrix"},
     {"encoder": TabularEncoder("robust", categorical_features=[3])},
     {"class_weight": "balanced"},
+    {"input_scaling": None},
 ]
 
 
@@ -88,6 +89,17 @@ def test_calibration_lowers_the_log_loss(rng):
         losses[rule] = log_loss(y[300:], model.predict_proba(X[300:]))
     assert losses["temperature"] < 0.95 * losses[None]
     assert losses["loo"] < 0.95 * losses[None]
+
+
+def test_scaled_inputs_see_through_columns_of_noise(rng):
+    X = rng.standard_normal((600, 12))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    scores = {}
+    for scaling in ("gradient", None):
+        model = LaplaceRidgeClassifier(input_scaling=scaling).fit(X[:300], y[:300])
+        scores[scaling] = model.score(X[300:], y[300:])
+        assert (model.model_.voter.inputs.factors is None) == (scaling is None)
+    assert scores["gradient"] > scores[None] + 0.1
 
 
 @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
@@ -199,6 +211,7 @@ def test_an_absurd_row_at_predict_is_finite(wine, value, encoder):
         ({"n_landmarks": 0}, "n_landmarks"),
         ({"n_landmarks": "all"}, "n_landmarks"),
         ({"encoder": "trees"}, "encoder"),
+        ({"input_scaling": "variance"}, "input_scaling"),
         ({"calibration": "isotonic"}, "calibration"),
         ({"encoder": TabularEncoder("bins", n_bins=1)}, "n_bins"),
     ],

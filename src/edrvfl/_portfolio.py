@@ -60,6 +60,14 @@ MEMBERS: Mapping[str, Any] = {
         norm_shift=(-2.0, 2.0),
     ),
 }
+# What the portfolio decides, and the value that leaves it to the portfolio.
+DECIDED: Mapping[str, Any] = {
+    "class_weight": None,
+    "random_state": None,
+    "calibration": "loo",
+    "layer_votes": "equal",
+    "categorical_features": "from_dtype",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +105,8 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierShell):
     members : list of (str, estimator) or None, default=None
         Names and settings of the members. None is a table that was found on validation rows of 24 datasets;
         ``EDRVFLPortfolioClassifier.default_members()`` returns it as a list to change. The portfolio decides
-        seeds, class weights and calibration; other values of these in a member are an error.
+        seeds, class weights, votes of layers, calibration and which columns hold categories; other values
+        of these than the defaults in a member are an error.
 
     finalists : int or None, default=3
         How many networks grow beyond their first layer: those of the smallest leave-one-out log-loss. None
@@ -389,10 +398,15 @@ def _check_member(name: str, estimator: Any) -> None:
         )
     if estimator.encoder is None:
         raise ValueError(f"Member {name!r} has encoder=None, but members of a portfolio encode their inputs.")
-    for parameter in ("class_weight", "random_state"):
-        if getattr(estimator, parameter) is not None:
+    given = {parameter: getattr(estimator, parameter, value) for parameter, value in DECIDED.items()}
+    if isinstance(estimator.encoder, TabularEncoder):
+        given["categorical_features"] = estimator.encoder.categorical_features
+    for parameter, value in given.items():
+        default = DECIDED[parameter]
+        # the columns may be named by an array, whose comparison is one
+        if value is not default and not (isinstance(value, str) and value == default):
             raise ValueError(
-                f"Member {name!r} sets {parameter}, which the portfolio decides: give it to the portfolio."
+                f"Member {name!r} sets {parameter}, which the portfolio decides: leave it at {default!r}."
             )
 
 

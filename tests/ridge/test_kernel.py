@@ -9,7 +9,14 @@ from sklearn.kernel_ridge import KernelRidge
 from edrvfl._inputs.judged import Judged
 from edrvfl._inputs.targets import Values
 from edrvfl._ridge.equations import Regression
-from edrvfl._ridge.kernel import Measure, distances, kernel_ridge, landmark_features, laplace
+from edrvfl._ridge.kernel import (
+    Measure,
+    distances,
+    kernel_ridge,
+    landmark_features,
+    laplace,
+    mean_squared_gradients,
+)
 
 
 def problem_of(xp, X, Y, base=None, shares=None, judged=None):
@@ -144,3 +151,44 @@ def test_float32_stays(xp, rng):
     assert found.alpha.dtype == found.loo.dtype == xp.float32
     expected = KernelRidge(alpha=0.1, kernel="precomputed").fit(kernel_of(X, X, 1.0), Y).dual_coef_
     np.testing.assert_allclose(to_host(found.alpha), expected, rtol=5e-3, atol=5e-3)
+
+
+# --- gradients -------------------------------------------------------------------------------------------
+
+
+def gradients_by_differences(X, Z, alpha, width, step=1e-6):
+    """Differentiate the scores of the rows X along each column, (rows, columns, classes)."""
+    slopes = []
+    for j in range(X.shape[1]):
+        e = step * np.eye(X.shape[1])[j]
+        slopes.append((kernel_of(X + e, Z, width) - kernel_of(X - e, Z, width)) @ alpha / (2 * step))
+    return np.stack(slopes, axis=1)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_squared_gradients_by_finite_differences(xp, rng, weighted):
+    X, alpha = rng.standard_normal((40, 3)), rng.standard_normal((40, 2))
+    counts = rng.uniform(0.5, 3, 40) if weighted else np.ones(40)
+    # central differences see a kink as flat, as the kernel ridge does
+    slopes = gradients_by_differences(X, X, alpha, 1.3)
+    expected = np.average((slopes**2).sum(axis=2), axis=0, weights=counts)
+    found = mean_squared_gradients(*(xp.asarray(a) for a in (X, alpha, counts)), 1.3)
+    np.testing.assert_allclose(to_host(found), expected, rtol=1e-6)
+
+
+def test_squared_gradients_take_a_weight_as_repetition(xp, rng):
+    X, alpha, counts = rng.standard_normal((30, 3)), rng.standard_normal((30, 2)), rng.integers(1, 4, 30)
+    rows = np.repeat(np.arange(30), counts)
+    weighted = mean_squared_gradients(*(xp.asarray(a) for a in (X, alpha, counts.astype(float))), 0.8)
+    shared = (alpha / counts[:, None])[rows]  # the same scores
+    repeated = mean_squared_gradients(*(xp.asarray(a) for a in (X[rows], shared, np.ones(len(rows)))), 0.8)
+    np.testing.assert_allclose(to_host(weighted), to_host(repeated), rtol=1e-8)
+
+
+def test_squared_gradients_in_float32(xp, rng):
+    X, alpha, counts = rng.standard_normal((50, 4)), rng.standard_normal((50, 2)), np.ones(50)
+    X = X + 100  # an offset that no distance sees
+    exact = mean_squared_gradients(X, alpha, counts, 1.0)
+    found = mean_squared_gradients(*(xp.asarray(a.astype(np.float32)) for a in (X, alpha, counts)), 1.0)
+    assert found.dtype == xp.float32
+    np.testing.assert_allclose(to_host(found), exact, rtol=1e-2)

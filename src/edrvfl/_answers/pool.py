@@ -57,6 +57,7 @@ def pool_weights(answers: Sequence[numpy.ndarray], jury: Jury) -> numpy.ndarray:
 
 def keep_heavy(weights: numpy.ndarray) -> numpy.ndarray:
     """Set negligible weights to 0, and let the others add up to 1."""
-    kept = numpy.where(weights < min(NEGLIGIBLE, 1 / len(weights)), 0.0, weights)
+    # of many equal voters each has little weight, and none is negligible
+    kept = numpy.where(weights < min(NEGLIGIBLE, 0.5 / len(weights)), 0.0, weights)
     heavy: numpy.ndarray = kept / kept.sum()
     return heavy

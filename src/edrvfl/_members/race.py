@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,14 +68,18 @@ class Race:
 
     def _work(self, jobs: list[Job], report: Callable[[Member, Progress], bool]) -> bool:
         """Do some jobs; return True if the report stopped them."""
-        for number, progress in self._results(jobs):
+        results = self._results(jobs)
+        for number, progress in results:
             if progress is not None:
                 self.progress[number] = progress
                 if report(self.members[number], progress):
+                    with warnings.catch_warnings():  # joblib tells that work was cancelled, as was asked
+                        warnings.simplefilter("ignore")
+                        results.close()
                     return True
         return False
 
-    def _results(self, jobs: list[Job]) -> Iterator[tuple[int, Progress | None]]:
+    def _results(self, jobs: list[Job]) -> Generator[tuple[int, Progress | None], None, None]:
         cells = self.data.rows.X.shape[0] * sum(self.members[job.number].inputs.width for job in jobs)
         if self.n_jobs == 1 or len(jobs) < 2 or cells < WORTH_PROCESSES:
             for job in jobs:
@@ -88,6 +93,9 @@ def do(data: Data, member: Member, job: Job, deadline: float) -> tuple[int, Any]
     """Do a job, or if time is up and it may be left out, nothing."""
     if job.optional and time.time() > deadline:
         return job.number, None
-    if not member.is_network:
-        return job.number, fit_voter(data, member)
-    return job.number, grow_network(data, member, job.so_far, job.n_layers)
+    try:
+        if not member.is_network:
+            return job.number, fit_voter(data, member)
+        return job.number, grow_network(data, member, job.so_far, job.n_layers)
+    except ValueError as error:
+        raise ValueError(f"Member {member.name!r}: {error}") from error
