@@ -23,7 +23,7 @@ from edrvfl._inputs.judged import judge_some
 from edrvfl._inputs.rows import prepare_rows
 from edrvfl._inputs.table import learn_table, open_table
 from edrvfl._members.voters import Data, Member, answer, fit_voter, grow_network
-from edrvfl._portfolio import MEMBERS, SHARED, SPARSE, SPREAD
+from edrvfl._roster import MEMBERS, SHARED, SPARSE, SPREAD
 from edrvfl.bench.data import dataset_names, load_dataset
 
 BINS, RAW, SCALED = {"encoder": "bins"}, {"encoder": "robust"}, {"input_scaling": "gradient"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -11,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy
 from joblib import effective_n_jobs
+from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.utils import check_random_state
@@ -20,54 +22,18 @@ from ._answers.follow import CALIBRATIONS
 from ._answers.jury import Jury
 from ._answers.pool import keep_heavy, pool_weights, pooled
 from ._arrays import Array, converted, from_numpy, ignore_overflow, on_accelerator, row_blocks
-from ._classifier import LARGEST_SEED, EDRVFLClassifier
+from ._classifier import LARGEST_SEED
 from ._encoder import TabularEncoder, learn_network_inputs
 from ._inputs.inputs import Inputs
 from ._inputs.judged import judge_some
 from ._inputs.rows import Rows, prepare_rows
 from ._inputs.table import Columns
-from ._laplace import LaplaceRidgeClassifier
 from ._members.race import Race
 from ._members.voters import Data, Member, Progress, Voter, answer
+from ._roster import MEMBERS, check_member
 from ._search.plan import encoder_key
 from ._shell import ClassifierShell, unchanged_on_failure
 from ._sklearn import Count, Interval, StrOptions, _fit_context
-
-# What the networks of the table share: leave-one-out chooses the penalties and who is weighted. A single
-# network gains by more neurons where there are many rows; beside the kernel voter it does not.
-SHARED: Mapping[str, Any] = {
-    "n_layers": 4,
-    "n_hidden": 512,
-    "regularization": "loo",
-    "weight_from": "loo",
-    "ensemble": "mean",
-}
-SPARSE: Mapping[str, Any] = {"inputs_per_neuron": 3, "hidden_per_neuron": 8}
-SPREAD: Mapping[str, Any] = {"norm_scale": (1.0, 4.0), "norm_shift": (-2.0, 2.0)}
-# The table of members. How it was found: benchmarks/portfolio.py.
-MEMBERS: Mapping[str, Any] = {
-    "kernel": LaplaceRidgeClassifier(),
-    "dense": EDRVFLClassifier(**SHARED, encoder="bins", pair_share=0.5, input_scaling="gradient"),
-    "sparse": EDRVFLClassifier(**SHARED, encoder="bins", inputs_per_neuron=3, input_scaling="gradient"),
-    "sigmoid": EDRVFLClassifier(**SHARED, **SPARSE, **SPREAD, encoder="bins", activation="sigmoid"),
-    "plain": EDRVFLClassifier(**SHARED, **SPARSE, encoder="robust", input_scaling="gradient"),
-    "radial": EDRVFLClassifier(
-        **SHARED,
-        encoder="robust",
-        activation="radbas",
-        inputs_per_neuron=3,
-        norm_scale=(0.5, 3.0),
-        norm_shift=(-2.0, 2.0),
-    ),
-}
-# What the portfolio decides, and the value that leaves it to the portfolio.
-DECIDED: Mapping[str, Any] = {
-    "class_weight": None,
-    "random_state": None,
-    "calibration": "loo",
-    "layer_votes": "equal",
-    "categorical_features": "from_dtype",
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,7 +217,7 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierShell):
                 raise ValueError(
                     f"members must be a list of (name, estimator), but one of them is {entry!r}."
                 )
-            _check_member(*entry)
+            check_member(*entry)
         names = [name for name, _ in self.members]
         if len(set(names)) < len(names):
             raise ValueError(f"The names of members must differ, got {', '.join(names)}.")
@@ -299,8 +265,9 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierShell):
         n_jobs = 1 if on_accelerator(rows.X) else effective_n_jobs(self.n_jobs)
         task = self._init_callback_context(max_subtasks=None).call_on_fit_task_begin(**given)
         race = Race(data, members, n_jobs, deadline)
-        race.run(self.finalists, lambda member, done: self._report(member, done, task, given))
-        self._keep(data, members, race.progress)
+        fitted = race.run(self.finalists, lambda member, done: self._report(member, done, task, given))
+        self._keep(data, members, race.progress, fitted)
+        self._warn_of_fallbacks(members, race.progress)
         task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
         return self
 
@@ -326,11 +293,12 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierShell):
         piece = task.subcontext(task_name="member").call_on_fit_task_begin(**given)
         return bool(piece.call_on_fit_task_end(**given))
 
-    def _keep(self, data: Data, members: Sequence[Member], progress: Mapping[int, Progress]) -> None:
+    def _keep(
+        self, data: Data, members: Sequence[Member], progress: Mapping[int, Progress], fitted: list[int]
+    ) -> None:
         """Weigh the members, calibrate their common answer, and store what is kept."""
         rows = data.rows
         jury = Jury.of(rows.targets, rows.weights, data.judged)
-        fitted = self._candidates(members, progress)
         answers = [progress[i].chosen.P for i in fitted]
         weights = numpy.full(len(fitted), 1 / len(fitted))
         if self.weights == "loo":
@@ -352,15 +320,15 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierShell):
         )
         self.members_ = _table(members, progress, dict(zip(fitted, weights.tolist(), strict=True)))
 
-    def _candidates(self, members: Sequence[Member], progress: Mapping[int, Progress]) -> list[int]:
-        """Return the members that may get a weight: those that were not dropped after the first layer."""
-        networks = sorted(
-            (i for i in progress if members[i].is_network), key=lambda i: progress[i].chosen.log_loss
-        )
-        deep = [i for i in networks if progress[i].paused is None]
-        if not deep:  # time was up before a network had all its layers
-            deep = networks[: self.finalists]
-        return sorted([i for i in progress if not members[i].is_network] + deep)
+    def _warn_of_fallbacks(self, members: Sequence[Member], progress: Mapping[int, Progress]) -> None:
+        fell = [members[i].name for i in sorted(progress) if progress[i].fell_back]
+        if fell:
+            warnings.warn(
+                f"The system of member(s) {', '.join(fell)} is numerically singular with the given "
+                'regularization; a larger one or the least-norm solution was taken. Take "loo" instead.',
+                LinAlgWarning,
+                stacklevel=5,
+            )
 
     @property
     def classes_(self) -> Array:
@@ -388,26 +356,6 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierShell):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
         return tags
-
-
-def _check_member(name: str, estimator: Any) -> None:
-    """Refuse what cannot be a member, and settings that the portfolio decides."""
-    if not isinstance(estimator, (EDRVFLClassifier, LaplaceRidgeClassifier)):
-        raise TypeError(
-            f"Member {name!r} must be an EDRVFLClassifier or a LaplaceRidgeClassifier, got {estimator!r}."
-        )
-    if estimator.encoder is None:
-        raise ValueError(f"Member {name!r} has encoder=None, but members of a portfolio encode their inputs.")
-    given = {parameter: getattr(estimator, parameter, value) for parameter, value in DECIDED.items()}
-    if isinstance(estimator.encoder, TabularEncoder):
-        given["categorical_features"] = estimator.encoder.categorical_features
-    for parameter, value in given.items():
-        default = DECIDED[parameter]
-        # the columns may be named by an array, whose comparison is one
-        if value is not default and not (isinstance(value, str) and value == default):
-            raise ValueError(
-                f"Member {name!r} sets {parameter}, which the portfolio decides: leave it at {default!r}."
-            )
 
 
 def _table(

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from helpers import Recorder
+from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
 
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, LaplaceRidgeClassifier
@@ -133,10 +134,10 @@ def test_whenever_time_is_up_there_is_a_model(noisy, monkeypatch):
         monkeypatch.undo()
         assert sum(model.members_["weight"]) == pytest.approx(1)
         np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
-        grown = [i for i, done in ran.progress.items() if len(done.stages) == 3]
+        networks = [i for i in ran.progress if i != 4]
+        finalists = sorted(networks, key=lambda i: ran.progress[i].stages[0].log_loss)[:2]
         weighted = {i for i, w in zip(sorted(ran.progress), model.members_["weight"], strict=True) if w > 0}
-        if grown:  # networks that were dropped have no weight
-            assert weighted <= {*grown, 4}
+        assert weighted <= {*finalists, 4}  # networks that were dropped have no weight
 
 
 def test_with_time_to_spare_a_limit_changes_nothing(noisy):
@@ -224,3 +225,19 @@ def test_who_interrupts_a_fit_has_the_estimator_as_it_was(noisy, monkeypatch, af
     with pytest.raises(KeyboardInterrupt):
         fresh.fit(X, y)
     assert not hasattr(fresh, "n_features_in_")
+
+
+def test_networks_of_one_layer_are_dropped_too(noisy):
+    X, y = noisy
+    members = [(name, clone(e).set_params(n_layers=1)) for name, e in MEMBERS if hasattr(e, "n_layers")]
+    model = EDRVFLPortfolioClassifier(members=members, finalists=1, random_state=0).fit(X, y)
+    best = int(np.argmin(model.members_["loo_log_loss"]))
+    assert model.members_["weight"] == [float(i == best) for i in range(len(members))]
+
+
+def test_a_singular_system_is_told(noisy):
+    X, y = noisy
+    twice = np.hstack([X, X])  # with these columns twice nothing but the least norm decides
+    members = [("unpenalised", EDRVFLClassifier(n_layers=1, n_hidden=5, regularization=1e-300, prune_rate=0))]
+    with pytest.warns(LinAlgWarning, match=r"member\(s\) unpenalised"):
+        EDRVFLPortfolioClassifier(members=members, random_state=0).fit(twice, y)

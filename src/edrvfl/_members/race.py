@@ -36,10 +36,12 @@ class Race:
     deadline: float = float("inf")  # by `time.time`, which processes share
     progress: dict[int, Progress] = field(default_factory=dict)
 
-    def run(self, finalists: int | None, report: Callable[[Member, Progress], bool]) -> None:
+    def run(self, finalists: int | None, report: Callable[[Member, Progress], bool]) -> list[int]:
         """Fit the members; of the networks only so many grow beyond the first layer.
 
         `report` hears of each piece of work that is done, and may stop everything by returning True.
+        Return the members that may get a weight: the kernel voters, and the networks that went on or, if
+        everything stopped before, would have.
         """
         networks = [i for i, member in enumerate(self.members) if member.is_network]
         depth = {i: self.members[i].estimator.n_layers for i in networks}
@@ -48,12 +50,13 @@ class Race:
         # The first network is fitted whatever the time, so that there is a model.
         must = networks[0] if networks else 0
         jobs[must] = Job(must, 1, optional=False)
-        if self._work(self._in_order(jobs), report):
-            return
+        stopped = self._work(self._in_order(jobs), report)
         best = sorted((i for i in networks if i in self.progress), key=self._loss)
         best = best[:finalists] if races else best
-        todo = [Job(i, depth[i], self.progress[i]) for i in best if len(self.progress[i].stages) < depth[i]]
-        self._work(todo, report)
+        if not stopped:
+            deeper = [i for i in best if len(self.progress[i].stages) < depth[i]]
+            self._work([Job(i, depth[i], self.progress[i]) for i in deeper], report)
+        return sorted([*best, *(i for i in self.progress if not self.members[i].is_network)])
 
     def _loss(self, i: int) -> float:
         return self.progress[i].chosen.log_loss

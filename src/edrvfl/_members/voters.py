@@ -50,6 +50,7 @@ class Progress:
     voter: Any  # a Network or a KernelModel
     stages: tuple[Stage, ...]  # one for each layer; a kernel voter has one
     seconds: float
+    fell_back: bool = False  # whether some system was numerically singular
     follower: Any = None  # the Follower of a network
     paused: Pause | None = None  # None for a network that has all its layers
 
@@ -93,7 +94,8 @@ def fit_voter(data: Data, member: Member) -> Progress:
         stage = Follower(rows.targets, rows.weights, data.judged, _Votes()).add(loo)
     calibration = converted(stage.calibration, lambda array: from_numpy(array, rows.X))
     model = KernelModel(data.columns, voter, rows.classes, calibration)
-    return Progress(model, (stage,), time.perf_counter() - began)
+    given = settings.lam is not None and voter.lam != settings.lam
+    return Progress(model, (stage,), time.perf_counter() - began, given)
 
 
 def grow_network(data: Data, member: Member, so_far: Progress | None, n_layers: int) -> Progress:
@@ -109,11 +111,11 @@ def grow_network(data: Data, member: Member, so_far: Progress | None, n_layers: 
         of_answers = (e.ensemble, rows.classes, member.seed, DRAW_SCHEME)
         network = Network(data.columns, member.inputs, e.activation, settings.n_hidden, *of_answers)
         follower = Follower(rows.targets, rows.weights, data.judged, _Votes(e.ensemble))
-        so_far = Progress(network, (), 0.0, follower)
+        so_far = Progress(network, (), 0.0, follower=follower)
     else:  # pairs of rows are weights of the first layer alone
         settings = replace(settings, draws=replace(settings.draws, pair_share=0.0))
     network, follower, stages = so_far.voter, so_far.follower, so_far.stages
-    n, paused = settings.n_hidden, None
+    n, paused, fell_back = settings.n_hidden, None, so_far.fell_back
     with ignore_overflow(), suitable_threads(rows.X, n + member.inputs.width + 1, n):
         D = new_features(rows.X.shape[0], rows.X, n, member.inputs)
         fill_inputs(D, rows.X, member.inputs)
@@ -125,12 +127,14 @@ def grow_network(data: Data, member: Member, so_far: Progress | None, n_layers: 
         for grown in grow(branch, problem):
             stage = follower.add(grown.loo[0, ...])
             stages = (*stages, stage)
+            fell_back = fell_back or bool(grown.readout.fell_back[0])
             network = network.with_layer(
                 grown.hidden, grown.readout.beta[0, ...], stage.vote, stage.calibration
             )
         if n_layers < e.n_layers:
             paused = pause(grown, settings, problem)
-    return Progress(network, stages, so_far.seconds + time.perf_counter() - began, follower, paused)
+    seconds = so_far.seconds + time.perf_counter() - began
+    return Progress(network, stages, seconds, fell_back, follower, paused)
 
 
 @dataclass(frozen=True, slots=True)
