@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from ._answers.calibrate import Calibration
 from ._answers.follow import CALIBRATIONS
 from ._answers.jury import Jury
-from ._answers.pool import keep_heavy, pool_weights, pooled
+from ._answers.pool import equal_kinds, keep_heavy, pool_weights, pooled
 from ._arrays import Array, converted, from_numpy, ignore_overflow, on_accelerator, row_blocks
 from ._classifier import LARGEST_SEED
 from ._encoder import TabularEncoder, learn_network_inputs
@@ -79,8 +79,9 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierShell):
         lets all of them grow.
 
     weights : {"loo", "equal"}, default="loo"
-        How much members count. "loo" minimises the log-loss of the common leave-one-out answer, pulled to
-        equal weights, and drops members of negligible weight. "equal" takes the plain mean.
+        How much members count. "equal": the networks together count as much as the kernel voters together.
+        "loo" minimises the log-loss of the common leave-one-out answer, pulled to these equal weights, and
+        drops members of negligible weight.
 
     calibration : {"loo", "temperature", "matrix"} or None, default="loo"
         How the common answer becomes a probability, as for :class:`EDRVFLClassifier`.
@@ -300,9 +301,9 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierShell):
         rows = data.rows
         jury = Jury.of(rows.targets, rows.weights, data.judged)
         answers = [progress[i].chosen.P for i in fitted]
-        weights = numpy.full(len(fitted), 1 / len(fitted))
+        weights = equal_kinds([members[i].is_network for i in fitted])
         if self.weights == "loo":
-            weights = keep_heavy(pool_weights(answers, jury))
+            weights = keep_heavy(pool_weights(answers, jury, weights))
         P = pooled(answers, weights.tolist())
         calibration = jury.calibration(P, CALIBRATIONS[self.calibration or "temperature"])
         P = calibration(P)

@@ -18,23 +18,19 @@ SHARED: Mapping[str, Any] = {
     "weight_from": "loo",
     "ensemble": "mean",
 }
+BINS: Mapping[str, Any] = {"encoder": "bins", "input_scaling": "gradient"}
+RAW: Mapping[str, Any] = {"encoder": "robust", "input_scaling": "gradient"}
 SPARSE: Mapping[str, Any] = {"inputs_per_neuron": 3, "hidden_per_neuron": 8}
-SPREAD: Mapping[str, Any] = {"norm_scale": (1.0, 4.0), "norm_shift": (-2.0, 2.0)}
+SIGMOID: Mapping[str, Any] = {"activation": "sigmoid", "norm_scale": (1.0, 4.0), "norm_shift": (-2.0, 2.0)}
+PAIRS: Mapping[str, Any] = {"pair_share": 0.5}
+NEUTRAL: Mapping[str, Any] = {"correct_weight": 1.0, "prune_rate": 0.0}
 # The table of members. How it was found: benchmarks/portfolio.py.
 MEMBERS: Mapping[str, Any] = {
     "kernel": LaplaceRidgeClassifier(),
-    "dense": EDRVFLClassifier(**SHARED, encoder="bins", pair_share=0.5, input_scaling="gradient"),
-    "sparse": EDRVFLClassifier(**SHARED, encoder="bins", inputs_per_neuron=3, input_scaling="gradient"),
-    "sigmoid": EDRVFLClassifier(**SHARED, **SPARSE, **SPREAD, encoder="bins", activation="sigmoid"),
-    "plain": EDRVFLClassifier(**SHARED, **SPARSE, encoder="robust", input_scaling="gradient"),
-    "radial": EDRVFLClassifier(
-        **SHARED,
-        encoder="robust",
-        activation="radbas",
-        inputs_per_neuron=3,
-        norm_scale=(0.5, 3.0),
-        norm_shift=(-2.0, 2.0),
-    ),
+    "dense": EDRVFLClassifier(**SHARED, **BINS, **PAIRS, **NEUTRAL),
+    "sparse": EDRVFLClassifier(**SHARED, **BINS, **SPARSE, **SIGMOID),
+    "raw dense": EDRVFLClassifier(**SHARED, **RAW, **PAIRS, **SIGMOID),
+    "raw sparse": EDRVFLClassifier(**SHARED, **RAW, **SPARSE),
 }
 # What the portfolio decides, and the value that leaves it to the portfolio.
 DECIDED: Mapping[str, Any] = {

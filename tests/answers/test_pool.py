@@ -9,7 +9,8 @@ from scipy.optimize import minimize
 
 from edrvfl._answers import pool
 from edrvfl._answers.jury import Jury
-from edrvfl._answers.pool import keep_heavy, pool_weights, pooled
+from edrvfl._answers.pool import equal_kinds, keep_heavy, pooled
+from edrvfl._answers.pool import pool_weights as weights_pulled_to
 
 
 def some_voters(rng, codes, k, skills):
@@ -61,6 +62,29 @@ def test_float32_stays(xp, rng):
 
 
 # --- weights ---------------------------------------------------------------------------------------------
+
+
+def pool_weights(answers, jury):
+    """Pull to equal weights."""
+    return weights_pulled_to(answers, jury, np.full(len(answers), 1 / len(answers)))
+
+
+def test_the_pull_is_to_the_prior(rng):
+    codes = rng.integers(0, 3, 4)
+    (P,) = some_voters(rng, codes, 3, (1.0,))
+    prior = np.array([0.5, 0.2, 0.3])
+    np.testing.assert_allclose(weights_pulled_to([P, P, P], jury_of(codes), prior), prior, atol=1e-6)
+    useless = [P, *some_voters(rng, codes, 3, (0.0, 0.0))]  # four rows say less than the ten of the pull
+    assert abs(weights_pulled_to(useless, jury_of(codes), prior) - prior).max() < 0.25
+
+
+def test_kinds_count_the_same_before_leave_one_out_speaks():
+    np.testing.assert_allclose(equal_kinds([False, True, True]), [0.5, 0.25, 0.25])
+    np.testing.assert_allclose(
+        equal_kinds([True, False, False, True, True]), [1 / 6, 0.25, 0.25, 1 / 6, 1 / 6]
+    )
+    np.testing.assert_allclose(equal_kinds([True, True]), [0.5, 0.5])
+    np.testing.assert_allclose(equal_kinds([False]), [1])
 
 
 @pytest.mark.parametrize("k", [2, 4])

@@ -12,7 +12,7 @@ from .._arrays import Array, array_namespace
 from .calibrate import SMALLEST
 from .jury import Jury
 
-PULL = 10  # rows that vote for equal weights
+PULL = 10  # rows that vote for the weights that members have before leave-one-out speaks
 NEGLIGIBLE = 0.02  # a voter of less weight is not kept
 
 
@@ -23,16 +23,15 @@ def pooled(answers: Sequence[Array], weights: Sequence[float]) -> Array:
     return softmax(total, axis=-1)
 
 
-def pool_weights(answers: Sequence[numpy.ndarray], jury: Jury) -> numpy.ndarray:
+def pool_weights(answers: Sequence[numpy.ndarray], jury: Jury, prior: numpy.ndarray) -> numpy.ndarray:
     """Choose the weights of voters by the log-loss of their pooled leave-one-out answers.
 
-    The weights are positive and add up to 1. They are pulled to equal ones as if ten rows had voted for them:
-    leave-one-out is a little too good for voters that used the labels more, and on few rows sharp weights
-    follow chance.
+    The weights are positive and add up to 1. They are pulled to those of the prior, which add up to 1 too, as
+    if ten rows had voted for them: leave-one-out is a little too good for voters that used the labels more,
+    and on few rows sharp weights follow chance.
     """
-    n_voters = len(answers)
-    if n_voters == 1 or not jury.honest.any():
-        return numpy.full(n_voters, 1 / n_voters)
+    if len(answers) == 1 or not jury.honest.any():
+        return prior
     honest = jury.honest
     L = numpy.log(numpy.stack([P[honest] for P in answers]) + SMALLEST)
     codes, w = jury.codes[honest], jury.weights[honest]
@@ -45,14 +44,23 @@ def pool_weights(answers: Sequence[numpy.ndarray], jury: Jury) -> numpy.ndarray:
         logits -= logits.max(axis=1, keepdims=True)
         P = numpy.exp(logits)
         total = P.sum(axis=1)
-        value = w @ (numpy.log(total) - logits[places, codes]) - PULL * numpy.log(weights).mean()
+        value = w @ (numpy.log(total) - logits[places, codes]) - PULL * (prior @ numpy.log(weights))
         P *= (w / total)[:, None]
         P[places, codes] -= w
-        gradient = numpy.tensordot(L, P, axes=2) - PULL / n_voters / weights
+        gradient = numpy.tensordot(L, P, axes=2) - PULL * prior / weights
         return float(value / n), weights * (gradient - weights @ gradient) / n
 
-    found: numpy.ndarray = softmax(minimize(loss, numpy.zeros(n_voters), jac=True, method="L-BFGS-B").x)
+    found: numpy.ndarray = softmax(minimize(loss, numpy.log(prior), jac=True, method="L-BFGS-B").x)
     return found
+
+
+def equal_kinds(is_network: Sequence[bool]) -> numpy.ndarray:
+    """Return weights with which kernel voters together count as much as networks together."""
+    networks = numpy.asarray(is_network)
+    n_kinds = len(set(is_network))
+    of_kind = numpy.where(networks, networks.sum(), (~networks).sum())
+    weights: numpy.ndarray = 1 / (n_kinds * of_kind)
+    return weights
 
 
 def keep_heavy(weights: numpy.ndarray) -> numpy.ndarray:
