@@ -33,6 +33,7 @@ def fit(X, y, settings=FIXED, weights=None, class_weight=None, judged=None, seed
 def small_parts(monkeypatch):
     """Sizes at which small data are many rows."""
     monkeypatch.setattr(edrvfl._kernel.voter, "PART_ROWS", {False: 40, True: 40})
+    monkeypatch.setattr(edrvfl._kernel.voter, "LEAST_PART", 10)
     monkeypatch.setattr(edrvfl._kernel.voter, "SEARCH_ROWS", (30, 50))
     monkeypatch.setattr(edrvfl._kernel.voter, "FEW", 10**9)
 

@@ -228,3 +228,33 @@ def test_a_fit_that_fails_changes_nothing(wine):
     with pytest.raises(ValueError, match="LaplaceRidgeClassifier needs at least two classes"):
         model.fit(X.iloc[:, :4], np.zeros(len(y)))
     np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+@pytest.mark.parametrize("n_landmarks", ["auto", 50])
+@pytest.mark.parametrize("weight", [1e40, 1e-50])
+def test_weights_beyond_float32_do_not_hang(rng, n_landmarks, weight):
+    X, y = noisy_rows(rng, 1100, 3)
+    one = np.ones(len(y))
+    one[0] = weight
+    with pytest.raises(ValueError, match="Bring the weights closer together"):
+        LaplaceRidgeClassifier(n_landmarks=n_landmarks, encoder="standard").fit(X, y, one)
+
+
+def test_the_scale_of_small_weights_does_not_matter(rng, monkeypatch):
+    monkeypatch.setattr(edrvfl._kernel.systems, "DOUBLE_ROWS", 100)  # in float32 2^-150 would be 0
+    X, y = noisy_rows(rng, 300, 3)
+    w = rng.choice([0.25, 0.5, 1.0], len(y))
+    model = LaplaceRidgeClassifier(encoder="standard", random_state=0)
+    P, Q = (clone(model).fit(X, y, scale * w).predict_proba(X[:50]) for scale in (1, 2.0**-150))
+    np.testing.assert_allclose(P, Q, atol=1e-5)
+
+
+def test_few_rows_with_all_the_weight_among_many(rng, monkeypatch):
+    monkeypatch.setattr(edrvfl._kernel.voter, "PART_ROWS", {False: 30, True: 30})
+    monkeypatch.setattr(edrvfl._kernel.voter, "LEAST_PART", 10)
+    monkeypatch.setattr(edrvfl._kernel.voter, "MOST_ROWS", {False: 100, True: 100})
+    X, y = noisy_rows(rng, 400, 3)
+    w = np.full(400, 1e-3)
+    w[:2] = 1e6
+    P = LaplaceRidgeClassifier(encoder="standard", random_state=0).fit(X, y, w).predict_proba(X)
+    assert np.isfinite(P).all()

@@ -622,3 +622,16 @@ def test_one_row_at_predict_is_the_same_row_among_many(noisy):
     X, y = noisy
     model = portfolio().fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X[5:6])[0], model.predict_proba(X)[5], atol=1e-12)
+
+
+def test_a_fitted_portfolio_does_not_hold_its_training_rows(noisy):
+    X, y = noisy
+    like = portfolio().fit(X, y).portfolio_.like
+    assert like.base is None
+    assert like.size == 0
+
+
+def test_a_bad_parameter_of_a_member_is_named(noisy):
+    members = [("odd one", EDRVFLClassifier(n_hidden=-1))]
+    with pytest.raises(ValueError, match="Member 'odd one': The 'n_hidden' parameter"):
+        EDRVFLPortfolioClassifier(members=members).fit(*noisy)

@@ -18,7 +18,7 @@ from ._answers.follow import CALIBRATIONS, LAYER_VOTES, Follower, needs_loo
 from ._arrays import Array, array_namespace, ignore_overflow
 from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_network_inputs
 from ._history import History
-from ._inputs.rows import Rows, prepare_rows
+from ._inputs.rows import Rows
 from ._inputs.table import Columns
 from ._network.activations import ACTIVATIONS
 from ._network.answer import probabilities, staged_probabilities
@@ -27,12 +27,9 @@ from ._network.grow import Problem, grow, start
 from ._network.layers import fill_inputs, new_features
 from ._network.pruning import n_pruned
 from ._network.records import Network, Settings
-from ._shell import ClassifierShell, unchanged_on_failure
+from ._shell import LARGEST_SEED, ClassifierShell, unchanged_on_failure
 from ._sklearn import Count, Interval, Pair, StrOptions, _fit_context
 from ._threads import suitable_threads
-
-# Seeds fit into int32, so that every platform draws the same.
-LARGEST_SEED = numpy.iinfo(numpy.int32).max
 
 
 class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
@@ -340,12 +337,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> EDRVFLClassifier:
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         table, labels, columns = self._check_training_rows(X, y, as_encoder(self.encoder))
-        rows = prepare_rows(table, labels, sample_weight, self.class_weight)
-        if rows.targets.width < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes, but y holds only one class "
-                f"({rows.classes.tolist()[0]!r}) in the rows with positive weight."
-            )
+        rows = self._prepare_rows(table, labels, sample_weight)
         seed = self._draw_seed()
         task = self._init_callback_context(max_subtasks=self.n_layers).call_on_fit_task_begin(**given)
         with ignore_overflow():

@@ -15,15 +15,13 @@ from ._answers.follow import CALIBRATIONS, Follower
 from ._arrays import Array, converted, from_numpy, ignore_overflow
 from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_network_inputs
 from ._inputs.judged import judge_some
-from ._inputs.rows import Rows, prepare_rows
+from ._inputs.rows import Rows
 from ._inputs.table import Columns
 from ._kernel.systems import KernelSettings
 from ._kernel.voter import KernelModel, fit_kernel, kernel_probabilities
-from ._shell import ClassifierShell, unchanged_on_failure
+from ._shell import LARGEST_SEED, ClassifierShell, unchanged_on_failure
 from ._sklearn import Count, Interval, StrOptions, _fit_context
 from ._threads import suitable_threads
-
-LARGEST_SEED = 2**31 - 1
 
 
 class LaplaceRidgeClassifier(ClassifierShell):
@@ -75,7 +73,7 @@ class LaplaceRidgeClassifier(ClassifierShell):
 
     random_state : int, RandomState instance or None, default=None
         Decides which of many rows are used, and which of them look for bandwidth and penalty. The order of
-        the rows does not.
+        the rows matters only where leave-one-out judges a part of them, of more than 3,000 rows.
 
     verbose : int, default=0
         1 prints what was chosen, with the leave-one-out accuracy and log-loss.
@@ -119,8 +117,9 @@ class LaplaceRidgeClassifier(ClassifierShell):
     Leave-one-out is exact given the encoding, the classes' shares and the landmarks: the scores are those of
     the coefficients fitted without the row (without one unit of its weight).
 
-    ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. (Where many rows
-    are dealt into parts, weight 2 is only nearly the row twice.)
+    ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. Of more than 1,000
+    rows some look for bandwidth and penalty, and of more than 5,000 there are parts: then weight 2 is only
+    nearly the row twice.
 
     With more than 1,000 rows the kernel is computed in float32, which changes log-losses in the fifth digit.
 
@@ -202,12 +201,7 @@ class LaplaceRidgeClassifier(ClassifierShell):
         """
         with unchanged_on_failure(self):
             table, labels, columns = self._check_training_rows(X, y, as_encoder(self.encoder))
-            rows = prepare_rows(table, labels, sample_weight, self.class_weight)
-            if rows.targets.width < 2:
-                raise ValueError(
-                    f"{type(self).__name__} needs at least two classes, but y holds only one class "
-                    f"({rows.classes.tolist()[0]!r}) in the rows with positive weight."
-                )
+            rows = self._prepare_rows(table, labels, sample_weight)
             self._fit(rows, columns)
         return self
 

@@ -21,18 +21,26 @@ from ._answers.calibrate import Calibration
 from ._answers.follow import CALIBRATIONS
 from ._answers.jury import Jury
 from ._answers.pool import equal_kinds, keep_heavy, pool_weights, pooled
-from ._arrays import Array, converted, from_numpy, ignore_overflow, on_accelerator, row_blocks
-from ._classifier import LARGEST_SEED
+from ._arrays import (
+    Array,
+    array_namespace,
+    converted,
+    device,
+    from_numpy,
+    ignore_overflow,
+    on_accelerator,
+    row_blocks,
+)
 from ._encoder import TabularEncoder, learn_network_inputs
 from ._inputs.inputs import Inputs
 from ._inputs.judged import judge_some
-from ._inputs.rows import Rows, prepare_rows
+from ._inputs.rows import Rows
 from ._inputs.table import Columns
 from ._members.race import Race
 from ._members.voters import Data, Member, Progress, Voter, answer
 from ._roster import MEMBERS, check_member
 from ._search.plan import encoder_key
-from ._shell import ClassifierShell, unchanged_on_failure
+from ._shell import LARGEST_SEED, ClassifierShell, unchanged_on_failure
 from ._sklearn import Count, Interval, StrOptions, _fit_context
 
 
@@ -98,7 +106,8 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierShell):
         not reproducible.
 
     n_jobs : int or None, default=None
-        Processes over the members, as in joblib. Each uses one BLAS thread. On a GPU it does nothing.
+        Processes over the members, as in joblib, which shares the BLAS threads among them. On a GPU, and
+        where there is too little to do, everything stays in one process.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the members.
@@ -141,7 +150,8 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierShell):
     Notes
     -----
     Leave-one-out scores are exact given the features. Pruning, weighting and input scaling have seen the
-    labels, so on small data `loo_log_loss_` is a little too good.
+    labels, so on small data `loo_log_loss_` is a little too good. Of more than 10,000 rows a network's
+    training predictions are nearly its leave-one-out predictions, and decide what it weighs.
 
     Examples
     --------
@@ -202,8 +212,11 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierShell):
 
     def _validate_params(self) -> None:
         super()._validate_params()
-        for _, estimator in self._named_members():
-            estimator._validate_params()
+        for name, estimator in self._named_members():
+            try:
+                estimator._validate_params()
+            except ValueError as error:
+                raise type(error)(f"Member {name!r}: {error}") from error
 
     def _named_members(self) -> list[tuple[str, Any]]:
         """Return the members as given, after a look at what the portfolio decides itself."""
@@ -254,12 +267,7 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierShell):
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         door = TabularEncoder(categorical_features=self.categorical_features)
         table, labels, columns = self._check_training_rows(X, y, door)
-        rows = prepare_rows(table, labels, sample_weight, self.class_weight)
-        if rows.targets.width < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes, but y holds only one class "
-                f"({rows.classes.tolist()[0]!r}) in the rows with positive weight."
-            )
+        rows = self._prepare_rows(table, labels, sample_weight)
         seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         members = list(self._prepared_members(rows, columns, seed))
         data = Data(rows, columns, judge_some(rows.targets))
@@ -317,7 +325,7 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierShell):
             tuple(voter for voter, _ in heavy),
             tuple(weight for _, weight in heavy),
             calibration if self.calibration is not None else None,
-            rows.X[:0, :],
+            array_namespace(rows.X).empty((0,), dtype=rows.X.dtype, device=device(rows.X)),
         )
         self.members_ = _table(members, progress, dict(zip(fitted, weights.tolist(), strict=True)))
 
@@ -326,7 +334,8 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierShell):
         if fell:
             warnings.warn(
                 f"The system of member(s) {', '.join(fell)} is numerically singular with the given "
-                'regularization; a larger one or the least-norm solution was taken. Take "loo" instead.',
+                "regularization; a larger one or the least-norm solution was taken. Set "
+                'regularization="loo", or bring the weights closer together.',
                 LinAlgWarning,
                 stacklevel=5,
             )
@@ -347,10 +356,12 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierShell):
     def _probabilities(self, X: Any, method: str) -> Array:
         X = self._check_new_rows(X, method)
         portfolio = self.portfolio_
-        P = pooled([answer(voter, X) for voter in portfolio.voters], portfolio.weights)
-        if portfolio.calibration is not None:
-            for rows in row_blocks(P, P.shape[0], 6 * P.shape[1]):
-                P[rows, :] = portfolio.calibration(P[rows, :])
+        k, calibration = portfolio.classes.shape[0], portfolio.calibration
+        P = array_namespace(X).empty((X.shape[0], k), dtype=X.dtype, device=device(X))
+        # the answers of all voters are held for a block of rows
+        for rows in row_blocks(X, X.shape[0], X.shape[1] + (len(portfolio.voters) + 6) * k):
+            pool = pooled([answer(voter, X[rows, :]) for voter in portfolio.voters], portfolio.weights)
+            P[rows, :] = pool if calibration is None else calibration(pool)
         return P
 
     def __sklearn_tags__(self) -> Any:

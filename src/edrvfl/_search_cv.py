@@ -20,7 +20,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.parallel import Parallel
 
 from ._arrays import Array
-from ._classifier import LARGEST_SEED, EDRVFLClassifier
+from ._classifier import EDRVFLClassifier
 from ._laplace import LaplaceRidgeClassifier
 from ._portfolio import EDRVFLPortfolioClassifier
 from ._search import alone, together
@@ -28,7 +28,7 @@ from ._search.candidates import Candidate, ResultRow
 from ._search.material import Material, prepare_material
 from ._search.results import best_first, results_table
 from ._search.strategy import Strategy
-from ._shell import ClassifierShell, unchanged_on_failure
+from ._shell import LARGEST_SEED, ClassifierShell, unchanged_on_failure
 from ._sklearn import Count, StrOptions, _fit_context
 
 Tuned = EDRVFLClassifier | LaplaceRidgeClassifier | EDRVFLPortfolioClassifier

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +16,7 @@ from .._inputs.judged import Judged
 from .._inputs.order import draw_rows
 from .._inputs.rows import Rows, to_host
 from .._inputs.targets import Classes, Values
-from .._inputs.weights import RowWeights, rows_worth
+from .._inputs.weights import RowWeights
 from .._ridge.equations import Regression
 from .._ridge.kernel import (
     KernelReadOut,
@@ -34,6 +34,7 @@ FIRST = (3, 2)  # where the search starts: bandwidth 1, lambda 1/8
 # Places of neighbours. A longer kernel wants a smaller penalty: the valley of the loss runs along (1, -1).
 STEPS = ((0, -1), (0, 1), (-1, 0), (1, 0), (1, -1), (-1, 1))
 PENALTY_STEPS = STEPS[:2]
+MOST_RAISES = 40  # of a penalty, each by 4
 GAIN = 1e-3  # a neighbour must be so much better, relatively, to be taken
 DOUBLE_ROWS = 1_000  # more rows are computed in float32
 # Without votes and calibration: one score, and the log-loss after one temperature.
@@ -66,6 +67,7 @@ class Sample:
     targets: Classes
     weights: RowWeights
     prior: Array  # (k,), the weighted shares of the classes among all training rows
+    unit: float = 1.0  # the weight of one row, by which weights and penalties are divided
     judged: Judged | None = None
 
     @classmethod
@@ -73,7 +75,9 @@ class Sample:
         """Take all training rows; many are computed in float32, twice as fast and with the same log-loss."""
         xp, X = array_namespace(rows.X), rows.X
         dtype = X.dtype if X.shape[0] <= DOUBLE_ROWS else xp.float32
-        return cls(X, inputs, dtype, rows.targets, rows.weights, shares_of_classes(rows), judged)
+        unit = unit_of(rows)
+        refuse_extreme(rows.weights.base, unit, X.shape[0], dtype)
+        return cls(X, inputs, dtype, rows.targets, rows.weights, shares_of_classes(rows), unit, judged)
 
     def encoded(self, which: Array | None = None) -> Array:
         """Return the encoded rows (m, d), or some of them."""
@@ -87,7 +91,7 @@ class Sample:
         xp, dtype, m = array_namespace(X), self.dtype, X.shape[0]
         Y = xp.astype(self.targets.rows(slice(0, m)) - self.prior, dtype)
         base = self.weights.base
-        base = None if base is None else xp.astype(base, dtype)
+        base = None if base is None else xp.astype(base / self.unit, dtype)
         shares = xp.astype(self.weights.left_out_shares(m, self.targets.like), dtype)
         return Regression(X, Values(Y), base, shares=shares, judged=self.judged)
 
@@ -103,15 +107,35 @@ class Sample:
         )
         targets = Classes(take_entries(self.targets.codes, rows), self.targets.width, like)
         raw = take_rows(self.raw, rows)
-        return Sample(raw, self.inputs, self.dtype, targets, weights, self.prior)
+        return Sample(raw, self.inputs, self.dtype, targets, weights, self.prior, self.unit)
+
+
+def unit_of(rows: Rows) -> float:
+    """Return the weight of one row: 1, but weights below 1 may have any scale."""
+    counts = rows.weights.counts
+    return 1.0 if counts is None else float(to_host(counts).astype(float).sum()) / rows.worth
+
+
+def refuse_extreme(base: Array | None, unit: float, m: int, dtype: Any) -> None:
+    """Refuse weights that are infinite or 0 in the precision of the kernel, or whose sums overflow it."""
+    if base is None:
+        return
+    xp = array_namespace(base)
+    limits = xp.finfo(dtype)
+    smallest, largest = float(xp.min(base)) / unit, float(xp.max(base)) / unit
+    if not (smallest > float(limits.smallest_normal) and largest * m < float(limits.max) ** 0.5):
+        raise ValueError(
+            f"The weights differ too much for {dtype}: sample_weight times class_weight goes from "
+            f"{smallest:.3g} to {largest:.3g} times that of a usual row. Bring the weights closer together."
+        )
 
 
 def shares_of_classes(rows: Rows) -> Array:
     """Return the weighted shares of the classes."""
-    xp, base = array_namespace(rows.X), rows.weights.base
-    Y = rows.targets.rows(slice(0, rows.X.shape[0]))
-    total = xp.sum(Y if base is None else Y * base[:, None], axis=0)
-    return total / xp.sum(total)
+    base = rows.weights.base
+    weights = None if base is None else to_host(base).astype(float)
+    totals = numpy.bincount(to_host(rows.targets.codes), weights, minlength=rows.targets.width)
+    return from_numpy(totals / totals.sum(), rows.X)
 
 
 class System:
@@ -131,15 +155,16 @@ class System:
 
     def readout(self, bandwidth: float, lam: float) -> KernelReadOut:
         """Solve the system of a bandwidth and a penalty."""
-        width = self.width(bandwidth)
+        width, of_unit = self.width(bandwidth), lam / self._sample.unit
         if self._exact:
-            return kernel_ridge(laplace(self._distance, width), self._problem, lam)
+            found = kernel_ridge(laplace(self._distance, width), self._problem, of_unit)
+            return replace(found, lam=lam)
         if self._features is None or self._features[0] != bandwidth:
             self._features = None  # two would fill memory
             of_landmarks = laplace(distances(self.landmarks), width)
             K = laplace(self._distance, width)
             self._features = bandwidth, landmark_features(K, of_landmarks, self._problem)
-        return self._features[1].ridge(lam)
+        return replace(self._features[1].ridge(of_unit), lam=lam)
 
     def loss(self, found: KernelReadOut) -> float:
         """Return the leave-one-out log-loss after one temperature."""
@@ -218,9 +243,11 @@ def search(sample: Sample, draw: Draw, choice: Choice, sizes: tuple[int, ...]) -
 
 def regular(system: System, bandwidth: float, found: KernelReadOut) -> KernelReadOut:
     """Raise the penalty of a system that is numerically singular, until it is not."""
-    while not found.regular:
+    for _ in range(MOST_RAISES):
+        if found.regular:
+            return found
         found = system.readout(bandwidth, 4 * found.lam)
-    return found
+    raise ValueError("The kernel matrix stays singular with any penalty: the encoded columns are not finite.")
 
 
 class Draw:
@@ -230,8 +257,7 @@ class Draw:
         counts = rows.weights.counts_of(rows.X.shape[0], rows.targets.like)
         self._counts = to_host(counts).astype(numpy.float64)
         self._codes, self._hashes = to_host(rows.targets.codes), rows.hashes
-        # the weight of one row: 1, but weights below 1 may have any scale
-        self.unit = float(self._counts.sum()) / rows_worth(self._counts)
+        self.unit = unit_of(rows)
         self._by_class = numpy.lexsort((self._hashes, self._codes))
         self._start = float(numpy.random.Generator(numpy.random.PCG64(seed)).random())
 
@@ -245,6 +271,7 @@ class Draw:
         """Deal the rows, or if there are too many `most` of them, into parts. Return the counts of each."""
         counts = self._counts if len(self._counts) <= most else self.proportional(most)
         dealt = self._by_class[counts[self._by_class] > 0]
+        n_parts = min(n_parts, len(dealt))  # few rows may have all the weight
         parts = []
         for i in range(n_parts):
             own = dealt[i::n_parts]

@@ -51,6 +51,7 @@ from .systems import (
 # On a CPU and on a GPU (False and True): the rows of an exact system, which takes about a second; the rows
 # that have a coefficient; and what trying candidates on all rows may cost, three systems of so many rows.
 PART_ROWS = {False: 5_000, True: 20_000}
+LEAST_PART = 1_000  # rows of a part, however little memory is free
 MOST_ROWS = {False: 20_000, True: 100_000}
 WORK = {False: 3 * 4_000**3, True: 3 * 20_000**3}
 SEARCH_ROWS = (1_000, 2_000)  # rows that choose for all rows; the second where all rows can try little
@@ -190,7 +191,7 @@ def _plan(settings: KernelSettings, sample: Sample) -> tuple[int | None, int, in
         size = array_namespace(X).finfo(sample.dtype).bits // 8
         # distances, the kernel, its factor and the factor's inverse
         largest = min(PART_ROWS[gpu], int(math.sqrt(free_bytes(X) / (5 * size))))
-        n_parts = math.ceil(m / max(1, largest))
+        n_parts = math.ceil(m / max(LEAST_PART, largest))
     return None, n_parts, max(1, WORK[gpu] // math.ceil(m / n_parts) ** 3)
 
 

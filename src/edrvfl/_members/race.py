@@ -49,7 +49,8 @@ class Race:
         jobs = [Job(i, 1 if races else depth.get(i, 1)) for i in range(len(self.members))]
         # The first network is fitted whatever the time, so that there is a model.
         must = networks[0] if networks else 0
-        jobs[must] = Job(must, 1, optional=False)
+        limited = self.deadline < float("inf")
+        jobs[must] = Job(must, 1 if limited else jobs[must].n_layers, optional=False)
         stopped = self._work(self._in_order(jobs), report)
         best = sorted((i for i in networks if i in self.progress), key=self._loss)
         best = best[:finalists] if races else best

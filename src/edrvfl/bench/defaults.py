@@ -98,6 +98,8 @@ def _ours(name: str, kind: str = "EDRVFLClassifier", **settings: Any) -> tuple[C
     make = getattr(edrvfl, kind)
     given = ", ".join(f'{key}="{value}"' for key, value in settings.items())
     known = {**make().get_params(deep=False), **settings}
+    if "members" in known:  # None stands for a table, which may change too
+        known["members"] = {name: str(estimator) for name, estimator in make.default_members()}
     estimator = partial(make, **settings)
     return (Contender(name, f"{kind}({given}).fit(X, y)", estimator, as_it_comes, settings=known),)
 
