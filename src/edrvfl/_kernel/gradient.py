@@ -46,5 +46,5 @@ def _gradients(sample: Sample, unit: float) -> Array:
     choice, found = descend(system, choice, choice.n_candidates)
     frequent = xp.argsort(-sample.prior)[: min(GRADIENT_CLASSES, sample.prior.shape[0])]
     alpha = xp.take(found.alpha, frequent, axis=1)
-    counts = xp.astype(sample.weights.counts_of(X.shape[0], X), X.dtype)
+    counts = xp.astype(sample.weights.counts_of(X.shape[0], sample.raw) / unit, X.dtype)
     return mean_squared_gradients(X, alpha, counts, system.width(choice.values[0]))
