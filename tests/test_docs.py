@@ -30,7 +30,7 @@ def test_the_readme_runs(capsys):
 
 def test_the_guide_runs():
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "guide.md").read_text(), re.DOTALL)
-    assert len(blocks) == 15
+    assert len(blocks) == 16
     names = {}
     for block in blocks:
         exec(compile(block, "guide.md", "exec"), names)
@@ -48,6 +48,8 @@ def test_the_guide_runs():
     assert len(names["weighted"].network_.votes) == 10 >= names["early"].n_layers_
     assert names["search"].score(X_test, y_test) > 0.93
     assert len(names["pool"].estimators_) == 10
+    assert len(names["race"].cv_results_["params"]) == 4
+    assert names["race"].best_score_ > 0.95
     assert set(names["untuned"].regularization_) <= {2.0**i for i in range(-12, 13)}
     assert [row["task_name"] for row in names["monitor"].get_logs().data].count("layer") == 10
 
