@@ -241,3 +241,15 @@ def test_a_singular_system_is_told(noisy):
     members = [("unpenalised", EDRVFLClassifier(n_layers=1, n_hidden=5, regularization=1e-300, prune_rate=0))]
     with pytest.warns(LinAlgWarning, match=r"member\(s\) unpenalised"):
         EDRVFLPortfolioClassifier(members=members, random_state=0).fit(twice, y)
+
+
+@pytest.mark.parametrize("finalists", [1, 3, None])
+def test_the_number_of_pieces_is_known_before(noisy, monkeypatch, finalists):
+    X, y = noisy
+    reported = []
+    plain = EDRVFLPortfolioClassifier._report
+    monkeypatch.setattr(
+        EDRVFLPortfolioClassifier, "_report", lambda *args: reported.append(args[1]) or plain(*args)
+    )
+    _, ran = followed(monkeypatch, X, y, finalists=finalists)
+    assert ran.n_pieces(finalists) == len(reported)

@@ -59,6 +59,15 @@ class Race:
             self._work([Job(i, depth[i], self.progress[i]) for i in deeper], report)
         return sorted([*best, *(i for i in self.progress if not self.members[i].is_network)])
 
+    def n_pieces(self, finalists: int | None) -> int | None:
+        """Return how many pieces of work `run` will report; None if time may be up before."""
+        if self.deadline < float("inf"):
+            return None
+        networks = [member.estimator.n_layers for member in self.members if member.is_network]
+        if finalists is None or finalists >= len(networks):
+            return len(self.members)
+        return len(self.members) + finalists if min(networks) > 1 else None
+
     def _loss(self, i: int) -> float:
         return self.progress[i].chosen.log_loss
 
