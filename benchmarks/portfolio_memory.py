@@ -8,6 +8,7 @@ them a network holds one matrix of n_samples x (512 + encoded columns + 1).
 """
 
 import multiprocessing
+import sys
 
 import numpy as np
 from fit_memory import measured, peak
@@ -36,7 +37,7 @@ def peak_of_predict(queue: multiprocessing.Queue, m: int) -> None:
 
 
 if __name__ == "__main__":
-    for m in (1_000, 5_000, 20_000, 100_000):
+    for m in map(int, sys.argv[1:] or (1_000, 5_000, 20_000, 100_000)):
         data = m * D * 8
         widest = m * (512 + 17 * D + 1) * 8  # the largest feature matrix of a network, with 16 bins
         used = measured(peak_of_fit, m)
@@ -45,5 +46,8 @@ if __name__ == "__main__":
             f"{used / widest:5.2f} times the largest feature matrix",
             flush=True,
         )
+    # 0 where the memory that the fit had freed is enough
     for m in (50_000, 200_000):
-        print(f"predict_proba of {m:7d} rows: {measured(peak_of_predict, m) / 2**20:6.0f} MiB", flush=True)
+        print(
+            f"predict_proba of {m:7d} rows: {measured(peak_of_predict, m) / 2**20:6.0f} MiB more", flush=True
+        )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .._answers.follow import Follower, Stage
-from .._arrays import Array, converted, from_numpy, ignore_overflow
+from .._arrays import Array, converted, from_numpy, ignore_overflow, row_blocks
 from .._inputs.inputs import Inputs
 from .._inputs.judged import Judged
 from .._inputs.rows import Rows
@@ -119,8 +119,9 @@ def grow_network(data: Data, member: Member, so_far: Progress | None, n_layers: 
     with ignore_overflow(), suitable_threads(rows.X, n + member.inputs.width + 1, n):
         D = new_features(rows.X.shape[0], rows.X, n, member.inputs)
         fill_inputs(D, rows.X, member.inputs)
-        for layer in network.layers:
-            replay(layer, network, D)
+        for rows_of_block in row_blocks(D, D.shape[0], 2 * D.shape[1]):  # no second matrix of this size
+            for layer in network.layers:
+                replay(layer, network, D[rows_of_block, :])
         draws = Draws(Recipe.of(settings, member.seed, member.inputs, rows), rows.X)
         problem = Problem(rows.targets, rows.weights, draws, judges=True)
         branch = start(D, settings) if so_far.paused is None else resume(D, settings, so_far.paused)
