@@ -35,7 +35,8 @@ from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.judged import judge_some
 from edrvfl._inputs.rows import prepare_rows
 from edrvfl._inputs.targets import Classes
-from edrvfl._network.layers import Draws, fill_inputs, new_features
+from edrvfl._network.draws import Draws, Recipe
+from edrvfl._network.layers import fill_inputs, new_features
 from edrvfl._network.records import Settings
 from edrvfl._ridge.choose import LAMBDAS
 from edrvfl._ridge.equations import linear_system, output_weights
@@ -100,7 +101,7 @@ def grow_and_score(dataset, i, by):
     inputs = learn_inputs(rows.X, None, EncoderSettings())
     D = new_features(len(X), X, model.n_hidden, inputs)
     fill_inputs(D, X, inputs)
-    problem = growing.Problem(rows.targets, rows.weights, Draws(i, inputs.width, model.n_hidden, X))
+    problem = growing.Problem(rows.targets, rows.weights, Draws(Recipe(i, model.n_hidden, inputs.source), X))
     growing.read_outs = partial(read_out, by=by)  # the library's own keeps no leave-one-out scores
     loo, validation = [], []
     with ignore_overflow():

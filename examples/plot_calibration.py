@@ -18,6 +18,7 @@ from sklearn.model_selection import train_test_split
 
 from edrvfl import EDRVFLClassifier
 
+N_TRAIN, N_NEW = 4_000, 20_000
 # The title of a panel, and the share of labels that are drawn at random.
 PANELS = {"Two classes that overlap": 0.0, "The same with a tenth of the labels drawn at random": 0.1}
 # What is said of a setting, where, in which colour and with which marker.
@@ -28,11 +29,11 @@ SETTINGS = {
 
 
 def answers(flip_y):
-    """Yield, for each setting, the probability of class 1 that 20,000 new rows get, and their classes."""
+    """Yield, for each setting, the probability of class 1 that new rows get, and their classes."""
     X, y = make_classification(
-        24_000, n_informative=8, class_sep=0.5, flip_y=flip_y, weights=[0.65], random_state=0
+        N_TRAIN + N_NEW, n_informative=8, class_sep=0.5, flip_y=flip_y, weights=[0.65], random_state=0
     )
-    X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=4000, stratify=y, random_state=0)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=N_TRAIN, stratify=y, random_state=0)
     for calibration in SETTINGS:
         model = EDRVFLClassifier(calibration=calibration, random_state=0).fit(X_train, y_train)
         yield calibration, model.predict_proba(X_test)[:, 1], y_test

@@ -15,6 +15,8 @@ from sklearn.datasets import load_breast_cancer
 
 from edrvfl import EDRVFLClassifier, EDRVFLSearchCV
 
+N_ITER, N_JOBS = 40, 2
+
 
 def draw(search: EDRVFLSearchCV) -> plt.Figure:
     """A point for each configuration at its best depth; a line for each of the twenty best."""
@@ -47,9 +49,8 @@ def draw(search: EDRVFLSearchCV) -> plt.Figure:
 
 def main() -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    search = EDRVFLSearchCV(EDRVFLClassifier(random_state=0), n_iter=40, cv=4, n_jobs=2, random_state=0).fit(
-        X, y
-    )
+    network = EDRVFLClassifier(random_state=0)
+    search = EDRVFLSearchCV(network, n_iter=N_ITER, cv=4, n_jobs=N_JOBS, random_state=0).fit(X, y)
     file = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1] / "docs" / "search.png")
     draw(search).savefig(file, dpi=130)
     print(f"{file}: {search.best_params_}, validation accuracy {search.best_score_:.4f}")

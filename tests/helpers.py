@@ -10,10 +10,12 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.judged import Judged
+from edrvfl._inputs.rows import Rows
 from edrvfl._inputs.targets import Classes, Values
 from edrvfl._inputs.weights import RowWeights
+from edrvfl._network.draws import Draws, Recipe
 from edrvfl._network.grow import Problem, grow, start
-from edrvfl._network.layers import Draws, fill_inputs, layer_scores, new_features
+from edrvfl._network.layers import fill_inputs, layer_scores, new_features
 from edrvfl._network.records import Network
 from edrvfl._ridge.equations import Regression
 
@@ -61,10 +63,11 @@ def grow_alone(X, y, settings, seed=5, counts=None, costs=None, standardize=True
     fill_inputs(D, X, inputs)
     classes = array_namespace(y).unique_values(y)
     targets = Classes(y, int(classes[-1]) + 1, X[:0, 0])
-    draws = Draws(seed, inputs.width, settings.n_hidden, X)
+    rows = Rows(X, classes, targets, RowWeights(counts, costs))
+    draws = Draws(Recipe.of(settings, seed, inputs, rows), X)
     network = Network(None, inputs, settings.activation, settings.n_hidden, "softmax", classes, seed, 1)
     layers = []
-    for grown in grow(start(D, settings), Problem(targets, RowWeights(counts, costs), draws)):
+    for grown in grow(start(D, settings), Problem(targets, rows.weights, draws)):
         assert grown.right.shape == (1, X.shape[0])  # asked for now: the next layer overwrites D
         layers.append(grown)
         network = network.with_layer(grown.hidden, grown.readout.beta[0, ...])

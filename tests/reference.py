@@ -34,10 +34,39 @@ def right_without_themselves(D, Y, y, omega, lam):
     return right
 
 
+def generator(seed, *child):
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=child))
+
+
+def drop_unseen(W, seed, l, n, inputs_per_neuron, hidden_per_neuron):
+    """Set to 0 what a neuron does not see: some of the d inputs, and in deeper layers of the n neurons."""
+    d = len(W) if l == 0 else len(W) - n
+    if inputs_per_neuron is not None:
+        how_many = generator(seed, l, 2).random(n)
+        keys = generator(seed, l, 3).random((d, n))
+        for j in range(n):
+            count = 1 + int(how_many[j] * min(inputs_per_neuron, d))
+            chosen = sorted(range(d), key=lambda i, j=j: keys[i, j])[:count]
+            for i in range(d):
+                if i not in chosen:
+                    W[len(W) - d + i, j] = 0
+    if hidden_per_neuron is not None and l > 0 and hidden_per_neuron < n:
+        keys = generator(seed, l, 4).random((n, n))
+        for j in range(n):
+            chosen = sorted(range(n), key=lambda i, j=j: keys[i, j])[:hidden_per_neuron]
+            for i in range(n):
+                if i not in chosen:
+                    W[i, j] = 0
+
+
 def layer_scores(
-    X, y, X_new, seed, n_layers, n, lam, g, renormalize, gamma, alpha, omega_r, p, weight_from="train"
-):
-    """Scores of each layer for the rows of X_new, as an array (layers, rows, classes); lam may be "loo"."""
+    X, y, X_new, seed, n_layers, n, lam, g, renormalize, gamma, alpha, omega_r, p, weight_from="train",
+    inputs_per_neuron=None, hidden_per_neuron=None,
+):  # fmt: skip
+    """Scores of each layer for the rows of X_new, as an array (layers, rows, classes).
+
+    lam may be "loo"; gamma and alpha may be pairs, between which each neuron's own is drawn.
+    """
     m, d = X.shape
     Y = np.array([[float(label == k) for k in range(max(y) + 1)] for label in y])
     mean, sd = X.mean(axis=0), X.std(axis=0)
@@ -45,10 +74,15 @@ def layer_scores(
     A, A_new, omega, scores = X, X_new, np.ones(m), []
     keep = None
     for l in range(n_layers):
-        of_W = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(l, 0)))
-        of_b = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(l, 1)))
-        W = of_W.uniform(-1, 1, (d if l == 0 else n + d, n))
-        b = of_b.uniform(0, 1, n)
+        W = generator(seed, l, 0).uniform(-1, 1, (d if l == 0 else n + d, n))
+        b = generator(seed, l, 1).uniform(0, 1, n)
+        drop_unseen(W, seed, l, n, inputs_per_neuron, hidden_per_neuron)
+        gammas = (
+            np.full(n, gamma)
+            if np.ndim(gamma) == 0
+            else np.exp(generator(seed, l, 5).uniform(math.log(gamma[0]), math.log(gamma[1]), n))
+        )
+        alphas = np.full(n, alpha) if np.ndim(alpha) == 0 else generator(seed, l, 6).uniform(*alpha, n)
         if keep is not None:  # Eq. 6 without the rows of the pruned neurons
             W = np.array([W[j] for j in range(n + d) if j >= n or j in keep])
         Z, Z_new = A @ W, A_new @ W
@@ -58,7 +92,7 @@ def layer_scores(
             if renormalize:
                 mu = sum(Z[:, j]) / m  # Eq. 8
                 var = sum((z - mu) ** 2 for z in Z[:, j]) / m  # Eq. 9
-            factor, shift = (gamma, alpha) if renormalize else (1.0, 0.0)
+            factor, shift = (gammas[j], alphas[j]) if renormalize else (1.0, 0.0)
             for rows, out in ((Z, H), (Z_new, H_new)):
                 for i in range(len(rows)):
                     hat = (rows[i, j] - mu) / math.sqrt(var + 1e-5)  # Eq. 10

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from edrvfl import __version__, cli
-from edrvfl.bench.data import FRAMES
+from edrvfl.bench.data import ALL_FRAMES
 from edrvfl.bench.store import Store
 from edrvfl.cli.app import COMMANDS, repeat_options
 from edrvfl.cli.main import EXTRA, NEEDS_EXTRA
@@ -175,7 +175,7 @@ def test_a_pipe_gets_whole_lines_without_colours(environment):
     assert "\x1b" not in ended.stdout
     names = [line.split()[0] for line in ended.stdout.splitlines()]
     assert names[0] == "dataset"
-    assert names[-16:] == ["iris", "wine", "breast_cancer", "digits", *FRAMES]
+    assert names[-25:] == ["iris", "wine", "breast_cancer", "digits", *ALL_FRAMES]
 
 
 # --- Ctrl-C ------------------------------------------------------------------------------------------

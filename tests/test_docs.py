@@ -4,26 +4,43 @@ import importlib
 import re
 from pathlib import Path
 
+import matplotlib
 import pytest
 from sklearn.metrics import log_loss
+
+from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def test_the_readme_runs(capsys):
-    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
-    exec(compile(block, "README.md", "exec"), {})
-    assert re.match(r"(1\.0|0\.9\d+) \(45, 3\)", capsys.readouterr().out)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    names = {}
+    for block in blocks[:2]:  # the third needs a GPU
+        exec(compile(block, "README.md", "exec"), names)
+    said = capsys.readouterr().out
+    accuracy = float(re.match(r"accuracy (1\.0|0\.9\d*)\n", said)[1])
+    assert accuracy == round(names["model"].score(names["X_test"], names["y_test"]), 3)
+    assert all(name in said for name, _ in EDRVFLPortfolioClassifier.default_members())
 
 
 def test_the_guide_runs():
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "guide.md").read_text(), re.DOTALL)
-    assert len(blocks) == 10
+    assert len(blocks) == 16
     names = {}
     for block in blocks:
         exec(compile(block, "guide.md", "exec"), names)
     assert names["welcome"].score(names["guests"], names["returns"]) > 0.95
+    assert names["welcome"].predict_proba(names["pd"].DataFrame(names["stranger"])).shape == (1, 2)
+    assert names["display"].figure_ is plt.gcf()
+    plt.close("all")
+    assert set(names["mine"].members_["member"]) == {*names["inside"]["member"], "tanh"}
+    assert names["kernel"].loo_log_loss_ < 0.1
+    assert names["sparse"].loo_log_losses_[-1] < 0.1
     assert list(names["seen"].columns)[:4] == ["age", "spent", "member", "spent_missing"]
     X_test, y_test = names["X_test"], names["y_test"]
     raw, calibrated = (log_loss(y_test, names[name].predict_proba(X_test)) for name in ("raw", "model"))
@@ -31,8 +48,26 @@ def test_the_guide_runs():
     assert len(names["weighted"].network_.votes) == 10 >= names["early"].n_layers_
     assert names["search"].score(X_test, y_test) > 0.93
     assert len(names["pool"].estimators_) == 10
+    assert len(names["race"].cv_results_["params"]) == 4
+    assert names["race"].best_score_ > 0.95
     assert set(names["untuned"].regularization_) <= {2.0**i for i in range(-12, 13)}
     assert [row["task_name"] for row in names["monitor"].get_logs().data].count("layer") == 10
+
+
+def test_the_guide_counts_the_members():
+    members = EDRVFLPortfolioClassifier.default_members()
+    networks = [member for _, member in members if isinstance(member, EDRVFLClassifier)]
+    guide = (ROOT / "docs" / "guide.md").read_text()
+    count = re.search(
+        r"(\w+) members: (\w+) networks .*?the (\w+) of the smallest .*?up to (\w+)", guide, re.DOTALL
+    )
+    words = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    assert [words.index(word.lower()) + 1 for word in count.groups()] == [
+        len(members),
+        len(networks),
+        EDRVFLPortfolioClassifier().finalists,
+        max(network.n_layers for network in networks),
+    ]
 
 
 def test_every_function_of_the_map_exists():

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._classifier import EDRVFLClassifier
+    from ._display import MembersDisplay
     from ._encoder import TabularEncoder
+    from ._laplace import LaplaceRidgeClassifier
+    from ._portfolio import EDRVFLPortfolioClassifier
     from ._search.space import paper_configurations
     from ._search_cv import EDRVFLSearchCV
     from ._shell import to_numpy
@@ -15,7 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EDRVFLClassifier",
+    "EDRVFLPortfolioClassifier",
     "EDRVFLSearchCV",
+    "LaplaceRidgeClassifier",
+    "MembersDisplay",
     "TabularEncoder",
     "paper_configurations",
     "to_numpy",
@@ -25,7 +31,10 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "EDRVFLClassifier": "_classifier",
+    "EDRVFLPortfolioClassifier": "_portfolio",
     "EDRVFLSearchCV": "_search_cv",
+    "LaplaceRidgeClassifier": "_laplace",
+    "MembersDisplay": "_display",
     "TabularEncoder": "_encoder",
     "paper_configurations": "_search.space",
     "to_numpy": "_shell",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -12,24 +13,23 @@ from scipy.linalg import LinAlgWarning
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.utils import check_random_state
 
-from ._answers.combine import RULES, combine, combine_staged, log_odds
+from ._answers.combine import RULES, log_odds
 from ._answers.follow import CALIBRATIONS, LAYER_VOTES, Follower, needs_loo
-from ._arrays import Array, array_namespace, device, ignore_overflow, row_blocks
-from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_encoding
+from ._arrays import Array, array_namespace, ignore_overflow
+from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_network_inputs
 from ._history import History
-from ._inputs.rows import Rows, prepare_rows
+from ._inputs.rows import Rows
 from ._inputs.table import Columns
 from ._network.activations import ACTIVATIONS
+from ._network.answer import probabilities, staged_probabilities
+from ._network.draws import DRAW_SCHEME, Draws, Recipe
 from ._network.grow import Problem, grow, start
-from ._network.layers import DRAW_SCHEME, Draws, fill_inputs, layer_scores, new_features
+from ._network.layers import fill_inputs, new_features
 from ._network.pruning import n_pruned
 from ._network.records import Network, Settings
-from ._shell import ClassifierShell, unchanged_on_failure
-from ._sklearn import Count, Interval, StrOptions, _fit_context
+from ._shell import LARGEST_SEED, ClassifierShell, unchanged_on_failure
+from ._sklearn import Count, Interval, Pair, StrOptions, _fit_context
 from ._threads import suitable_threads
-
-# Seeds fit into int32, so that every platform draws the same.
-LARGEST_SEED = numpy.iinfo(numpy.int32).max
 
 
 class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
@@ -51,8 +51,9 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     n_layers : int, default=10
         Hidden layers, l_max in the paper. One fit serves every smaller depth: see ``staged_predict``.
 
-    n_hidden : int, default=512
-        Neurons in each hidden layer, n.
+    n_hidden : int or "auto", default=512
+        Neurons in each hidden layer, n. "auto" takes more of them for more training rows, a power of two
+        between 128 and 2048: few rows do not need many, and many rows can use them.
 
     regularization : float or "loo", default=64.0
         Ridge penalty of every read-out, lambda, on the squared output weights. 0 gives the
@@ -68,11 +69,37 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         Whether every neuron's input is brought to mean 0 and variance 1 over the training rows (batch
         normalisation). False is the original edRVFL, in which `norm_scale` and `norm_shift` do nothing.
 
-    norm_scale : float, default=1.0
-        Factor after re-normalisation, gamma. 1 is neutral.
+    norm_scale : float or pair of float, default=1.0
+        Factor after re-normalisation, gamma. 1 is neutral. A pair (low, high) draws a factor for each neuron,
+        evenly on the logarithmic scale: a layer then has smooth and sharp neurons, and nobody needs to know
+        which the data want.
 
-    norm_shift : float, default=0.0
-        Shift after re-normalisation, alpha. 0 is neutral.
+    norm_shift : float or pair of float, default=0.0
+        Shift after re-normalisation, alpha. 0 is neutral. A pair (low, high) draws a shift for each neuron,
+        so that some are active for most rows and some for few.
+
+    inputs_per_neuron : int or None, default=None
+        How many columns of `X` a neuron sees at most. Each neuron, in every layer, draws a number from 1 to
+        this one, and then so many columns, each with all that the encoder makes of it; its other weights
+        are 0. Small numbers suit data where effects are of one column or of a few together, and where many
+        columns are noise: a neuron that sees all columns sees mostly noise. None: all, as in the paper.
+
+    hidden_per_neuron : int or None, default=None
+        How many neurons of the layer before a neuron sees; its other weights are 0. They are drawn before
+        pruning, so some of them may be pruned. Few of them keep the neurons of deep layers different
+        from each other. None: all, as in the paper.
+
+    pair_share : float, default=0.0
+        Share of the first layer's neurons whose weights are the difference of two training rows of different
+        classes, drawn at random, instead of random numbers. Such neurons look along directions in which
+        classes differ, which random ones rarely do where there are many columns. 0 is neutral.
+
+    input_scaling : "gradient" or None, default=None
+        "gradient" multiplies the inputs by how much the classes depend on each column of `X`: a kernel ridge
+        is fitted to at most 1,000 rows and thrown away, and the factor is the root mean squared gradient of
+        its scores. Random weights then no longer give columns of noise as much room as the others. It has
+        seen the labels, so leave-one-out figures become a little more optimistic. None: all columns alike, as
+        in the paper.
 
     correct_weight : float, default=0.8
         Weight in the next layer of the samples that this layer classifies correctly, omega_r, in
@@ -158,6 +185,9 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     neurons_kept_ : tuple of int
         How many neurons of each layer feed the next one.
 
+    n_hidden_ : int
+        How many neurons each layer has: `n_hidden`, or what "auto" chose.
+
     n_layers_ : int
         How many layers answer: `n_layers`, or fewer if a callback ended the fit or with
         ``layer_votes="prefix"``.
@@ -205,12 +235,16 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_layers": [Count(1)],
-        "n_hidden": [Count(1)],
+        "n_hidden": [Count(1), StrOptions({"auto"})],
         "regularization": [Interval(Real, 0, None, closed="left"), StrOptions({"loo"})],
         "activation": [StrOptions(set(ACTIVATIONS))],
         "renormalize": ["boolean"],
-        "norm_scale": [Interval(Real, 0, None, closed="neither")],
-        "norm_shift": [Interval(Real, None, None, closed="neither")],
+        "norm_scale": [interval(Real, 0, None, closed="neither") for interval in (Interval, Pair)],
+        "norm_shift": [interval(Real, None, None, closed="neither") for interval in (Interval, Pair)],
+        "inputs_per_neuron": [Count(1), None],
+        "hidden_per_neuron": [Count(1), None],
+        "pair_share": [Interval(Real, 0, 1, closed="both")],
+        "input_scaling": [StrOptions({"gradient"}), None],
         "correct_weight": [Interval(Real, 0, 1, closed="right")],
         "weight_from": [StrOptions({"train", "loo"})],
         "prune_rate": [Interval(Real, 0, 1, closed="left")],
@@ -227,12 +261,16 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         self,
         *,
         n_layers: int = 10,
-        n_hidden: int = 512,
+        n_hidden: int | str = 512,
         regularization: float | str = 64.0,
         activation: str = "relu",
         renormalize: bool = True,
-        norm_scale: float = 1.0,
-        norm_shift: float = 0.0,
+        norm_scale: float | tuple[float, float] = 1.0,
+        norm_shift: float | tuple[float, float] = 0.0,
+        inputs_per_neuron: int | None = None,
+        hidden_per_neuron: int | None = None,
+        pair_share: float = 0.0,
+        input_scaling: str | None = None,
         correct_weight: float = 0.8,
         weight_from: str = "train",
         prune_rate: float = 0.2,
@@ -251,6 +289,10 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         self.renormalize = renormalize
         self.norm_scale = norm_scale
         self.norm_shift = norm_shift
+        self.inputs_per_neuron = inputs_per_neuron
+        self.hidden_per_neuron = hidden_per_neuron
+        self.pair_share = pair_share
+        self.input_scaling = input_scaling
         self.correct_weight = correct_weight
         self.weight_from = weight_from
         self.prune_rate = prune_rate
@@ -294,29 +336,16 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> EDRVFLClassifier:
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        encoder = as_encoder(self.encoder)
-        table, labels, columns = self._check_training_rows(X, y, encoder)
-        rows = prepare_rows(table, labels, sample_weight, self.class_weight)
-        if rows.targets.width < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes, but y holds only one class "
-                f"({rows.classes.tolist()[0]!r}) in the rows with positive weight."
-            )
+        table, labels, columns = self._check_training_rows(X, y, as_encoder(self.encoder))
+        rows = self._prepare_rows(table, labels, sample_weight)
         seed = self._draw_seed()
         task = self._init_callback_context(max_subtasks=self.n_layers).call_on_fit_task_begin(**given)
         with ignore_overflow():
-            inputs = learn_encoding(rows, encoder, columns)
-            network = Network(
-                columns,
-                inputs,
-                self.activation,
-                self.n_hidden,
-                self.ensemble,
-                rows.classes,
-                seed,
-                DRAW_SCHEME,
-            )
-            with suitable_threads(rows.X, self.n_hidden + inputs.width + 1, self.n_hidden):
+            inputs = learn_network_inputs(rows, self, columns, seed)
+            n = Settings.of(self).for_rows(rows.worth).n_hidden
+            of_answers = (self.ensemble, rows.classes, seed, DRAW_SCHEME)
+            network = Network(columns, inputs, self.activation, n, *of_answers)
+            with suitable_threads(rows.X, n + inputs.width + 1, n):
                 self._grow(network, rows, task, given)
         self._warn_of_fallbacks()
         task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
@@ -328,16 +357,17 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
 
     def _grow(self, network: Network, rows: Rows, task: CallbackContext, given: dict[str, Any]) -> None:
         """Grow the network and keep its layers; after each layer print a line and ask the callbacks."""
-        D = new_features(rows.X.shape[0], rows.X, self.n_hidden, network.inputs)
+        settings = replace(Settings.of(self), n_hidden=network.n_hidden)
+        D = new_features(rows.X.shape[0], rows.X, network.n_hidden, network.inputs)
         fill_inputs(D, rows.X, network.inputs)
-        draws = Draws(network.seed, network.inputs.width, self.n_hidden, rows.X)
+        draws = Draws(Recipe.of(settings, network.seed, network.inputs, rows), rows.X)
         problem = Problem(rows.targets, rows.weights, draws, judges=needs_loo(self))
         follower = None
         if problem.judges:
             follower = Follower(rows.targets, rows.weights, problem.judged, self)
         history = History()
         layer = _begin_layer(task, given)
-        for grown in grow(start(D, Settings.of(self)), problem):
+        for grown in grow(start(D, settings), problem):
             # Keep only the hidden weights and the read-out: the next layer overwrites the features in D.
             beta = grown.readout.beta[0, ...]
             stage = None if follower is None else follower.add(grown.loo[0, ...])
@@ -357,13 +387,13 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         """Store what was fitted."""
         if self.layer_votes == "prefix":
             network = network.prefix(1 + int(numpy.argmin(history.loo_log_losses)))
-        self.network_, self.n_layers_ = network, len(network.layers)
+        self.network_, self.n_layers_, self.n_hidden_ = network, len(network.layers), network.n_hidden
         for name, figures in history.figures().items():
             setattr(self, name, figures)
         self.regularization_ = tuple(self.regularization if lam is None else lam for lam in history.lams)
         self.fallback_layers_ = tuple(l for l, fell in enumerate(history.fell_back, start=1) if fell)
         # p is the same for every layer, so the number of neurons that stay is too
-        kept = self.n_hidden - int(n_pruned(self.n_hidden, self.prune_rate))
+        kept = network.n_hidden - int(n_pruned(network.n_hidden, self.prune_rate))
         self.neurons_kept_ = (kept,) * len(history.lams)
 
     def _print_layer(self, history: History) -> None:
@@ -411,44 +441,12 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         return self.network_.columns
 
     def _probabilities(self, X: Any, method: str) -> Array:
-        return self._answer(self._check_new_rows(X, method))
-
-    def _answer(self, X: Array) -> Array:
-        """Return the probabilities of rows that were checked, block by block."""
-        network = self.network_
-        shape = (X.shape[0], network.readouts[0].shape[-1])
-        answer = array_namespace(X).empty(shape, dtype=X.dtype, device=device(X))
-        calibration = network.calibrations[-1]
-        with suitable_threads(X, network.row_numbers, network.n_hidden):
-            for rows in row_blocks(X, X.shape[0], network.row_numbers):
-                P = combine(layer_scores(network, X[rows, :]), network.rule, network.votes)
-                answer[rows, :] = P if calibration is None else calibration(P)
-        return answer
+        X = self._check_new_rows(X, method)
+        return probabilities(self.network_, X)
 
     def _staged_probabilities(self, X: Any, method: str) -> Iterator[Array]:
-        """Yield the probabilities of every depth.
-
-        Either the features of all rows are held from layer to layer, or the answers of all layers are
-        computed block by block: whichever holds fewer numbers.
-        """
         X = self._check_new_rows(X, method)
-        network = self.network_
-        (c, k), depth = network.readouts[0].shape, len(network.layers)
-        threads = (X, network.row_numbers, network.n_hidden)
-        if c < depth * k:
-            stages = _staged(network, X)
-            for _ in range(depth):
-                with suitable_threads(*threads):  # not across a yield: the limit would reach the caller
-                    P = next(stages)
-                yield P
-            return
-        answer = array_namespace(X).empty((depth, X.shape[0], k), dtype=X.dtype, device=device(X))
-        with suitable_threads(*threads):
-            for rows in row_blocks(X, X.shape[0], network.row_numbers):
-                for l, P in enumerate(_staged(network, X[rows, :])):
-                    answer[l, rows, :] = P
-        for l in range(depth):
-            yield answer[l, ...]
+        yield from staged_probabilities(self.network_, X)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield `predict` of the networks of 1, 2, ... `n_layers_` layers.
@@ -502,16 +500,6 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         encodes = self.encoder is not None
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = encodes
         return tags
-
-
-def _staged(network: Network, X: Array) -> Iterator[Array]:
-    """Yield the probabilities of every depth."""
-    stages = combine_staged(layer_scores(network, X), network.rule, network.votes)
-    for P, calibration in zip(stages, network.calibrations, strict=True):
-        if calibration is not None:
-            for rows in row_blocks(P, P.shape[0], 6 * P.shape[1]):
-                P[rows, :] = calibration(P[rows, :])
-        yield P
 
 
 def _begin_layer(task: CallbackContext, given: dict[str, Any]) -> CallbackContext:

@@ -12,10 +12,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Array, array_namespace, converted, device
-from ._inputs.encoding import EncoderSettings, learn_inputs
+from ._inputs.encoding import DEFAULTS, EncoderSettings, learn_inputs
 from ._inputs.inputs import Inputs
 from ._inputs.rows import Rows, keep_weighted
 from ._inputs.table import Columns
+from ._kernel.gradient import with_gradient_factors
 from ._shell import read_new_table, read_training_table, unchanged_on_failure
 from ._sklearn import Count, StrOptions, _check_feature_names_in, _fit_context, check_same_namespace
 
@@ -127,14 +128,14 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        numbers: str = "standard",
+        numbers: str = DEFAULTS.numbers,
         *,
         categorical_features: Any = "from_dtype",
-        n_bins: int = 16,
-        max_values: int = 12,
-        max_categories: int = 32,
-        min_frequency: int = 2,
-        max_columns: int = 800,
+        n_bins: int = DEFAULTS.n_bins,
+        max_values: int = DEFAULTS.max_values,
+        max_categories: int = DEFAULTS.max_categories,
+        min_frequency: int = DEFAULTS.min_frequency,
+        max_columns: int = DEFAULTS.max_columns,
     ) -> None:
         self.numbers = numbers
         self.categorical_features = categorical_features
@@ -242,6 +243,12 @@ def learn_encoding(rows: Rows, encoder: TabularEncoder | None, columns: Columns 
     if encoder is None or columns is None:
         return learn_inputs(rows.X, rows.weights.counts, None)
     return learn_inputs(rows.X, rows.weights.counts, encoder._settings(), columns.categorical)
+
+
+def learn_network_inputs(rows: Rows, estimator: Any, columns: Columns | None, seed: int) -> Inputs:
+    """Learn from training rows what a network with an estimator's parameters sees of their columns."""
+    inputs = learn_encoding(rows, as_encoder(estimator.encoder), columns)
+    return inputs if estimator.input_scaling is None else with_gradient_factors(inputs, rows, seed)
 
 
 def largest_width(X: Array, encoder: str | TabularEncoder | None, columns: Columns | None) -> int:

@@ -157,18 +157,44 @@ def inverse_forms(factor: Cholesky, S: Array) -> Array:
     return _stack(members, S.shape[:-1])
 
 
+def half_inverse(factor: Cholesky) -> Array:
+    """Return L^-T of one matrix (c, c): a product with its transpose is G^-1. It is upper triangular."""
+    G, L = factor.G, factor.L
+    xp = array_namespace(G)
+    if is_numpy_array(G):
+        return numpy.triu(_inverse_lapack(L))
+    eye = xp.eye(G.shape[-1], dtype=G.dtype, device=device(G))
+    if is_torch_array(G):
+        return xp.matrix_transpose(xp.linalg.solve_triangular(L, eye, upper=False))
+    return xp.matrix_transpose(xp.linalg.solve(L, eye))
+
+
 def inverse_diagonal(factor: Cholesky) -> Array:
     """Return the diagonal of G^-1 (..., c): the row norms of the inverse of L', by its triangular solve."""
     G, L = factor.G, factor.L
     if not is_numpy_array(G):
         return inverse_forms(factor, array_namespace(G).eye(G.shape[-1], dtype=G.dtype, device=device(G)))
-    # LAPACK's solve for the identity knows that the solution is triangular too, and does a third of the work
-    trtri = lapack.strtri if G.dtype == numpy.float32 else lapack.dtrtri
-    members = []
-    for i in numpy.ndindex(G.shape[:-2]):
-        V = numpy.triu(trtri(L[i].T, lower=0)[0])  # below its diagonal LAPACK leaves what was there
-        members.append(numpy.einsum("ij,ij->i", V, V))
+    members = [_row_norms(_inverse_lapack(L[i])) for i in numpy.ndindex(G.shape[:-2])]
     return _stack(members, G.shape[:-1])
+
+
+def _inverse_lapack(L: Array) -> Array:
+    """Return L^-T in the upper triangle; below its diagonal LAPACK leaves what was there."""
+    # LAPACK's solve for the identity knows that the solution is triangular too, and does a third of the work
+    trtri = lapack.strtri if L.dtype == numpy.float32 else lapack.dtrtri
+    return trtri(L.T, lower=0)[0]
+
+
+def _row_norms(V: Array) -> Array:
+    """Sum the squares of each row of an upper triangle, by panels of columns: V is stored by columns."""
+    norms = numpy.zeros_like(V[0])
+    for j in range(0, len(V), 256):
+        panel = V[:, j : j + 256]
+        end = j + panel.shape[1]
+        norms[:j] += numpy.einsum("ij,ij->i", panel[:j], panel[:j])
+        corner = numpy.triu(panel[j:end])
+        norms[j:end] += numpy.einsum("ij,ij->i", corner, corner)
+    return norms
 
 
 def _lu_solve(factor: Cholesky, B: Array) -> Array:

@@ -15,11 +15,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from ._answers.combine import log_odds
 from ._arrays import Array, array_namespace
-from ._inputs.rows import to_host
+from ._inputs.rows import Rows, prepare_rows, to_host
 from ._inputs.table import Columns, float_dtypes, learn_table, open_table, read_table
 from ._sklearn import CALLBACK_ATTRIBUTES, _estimator_with_converted_arrays, check_same_namespace
 
 Estimator = TypeVar("Estimator")
+
+# Seeds fit into int32, so that every platform draws the same.
+LARGEST_SEED = numpy.iinfo(numpy.int32).max
 
 
 def _predicts(estimator: ClassifierShell) -> bool:
@@ -32,6 +35,7 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
     """A classifier that answers from class probabilities. Subclasses compute the probabilities."""
 
     classes_: Any  # an attribute, or a property
+    class_weight: Any
 
     @property
     def _fitted_array(self) -> Array:
@@ -62,6 +66,16 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
             X, columns = read_training_table(self, X, encoder.categorical_features)
         check_consistent_length(X, y)
         return X, y, columns
+
+    def _prepare_rows(self, X: Array, y: Array, sample_weight: Any) -> Rows:
+        """Return the rows that have a weight, with their classes, of which there must be two."""
+        rows = prepare_rows(X, y, sample_weight, self.class_weight)
+        if rows.targets.width < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes, but y holds only one class "
+                f"({rows.classes.tolist()[0]!r}) in the rows with positive weight."
+            )
+        return rows
 
     def _check_fitted_alike(self, X: Any, method: str) -> None:
         """Refuse to answer before a fit, and for arrays of another library or device than that of the fit."""

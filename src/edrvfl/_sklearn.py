@@ -24,6 +24,19 @@ from sklearn.utils.validation import _check_sample_weight as _check_sample_weigh
 CALLBACK_ATTRIBUTES = ("_callback", "_skl")
 
 
+class Pair(Interval):
+    """Pairs (low, high) of numbers within an interval, low <= high."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Tell whether the value fits."""
+        if not (isinstance(val, (tuple, list)) and len(val) == 2):
+            return False
+        return all(super(Pair, self).is_satisfied_by(end) for end in val) and bool(val[0] <= val[1])
+
+    def __str__(self) -> str:
+        return f"a pair (low, high) with low <= high, each of them {super().__str__()}"
+
+
 class Count(Interval):
     """Whole numbers from `least` on. Python counts True as a whole number, this constraint does not."""
 

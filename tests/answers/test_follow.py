@@ -14,8 +14,9 @@ from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.judged import judge_some
 from edrvfl._inputs.targets import Classes
 from edrvfl._inputs.weights import RowWeights
+from edrvfl._network.draws import Draws, Recipe
 from edrvfl._network.grow import Problem, grow, start
-from edrvfl._network.layers import Draws, fill_inputs, new_features
+from edrvfl._network.layers import fill_inputs, new_features
 from edrvfl._network.records import Settings
 
 ENSEMBLES = ["softmax", "mean", "vote"]
@@ -82,7 +83,7 @@ def grown_scores(X, y, k, network, counts, costs, use):
     fill_inputs(D, X, inputs)
     counts, costs = (np.ones(m) if a is None else a for a in given)
     omega, loops, used = np.ones(m), [], []
-    problem = Problem(targets, weights, Draws(1, inputs.width, settings.n_hidden, X), judges=True)
+    problem = Problem(targets, weights, Draws(Recipe(1, settings.n_hidden, inputs.source), X), judges=True)
     for grown in grow(start(D, settings), problem):
         D_l = np.array(grown.D[:m])
         loops.append(scores_without_each_row(D_l, np.eye(k)[y], settings.lam, omega * costs, counts))

@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 from sklearn import datasets as shipped
 
-from edrvfl.bench.data import FRAMES, GROUPS, UCI24, DataError, dataset_names, describe_datasets, load_dataset
+from edrvfl.bench.data import (
+    ALL_FRAMES,
+    GROUPS,
+    UCI24,
+    DataError,
+    dataset_names,
+    describe_datasets,
+    load_dataset,
+)
 
 # Rows, features, classes and test rows of a split, as the provenance of the files states them.
 STATED = """
@@ -181,7 +189,7 @@ def test_wrong_files_in_the_folder_are_refused(file, change, phrase, copied):
 
 def test_description_tells_what_is_there(copied):
     table = {row.name: row for row in describe_datasets(copied, cache=copied / "none", verify=True)}
-    assert tuple(table) == (*GROUPS["uci24"], *GROUPS["demo"], *FRAMES)
+    assert tuple(table) == (*GROUPS["uci24"], *GROUPS["demo"], *ALL_FRAMES)
     glass = table["glass"]
     assert (glass.source, glass.state, glass.group) == (str(copied), "verified", "uci24")
     assert (glass.rows, glass.features, glass.classes) == SHAPES["glass"][:3]

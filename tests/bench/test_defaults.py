@@ -12,6 +12,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss
 
+import edrvfl
 from edrvfl import EDRVFLClassifier
 from edrvfl.bench import defaults
 from edrvfl.bench.cell import DefaultsUnit, key_of, seed_of
@@ -24,6 +25,7 @@ from edrvfl.bench.defaults import (
     Contender,
     DefaultsCell,
     as_categories,
+    as_categories_or_codes,
     as_named_texts,
     make_cells,
 )
@@ -75,6 +77,21 @@ def test_categories_are_those_of_the_training_rows_and_others_become_missing():
     assert not isinstance(train["a"].dtype, pd.CategoricalDtype), "the study's own frame stays as it is"
 
 
+def test_a_column_of_more_texts_than_a_package_takes_becomes_numbers():
+    names = [f"n{i}" for i in range(300)]
+    train = pd.DataFrame({"ring": names, "kind": ["p", "q"] * 150, "y": [0, 1] * 150})
+    test = pd.DataFrame({"ring": ["n7", "n300", None], "kind": ["q", "p", None], "y": [1, 0, 0]})
+    made, asked, settings = as_categories_or_codes(train, test)
+    assert settings == {}
+    assert made["ring"].tolist() == [sorted(names).index(name) for name in names]
+    assert asked["ring"].tolist() == pytest.approx([sorted(names).index("n7"), np.nan, np.nan], nan_ok=True)
+    assert [made["kind"].dtype, asked["kind"].dtype] == [as_categories(train, test)[0]["kind"].dtype] * 2
+    model = HistGradientBoostingClassifier(categorical_features="from_dtype", max_iter=2)
+    assert model.fit(made.drop(columns="y"), train["y"]).score(asked.drop(columns="y"), test["y"]) > 0
+    with pytest.raises(ValueError, match="cardinality"):
+        model.fit(as_categories(train, test)[0].drop(columns="y"), train["y"])
+
+
 def test_texts_are_named_and_their_gaps_filled():
     train = pd.DataFrame({"a": ["x", None], "b": [1.0, None]})
     made, asked, settings = as_named_texts(train, train)
@@ -116,7 +133,11 @@ def test_every_contender_takes_texts_gaps_and_values_never_seen(name, tiny):
     assert value["test_accuracy"] <= 1
 
 
-@pytest.mark.parametrize("name", [name for name in CONTENDERS if name.startswith("edRVFL")])
+NETWORKS = [name for name, row in CONTENDERS.items() if row.code.startswith("EDRVFLClassifier")]
+LATER = {"edRVFL portfolio": "EDRVFLPortfolioClassifier", "LaplaceRidge": "LaplaceRidgeClassifier"}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
 def test_our_networks_take_the_frame_as_it_comes(name, tiny):
     record = run_cell(a_cell(CONTENDERS[name], tiny))
     assert (record.status, record.message) == ("ok", None)
@@ -141,6 +162,22 @@ def test_every_parameter_of_our_network_is_part_of_its_key(tiny):
     assert row.settings.items() >= EDRVFLClassifier().get_params().items()
     other = dataclasses.replace(row, settings={**row.settings, "n_hidden": 7})
     assert a_cell(row, tiny).key != a_cell(other, tiny).key
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_a_row_whose_estimator_exists_is_run_with_all_its_parameters_in_the_key(name, tiny):
+    if LATER[name] not in edrvfl.__all__:
+        assert name not in CONTENDERS
+        pytest.skip(f"this edrvfl has no {LATER[name]}")
+    row = CONTENDERS[name]
+    estimator = getattr(edrvfl, LATER[name])()
+    expected = estimator.get_params(deep=False)
+    if "members" in expected:  # the table that None stands for
+        expected["members"] = {member: str(e) for member, e in estimator.default_members()}
+    assert row.settings == expected
+    assert name in ON_ARRAYS
+    value = a_cell(row, tiny).compute(DefaultsUnit(0, 0))
+    assert np.isfinite(list(value.values())).all()
 
 
 def test_the_usual_contenders_meet_frames_and_arrays(tiny):
@@ -192,7 +229,7 @@ def test_a_run_is_resumed_shipped_and_read_again(tmp_path, tiny, monkeypatch):
 
 
 def test_cells_reach_other_processes(tiny):
-    cells = make_cells([tiny], [name for name in CONTENDERS if name != "RandomForest"], seeds=1)
+    cells = make_cells([tiny], [n for n, row in CONTENDERS.items() if row.prepare is not None], seeds=1)
     sent = pickle.loads(pickle.dumps(cells))
     assert [cell.describe() for cell in sent] == [cell.describe() for cell in cells]
     trees = [cell.contender.name for cell in cells].index("HistGradientBoosting")
@@ -221,3 +258,16 @@ def test_one_record_for_each_pair_the_success_then_the_larger_then_the_later(tin
     assert defaults.Defaults.of([]) is None
     assert found.groups() == {"others": ("tiny",)}
     assert found.methods(["tiny"]) == ("prior",)
+
+
+def test_mean_over_datasets_and_deviation_over_the_seeds(tiny):
+    record = run_cell(a_cell(PRIOR, tiny))
+    one = dataclasses.replace(record, dataset="a", seeds=2, log_loss=((1.0, 2.0), (3.0, 4.0)))
+    two = dataclasses.replace(record, dataset="b", seeds=3, log_loss=((5.0, 9.0, 4.0), (7.0, 9.0, 8.0)))
+    found = defaults.Defaults.of([one, two])
+    # By seed: 2 and 3 on a; 6, 9 and 6 on b.
+    mean, sd = found.mean_and_sd(["a", "b"], "prior", "log_loss")
+    assert mean == pytest.approx((2.5 + 7) / 2)
+    assert sd == pytest.approx(np.std([4, 6], ddof=1)), "of the two seeds that both have"
+    single = defaults.Defaults.of([record])
+    assert np.isnan(single.mean_and_sd(["tiny"], "prior", "log_loss")[1])

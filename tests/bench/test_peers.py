@@ -4,10 +4,12 @@ import json
 import pickle
 import re
 import sys
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -22,6 +24,7 @@ from edrvfl.bench.baselines.peers import (
     SPACES,
     Coded,
     SoftmaxSVC,
+    calibrated_svm,
     catboost,
     configurations,
     missing_package,
@@ -134,6 +137,27 @@ def test_svm_probabilities_are_the_softmax_of_its_decision():
     odds = np.exp(binary.decision_function(X))
     np.testing.assert_allclose(binary.predict_proba(X)[:, 1], odds / (1 + odds))
     assert np.array_equal(binary.predict_proba(X)[:, 1] > 0.5, binary.predict(X))
+
+
+def test_calibrated_svm_is_what_scikit_learn_recommends_and_takes_rare_classes():
+    X_train, X_test, y_train, y_test = split(load_wine)
+    plain = CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), ensemble=False)
+    P = calibrated_svm(random_state=3).fit(X_train, y_train).predict_proba(X_test)
+    np.testing.assert_array_equal(P, clone(plain).fit(X_train, y_train).predict_proba(X_test))
+    assert log_loss(y_test, P) < log_loss(
+        y_test, PEERS["RBF-SVM"].estimator().fit(X_train, y_train).predict_proba(X_test)
+    )
+    rare = np.r_[y_train[:-3], 7, 7, 9]  # two rows and one row
+    with pytest.raises(ValueError, match="5-fold"):
+        clone(plain).set_params(cv=5).fit(X_train, rare)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn says that the classes are rare
+        model = calibrated_svm().fit(X_train, rare)
+    assert model.classes_.tolist() == [0, 1, 2, 7, 9]
+    P = model.predict_proba(X_test)
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    assert np.isfinite(P).all()
+    assert np.mean(model.predict(X_test) == y_test) > 0.9
 
 
 def test_coded_gives_the_labels_back():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from report_samples import cells, grids
+from report_samples import a_result, cells, grids
 
 from edrvfl.bench.defaults import Defaults
 from edrvfl.bench.record import DefaultsRecord
@@ -51,6 +51,8 @@ RECORDS = [
     a_record("Chile", NETWORK, 0.6, 0.9),
     a_record("HMDA", TREES, 0.9, 0.3),
     a_record("HMDA", NETWORK, 0.9, status="failed"),
+    a_record("biopsy", NETWORK, 0.95, 0.2),
+    a_record("biopsy", TREES, 0.94, 0.1),
 ]
 
 
@@ -79,6 +81,47 @@ def test_figures_means_and_ranks_with_and_without_monks_3(page):
     assert foot(loss)["mean"] == ["1.4500", "1.8500"]
     assert foot(loss)["average rank without monks-3"] == ["2.00", "1.00"]
     assert foot(grids(page)["defaults-uci24-calibration_error"])["mean"] == ["0.1450", "0.1850"]
+
+
+def test_one_table_has_means_deviations_and_ranks_with_and_without_monks_3(page):
+    both, rest = (grids(page)[f"defaults-uci24-overview{end}"] for end in ("", "-rest"))
+    assert both.columns[1:] == (
+        *("Test accuracy in percent", "Log-loss", "Calibration error", "Seconds of one fit"),
+        *("Average rank by test accuracy in percent", "Average rank by log-loss"),
+    )
+    texts = {row.head: [cell.text for cell in row.cells] for row in both.rows}
+    # The two seeds of every sample differ by 0.02: sd 0.02 / sqrt(2).
+    assert texts == {
+        NETWORK: ["60.00 ± 1.41", "1.4500 ± 0.0141", "0.1450 ± 0.0141", "1.000 ± 0.014", "1.50", "1.50"],
+        TREES: ["60.00 ± 1.41", "1.8500 ± 0.0141", "0.1850 ± 0.0141", "1.000 ± 0.014", "1.50", "1.50"],
+    }
+    assert [cell.mark for cell in both.rows[0].cells] == ["best"] * 6
+    assert [cell.mark for cell in both.rows[1].cells] == ["best", "", "", "best", "best", "best"]
+    assert [cell.text for cell in rest.rows[1].cells][:2] == ["80.00 ± 1.41", "0.7000 ± 0.0141"]
+    assert [cell.text for cell in rest.rows[1].cells][4:] == ["1.00", "1.00"]
+    assert "Means over 1 dataset" in rest.notes[0]
+
+
+def test_the_searched_network_is_a_line_where_the_study_has_all_datasets(page):
+    assert len(grids(page)["defaults-uci24-overview"].rows) == 2
+    tuned = tuple(a_result("WPedRVFL", d, a, noise=0) for d, a in (("glass", 70.2), ("monks-3", 60.2)))
+    more = grids(make_page(summarise(Study(tuned, defaults=Defaults.of(RECORDS)))))
+    line = more["defaults-uci24-overview"].rows[-1]
+    assert line.head.startswith("WPedRVFL")
+    assert [cell.text for cell in line.cells] == ["65.00", "0.5000", "", "", "", ""], "0.2 less: strict"
+    assert line.cells[1].mark == "best"
+    assert [cell.text for cell in more["defaults-uci24-overview-rest"].rows[-1].cells][:1] == ["70.00"]
+    assert len(more["defaults-frames-overview"].rows) == 2, "frames are not searched"
+
+
+def test_the_confirmation_is_a_group_of_its_own(page):
+    shown = cells(grids(page)["defaults-confirmation-test_accuracy"])
+    assert (shown["biopsy"][NETWORK].text, shown["biopsy"][TREES].text) == ("95.00", "94.00")
+    assert [cell.text for cell in grids(page)["defaults-confirmation"].rows[0].cells] == [
+        *("MASS", "class"),
+        *("699", "9", "", "16", "2"),
+    ]
+    assert "defaults-confirmation-overview" in grids(page)
 
 
 def test_cells_without_a_figure_are_shown_and_explained(page):

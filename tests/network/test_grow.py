@@ -2,7 +2,9 @@
 
 import dataclasses
 import itertools
+import pickle
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,12 +15,14 @@ from hypothesis import strategies as st
 
 from edrvfl._arrays import ignore_overflow, row_blocks
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
+from edrvfl._inputs.rows import Rows
 from edrvfl._inputs.targets import Classes, side_by_side
 from edrvfl._inputs.weights import RowWeights
 from edrvfl._network.activations import ACTIVATIONS
-from edrvfl._network.grow import Problem, grow, start
-from edrvfl._network.layers import Draws, fill_inputs, new_features
-from edrvfl._network.records import Settings
+from edrvfl._network.draws import Draws, Recipe
+from edrvfl._network.grow import Problem, grow, pause, resume, start
+from edrvfl._network.layers import fill_inputs, new_features, replay
+from edrvfl._network.records import DrawSettings, Settings
 
 BASE = Settings(
     n_layers=4,
@@ -59,7 +63,8 @@ def reference_scores(X, y, settings, X_new, seed=5):
     s = settings
     return reference.layer_scores(
         X, y, X_new, seed, s.n_layers, s.n_hidden, "loo" if s.lam is None else s.lam, s.activation,
-        s.renormalize, s.gamma, s.alpha, s.omega_r, s.p, s.weight_from,
+        s.renormalize, s.draws.scales or s.gamma, s.draws.shifts or s.alpha, s.omega_r, s.p, s.weight_from,
+        s.draws.inputs_per_neuron, s.draws.hidden_per_neuron,
     )  # fmt: skip
 
 
@@ -88,6 +93,36 @@ def test_the_plain_reference_agrees(xp, noisy, rng, name, n_hidden):
     settings = changed(**VARIANTS[name], n_hidden=n_hidden)
     scores = scores_of(xp.asarray(X), xp.asarray(y), settings, xp.asarray(X_new))
     np.testing.assert_allclose(scores, reference_scores(X, y, settings, X_new), atol=1e-10)
+
+
+DRAWS = {
+    "few inputs": DrawSettings(inputs_per_neuron=2),
+    "few neurons": DrawSettings(hidden_per_neuron=3),
+    "scales": DrawSettings(scales=(0.5, 2.0)),
+    "shifts": DrawSettings(shifts=(-1.0, 0.5)),
+    "all": DrawSettings(3, 5, (0.3, 1.0), (-2.0, 2.0)),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize("paper", ["edRVFL_O", "WPedRVFL"])
+def test_the_plain_reference_agrees_on_other_draws(xp, noisy, rng, name, paper):
+    X, y = noisy
+    X_new = rng.standard_normal((11, 5))
+    settings = changed(**VARIANTS[paper], draws=DRAWS[name])
+    scores = scores_of(xp.asarray(X), xp.asarray(y), settings, xp.asarray(X_new))
+    np.testing.assert_allclose(scores, reference_scores(X, y, settings, X_new), atol=1e-10)
+
+
+@pytest.mark.parametrize("stacked", [False, True], ids=["one by one", "as a stack"])
+def test_networks_with_other_draws_grown_together_are_those_grown_alone(xp, rng, stacked):
+    (X, y), X_new = noisy_rows(rng, 90, 5), rng.standard_normal((7, 5))
+    X, y, X_new = (xp.asarray(a) for a in (X, y, X_new))
+    penalties, weights = np.array([0.1, 1.0, 8.0]), np.array([0.3, 1.0, 0.7])
+    settings = changed(lam=penalties, omega_r=weights, p=0.4, draws=DRAWS["all"])
+    scores = scores_of_many(X, y, settings, X_new, stacked=stacked)
+    for i in range(3):
+        np.testing.assert_allclose(scores[i], scores_of(X, y, alone(settings, (i,)), X_new), atol=1e-8)
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
@@ -120,7 +155,7 @@ def test_two_neurons_by_hand(monkeypatch):
     # One input, standardised values -1, 1, -1, 1; W = (1, -1), b = (0, 1), no re-normalisation, relu:
     # x = -1 gives H = (0, 2), x = 1 gives H = (1, 0), so D has the rows (0, 2, -1, 1) and (1, 0, 1, 1).
     drawn = np.array([[1.0, -1.0]]), np.array([0.0, 1.0])
-    monkeypatch.setattr("edrvfl._network.layers.draw", lambda *_: drawn)
+    monkeypatch.setattr("edrvfl._network.draws.draw", lambda *_: drawn)
     X, y = np.array([[3.0], [5.0], [3.0], [5.0]]), np.array([0, 1, 0, 1])
     settings = changed(n_layers=1, n_hidden=2, renormalize=False, lam=2.0)
     scores = scores_of(X, y, settings, np.array([[3.0], [5.0]]))
@@ -266,7 +301,7 @@ def begin(X, y, settings, X_new, *, stack=(), stacked=False, counts=None, costs=
     D = new_features(m + v, X, settings.n_hidden, inputs, stack)
     fill_inputs(D[..., :m, :], X, inputs)
     fill_inputs(D[..., m:, :], X_new, inputs)
-    draws = Draws(5, inputs.width, settings.n_hidden, X, keep=True)
+    draws = Draws(Recipe(5, settings.n_hidden, inputs.source, settings.draws), X, keep=True)
     problem = Problem(Classes(y, 3, X[:0, 0]), RowWeights(counts, costs), draws, stacked)
     return start(D, settings), problem
 
@@ -384,3 +419,99 @@ def test_overflow_of_networks_grown_together_is_an_error(noisy, stacked):
     )
     with ignore_overflow(), pytest.raises(ValueError, match="overflow float32 in layer"):
         scores_of_many(X, y, settings, X, stacked=stacked)
+
+
+# --- a network that pauses -------------------------------------------------------------------------------
+
+PAUSED = {
+    "plain": {},
+    "weighted": {"omega_r": 0.4},
+    "weighted by leave-one-out": {"omega_r": 0.4, "weight_from": "loo"},
+    "pruned": {"p": 0.35},
+    "penalties chosen": {"lam": None, "omega_r": 0.5, "weight_from": "loo"},
+    "sparse": {"draws": DrawSettings(inputs_per_neuron=2, hidden_per_neuron=3)},
+    "ranges": {"draws": DrawSettings(scales=(0.5, 2.0), shifts=(-1.0, 1.0))},
+    "pairs": {"draws": DrawSettings(pair_share=0.5)},
+    "not re-normalised": {"renormalize": False},
+    "all": {
+        "lam": None,
+        "omega_r": 0.5,
+        "weight_from": "loo",
+        "p": 0.4,
+        "draws": DrawSettings(2, 4, (0.5, 2.0), (-1.0, 1.0), 0.5),
+    },
+}
+
+
+class Laboratory:
+    """The same rows for a network that is grown in one go and for one that pauses."""
+
+    def __init__(self, X, y, counts=None, costs=None):
+        self.X, self.inputs = X, learn_inputs(X, counts, EncoderSettings())
+        self.rows = Rows(X, np.arange(3), Classes(y, 3, X[:0, 0]), RowWeights(counts, costs))
+
+    def features(self, settings):
+        D = new_features(self.X.shape[0], self.X, settings.n_hidden, self.inputs)
+        fill_inputs(D, self.X, self.inputs)
+        return D
+
+    def problem(self, settings):
+        draws = Draws(Recipe.of(settings, 5, self.inputs, self.rows), self.X)
+        return Problem(self.rows.targets, self.rows.weights, draws, judges=True)
+
+    def in_one_go(self, settings):
+        return list(grow(start(self.features(settings), settings), self.problem(settings)))
+
+    def in_pieces(self, settings, ends):
+        """Grow to the depth of each end in turn, each time from a new D, and with a pickled pause."""
+        layers, paused = [], None
+        for end in ends:
+            part = dataclasses.replace(settings, n_layers=end)
+            D, problem = self.features(part), self.problem(part)
+            known = reference_network(settings)
+            for grown in layers:
+                replay(grown.hidden, known, D)
+            branch = start(D, part) if paused is None else resume(D, part, pickle.loads(paused))
+            for grown in grow(branch, problem):
+                layers.append(grown)
+            paused = pickle.dumps(pause(grown, part, problem))
+        return layers, paused
+
+
+def reference_network(settings):
+    return SimpleNamespace(n_hidden=settings.n_hidden, activation=settings.activation)
+
+
+@pytest.mark.parametrize(("name", "d"), [*((name, 5) for name in PAUSED), ("all", 40)])
+def test_a_network_that_pauses_is_the_one_grown_in_one_go(xp, rng, name, d):
+    X, y = noisy_rows(rng, 90, d)
+    laboratory, settings = Laboratory(xp.asarray(X), xp.asarray(y)), changed(**PAUSED[name])
+    expected = laboratory.in_one_go(settings)
+    for ends in ([1, 4], [2, 4], [3, 4], [1, 2, 3, 4]):
+        layers, _ = laboratory.in_pieces(settings, ends)
+        assert [grown.layer for grown in layers] == [0, 1, 2, 3]
+        for grown, same in zip(layers, expected, strict=True):
+            for part in ("beta", "loo"):
+                values = (to_host(getattr(one.readout, part)) for one in (grown, same))
+                np.testing.assert_allclose(*values, atol=1e-10)
+            np.testing.assert_allclose(to_host(grown.hidden.W), to_host(same.hidden.W), atol=1e-12)
+            assert grown.readout.lam == same.readout.lam
+
+
+@pytest.mark.parametrize("n_hidden", [12, 120], ids=["primal", "dual"])
+def test_a_weighted_network_that_pauses_is_the_one_grown_in_one_go(noisy, rng, n_hidden):
+    X, y = noisy
+    counts, costs = rng.integers(1, 4, 90).astype(float), np.array([1.0, 3.0, 0.5])[y]
+    laboratory = Laboratory(X, y, counts, costs)
+    settings = changed(**PAUSED["all"], n_hidden=n_hidden)
+    expected = laboratory.in_one_go(settings)
+    layers, _ = laboratory.in_pieces(settings, [2, 4])
+    for grown, same in zip(layers, expected, strict=True):
+        np.testing.assert_allclose(grown.readout.beta, same.readout.beta, atol=1e-10)
+
+
+def test_a_pause_is_small(rng):
+    X, y = noisy_rows(rng, 2000, 5)
+    settings = changed(**PAUSED["all"], n_hidden=100)
+    _, paused = Laboratory(X, y).in_pieces(settings, [1])
+    assert len(paused) < 2000 * 8 + 5000  # the samples' weights, and not the features

@@ -288,7 +288,7 @@ def test_what_an_encoder_cannot_be_is_said(params, error, message):
 
 def test_text_without_an_encoder_is_named():
     with pytest.raises(ValueError, match=r"these are not: text\. "):
-        EDRVFLSearchCV(SMALL, {"encoder": ["standard", None]}, n_iter=None, cv=2).fit(*mixed_rows())
+        EDRVFLSearchCV(SMALL, {"encoder": [None]}, n_iter=None, cv=2).fit(*mixed_rows())
 
 
 # --- memory ----------------------------------------------------------------------------------------------

@@ -31,8 +31,8 @@ def test_callbacks_follow_the_search(wine, search, n_jobs):
     search.set_params(n_jobs=n_jobs, ensemble_size=2).set_callbacks(recorder).fit(*wine)
     parts = recorder.told.count("end part")
     assert parts == recorder.told.count("begin part") == 3 * (2 if n_jobs == 1 else 4)  # widths, or settings
-    assert recorder.told.count("end network") == 2
-    order = [event for event in recorder.told if "part" not in event and "network" not in event]
+    assert recorder.told.count("end model") == 2
+    order = [event for event in recorder.told if "part" not in event and "model" not in event]
     tasks = ["begin search", "end search", "begin refit", "end refit"]
     assert order == ["setup", "begin fit", *tasks, "end fit", "teardown"]
 

@@ -1,12 +1,14 @@
 """Who shares what, and what fits the memory."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 from edrvfl import EDRVFLClassifier
 from edrvfl._arrays import free_bytes
-from edrvfl._network.records import Settings
+from edrvfl._network.records import Settings, auto_width
 from edrvfl._search.plan import Size, bytes_needed, groups, memory_budget, result_rows, stack_settings, stacks
 
 NETWORK = EDRVFLClassifier(n_hidden=100, n_layers=3, random_state=0)
@@ -47,14 +49,38 @@ def test_what_a_stack_must_share(name):
     others = {"n_layers": 4, "activation": "sin", "renormalize": False, "weight_from": "loo"}
     one, other = (candidates(c)[0] for c in ({}, {name: others.get(name, "vote")}))
     assert one.problem == other.problem
-    assert one.frame != other.frame
+    assert one.stack_key != other.stack_key
 
 
-@pytest.mark.parametrize("name", ["random_state", "n_hidden", "encoder", "class_weight"])
-def test_what_a_problem_is(name):
-    others = {"random_state": 1, "n_hidden": 5, "encoder": None, "class_weight": {0: 2}}
-    one, other = (candidates(c)[0] for c in ({}, {name: others[name]}))
-    assert one.problem != other.problem
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"random_state": 1},
+        {"n_hidden": 5},
+        {"n_hidden": "auto"},
+        {"encoder": None},
+        {"class_weight": {0: 2}},
+        {"inputs_per_neuron": 2},
+        {"hidden_per_neuron": 2},
+        {"norm_scale": (0.5, 2.0)},
+        {"norm_shift": [0.0, 1.0]},
+        {"pair_share": 0.5},
+        {"input_scaling": "gradient"},
+    ],
+    ids=str,
+)
+def test_what_a_problem_is(other):
+    one, another = (candidates(c)[0] for c in ({}, other))
+    assert one.problem != another.problem
+
+
+def test_a_width_that_follows_the_rows_needs_the_memory_of_that_width():
+    (follows,) = candidates({"n_hidden": "auto"})
+    for size in (SIZE, dataclasses.replace(SIZE, m=4000), dataclasses.replace(SIZE, worth=9000.0)):
+        width = auto_width(size.worth or size.m)
+        assert size.width(follows) == width
+        (same,) = candidates({"n_hidden": width})
+        assert bytes_needed([[follows]], size) == bytes_needed([[same]], size)
 
 
 def test_networks_that_choose_their_penalty_grow_alone():

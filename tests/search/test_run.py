@@ -52,6 +52,9 @@ def test_stacks_side_by_side_score_the_same(library, width, weight_from):
         ((3000, 10, 200), {"n_hidden": 10, "regularization": "loo"}),
         ((1000, 500, 3), {"n_hidden": 20}),
         ((300, 10, 3), {"n_hidden": 1000}),
+        ((1500, 10, 3), {"n_hidden": 10, "input_scaling": "gradient"}),
+        ((1500, 10, 3), {"n_hidden": 100, "inputs_per_neuron": 3, "hidden_per_neuron": 9, "pair_share": 0.5}),
+        ((1500, 10, 3), {"n_hidden": "auto"}),
     ],
     ids=repr,
 )

@@ -46,3 +46,9 @@ def test_what_is_not_a_number_ranks_last(means, ranks):
 def test_of_equal_rows_the_shallower_comes_first():
     assert best_first(np.array([2, 1, 1, 1]), ROWS) == [2, 1, 3, 0]
     assert best_first(np.array([1, 1, 1, 1]), ROWS) == [0, 2, 1, 3]
+
+
+def test_values_that_are_pairs_or_lists_stay_whole():
+    pairs = [(0.5, 1.0), (1.0, 2.0)]
+    rows = result_rows(EDRVFLClassifier(n_layers=1), [{"norm_scale": pair} for pair in pairs])
+    assert results_table(rows, np.ones((2, 1)))["param_norm_scale"].tolist() == pairs

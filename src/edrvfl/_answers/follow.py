@@ -1,8 +1,7 @@
 """Follow a network by its leave-one-out scores while it grows.
 
 Layer by layer the scores say how much the layer's vote counts, how the combined answer is calibrated, and how
-good the network is so far. All of it happens in NumPy and float64, whatever library the network is in: few
-rows are followed (`judge_some` chooses them), and every library gets the same numbers.
+good the network is so far.
 """
 
 from __future__ import annotations
@@ -18,9 +17,10 @@ from .._arrays import Array
 from .._inputs.judged import Judged
 from .._inputs.rows import to_host
 from .._inputs.targets import Classes
-from .._inputs.weights import RowWeights, rows_worth
-from .calibrate import SMALLEST, Calibration, calibrate, log_loss
+from .._inputs.weights import RowWeights
+from .calibrate import SMALLEST, Calibration
 from .combine import RULES
+from .jury import Jury
 
 LAYER_VOTES = ("equal", "prefix", "weighted")
 PULL = 100  # rows that vote for equal votes
@@ -35,27 +35,14 @@ class Stage:
     calibration: Calibration | None
     accuracy: float
     log_loss: float  # after calibration
+    P: numpy.ndarray  # (rows, k), the calibrated leave-one-out probabilities
 
 
 class Follower:
     """The leave-one-out answers of one growing network."""
 
     def __init__(self, targets: Classes, weights: RowWeights, judged: Judged | None, estimator: Any) -> None:
-        codes = to_host(targets.codes)
-        counts, costs = (_host(part, len(codes)) for part in (weights.counts, weights.costs))
-        # A row alone in its class was scored by a network that never saw the class, so it does not count.
-        of_class = numpy.bincount(codes, counts, minlength=targets.width)[codes]
-        honest = of_class - numpy.minimum(counts, 1) > 1e-9 * of_class
-        some: Any = slice(None)
-        stand_for = numpy.ones(1)
-        if judged is not None:
-            some, stand_for = to_host(judged.rows), to_host(judged.stand_for).astype(float)
-        self._codes, self._honest, counts = codes[some], honest[some], counts[some]
-        # Class weights, and the rows that a judged row stands for, shift the probabilities, but they are no
-        # further evidence: n counts the judged rows.
-        self._weights = counts / counts.max() * costs[some] * stand_for
-        if self._honest.any():
-            self._weights *= rows_worth(counts[self._honest]) / self._weights[self._honest].sum()
+        self._jury = Jury.of(targets, weights, judged)
         self._ensemble = estimator.ensemble
         self._rule, self._weighted = RULES[estimator.ensemble], estimator.layer_votes == "weighted"
         self._calibrates = estimator.calibration is not None
@@ -74,15 +61,13 @@ class Follower:
         P = self._rule.finish(self._total / sum(self._votes))
         self._last = self._calibrated(P, self._calibration)
         P = self._last(P)
-        right = numpy.average(P.argmax(axis=-1) == self._codes, weights=self._weights)
         calibration = self._last if self._calibrates else None
-        return Stage(vote, calibration, float(right), log_loss(P, self._codes, self._weights))
+        return Stage(vote, calibration, self._jury.accuracy(P), self._jury.log_loss(P), P)
 
     def _calibrated(self, P: numpy.ndarray, rule: str) -> Calibration:
-        rows = self._honest
         # of ten votes no vote counts as half a vote; other rules give no 0 but by underflow
         floor = 0.5 / max(1, len(self._votes)) if self._ensemble == "vote" else SMALLEST
-        return calibrate(P[rows], self._codes[rows], self._weights[rows], rule, self._last, floor)
+        return self._jury.calibration(P, rule, self._last, floor)
 
     def _vote(self, contribution: numpy.ndarray) -> float:
         """Weigh the next layer's vote: its share of the mean has the smallest log-loss after a temperature.
@@ -91,21 +76,16 @@ class Follower:
         small data choose their layers by chance (benchmarks/calibration.py).
         """
         depth, so_far = len(self._votes) + 1, self._total / sum(self._votes)
-        n = self._weights.sum()
+        n = self._jury.weights.sum()
 
         def loss(share: float) -> float:
             P = self._rule.finish((1 - share) * so_far + share * contribution)
             P = self._calibrated(P, "temperature")(P)
             pull = (numpy.log(share) + (depth - 1) * numpy.log1p(-share)) / depth
-            return log_loss(P, self._codes, self._weights) - PULL / n * float(pull)
+            return self._jury.log_loss(P) - PULL / n * float(pull)
 
         found = minimize_scalar(loss, bounds=(0.001, 0.999), method="bounded", options={"xatol": 1e-3})
         return float(found.x / (1 - found.x)) * sum(self._votes)
-
-
-def _host(weights: Array | None, m: int) -> numpy.ndarray:
-    """Return weights of m rows in NumPy and float64; None stands for ones."""
-    return numpy.ones(m) if weights is None else to_host(weights).astype(float)
 
 
 def keeps_predictions(estimator: Any) -> bool:

@@ -32,6 +32,9 @@ class EncoderSettings:
     max_columns: int = 800  # for bins and categories, beside one column for each source column
 
 
+DEFAULTS = EncoderSettings()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Knots:
     """The places that the bins of a number column lie between, or the values that it is one-hot by."""

@@ -119,6 +119,7 @@ class Inputs:
     bins: Bins | None = None
     categories: Categories | None = None
     onehots: OneHots | None = None
+    factors: Array | None = None  # (width,), by which the encoded columns are multiplied; None for ones
 
     def apply(self, X: Array) -> Array:
         """Return the rows of X as the network sees them. Temporaries are of the size of the result."""
@@ -135,7 +136,13 @@ class Inputs:
                     start += part.shape[1]
 
     def _parts(self, X: Array) -> Iterator[Array]:
-        """Yield the encoded columns, one kind after another."""
+        """Yield the encoded columns times their factors, one kind after another."""
+        start = 0
+        for part in self._encoded(X):
+            yield part if self.factors is None else part * self.factors[start : start + part.shape[1]]
+            start += part.shape[1]
+
+    def _encoded(self, X: Array) -> Iterator[Array]:
         if self.numbers is None and self.categories is None:
             yield X
             return

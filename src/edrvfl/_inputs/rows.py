@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy
@@ -19,11 +20,12 @@ from .._sklearn import (
     get_namespace_and_device,
     move_to,
 )
+from .order import row_hashes
 from .targets import Classes
-from .weights import RowWeights
+from .weights import RowWeights, rows_worth
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """Training rows with their classes and weights. Every row has a positive weight."""
 
@@ -31,6 +33,17 @@ class Rows:
     classes: Array  # (k,), labels as they came, sorted
     targets: Classes
     weights: RowWeights
+
+    @cached_property
+    def hashes(self) -> numpy.ndarray:
+        """A number for each row that its values decide, and not its place."""
+        return row_hashes(to_host(self.X))
+
+    @property
+    def worth(self) -> float:
+        """How many rows these are, where weight 2 is the row twice."""
+        counts = self.weights.counts
+        return float(self.X.shape[0]) if counts is None else rows_worth(to_host(counts).astype(float))
 
 
 def prepare_rows(X: Array, y: Array, sample_weight: Any = None, class_weight: Any = None) -> Rows:

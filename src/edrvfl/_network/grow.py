@@ -20,7 +20,8 @@ from .._inputs.weights import RowWeights
 from .._ridge.equations import Regression, normal_equations
 from .._ridge.many import read_outs
 from .._ridge.solve import ReadOut, require_finite
-from .layers import Draws, next_layer
+from .draws import Drawn, Draws
+from .layers import next_layer
 from .pruning import importance, survivor_mask, survivors
 from .records import Branch, HiddenLayer, Settings
 from .weighting import next_weights
@@ -100,7 +101,7 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
     m, n = problem.targets.codes.shape[0], settings.n_hidden
     for l in range(branch.layer, settings.n_layers):
         last = l + 1 == settings.n_layers
-        hidden = next_layer(branch, _without_pruned(*problem.draws(l), branch), problem.weights.counts, m)
+        hidden = next_layer(branch, _without_pruned(problem.draws(l), branch), problem.weights.counts, m)
         if not last:
             problem.draws.prepare(l + 1)  # the host draws while the device works
         # after the last layer nobody is weighed
@@ -121,25 +122,53 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
         yield grown
         if last:
             return
-        branch = replace(branch, layer=l + 1, source=D, inputs=slice(0, D.shape[-1] - 1))
-        if settings.weighs:
-            branch = replace(branch, omega=_next_weights(grown, settings, problem))
-        if settings.prunes:
-            theta = importance(readout.beta[..., :n, :])
-            if readout.beta.shape[-3] > 1:  # theta differs, so the features are no longer shared
-                for child in _part(branch, theta, problem.stacked):
-                    yield from _grow(child, problem, regression)
-                return
-            branch = _prune(branch, theta[..., 0, :])
+        branch = _after(grown, branch, problem)
+        if settings.prunes and readout.beta.shape[-3] > 1:
+            # each read-out prunes other neurons, so the features are no longer shared
+            for child in _part(branch, importance(readout.beta[..., :n, :]), problem.stacked):
+                yield from _grow(child, problem, regression)
+            return
 
 
-def _without_pruned(W: Array, b: Array, branch: Branch) -> tuple[Array, Array]:
+def _after(grown: Grown, branch: Branch, problem: Problem) -> Branch:
+    """Weigh the samples of the next layer, and leave out the neurons that a single read-out prunes."""
+    settings, D, beta = branch.settings, grown.D, grown.readout.beta
+    branch = replace(branch, layer=grown.layer + 1, source=D, inputs=slice(0, D.shape[-1] - 1))
+    if settings.weighs:
+        branch = replace(branch, omega=_next_weights(grown, settings, problem))
+    if settings.prunes and beta.shape[-3] == 1:
+        branch = _prune(branch, importance(beta[..., 0, : settings.n_hidden, :]))
+    return branch
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pause:
+    """What the next layer of one network needs beside the layers so far: small enough to keep or to send."""
+
+    layer: int  # the next layer's number
+    inputs: Array | slice  # the columns of [H, X, 1] that it reads
+    omega: Array | None  # the samples' weights in it
+
+
+def pause(grown: Grown, settings: Settings, problem: Problem) -> Pause:
+    """Return from where one network that was just grown can go on later, by `resume`."""
+    branch = _after(grown, start(grown.D, settings), problem)
+    return Pause(branch.layer, branch.inputs, branch.omega)
+
+
+def resume(D: Array, settings: Settings, paused: Pause) -> Branch:
+    """Return the branch from which a network goes on. D holds the features of its last layer again."""
+    return replace(start(D, settings), layer=paused.layer, inputs=paused.inputs, omega=paused.omega)
+
+
+def _without_pruned(drawn: Drawn, branch: Branch) -> Drawn:
     """Drop the rows of W of pruned neurons. The full W is drawn, so the draws do not depend on p."""
+    W = drawn.W
     if branch.mask is not None:
-        return W * branch.mask[..., None], b
+        return replace(drawn, W=W * branch.mask[..., None])
     if isinstance(branch.inputs, slice):
-        return W, b
-    return array_namespace(W).take(W, branch.inputs, axis=0), b
+        return drawn
+    return replace(drawn, W=array_namespace(W).take(W, branch.inputs, axis=0))
 
 
 def _next_weights(grown: Grown, settings: Settings, problem: Problem) -> Array:

@@ -1,4 +1,4 @@
-"""Hidden layers: draw, project, re-normalise, activate (Eq. 5-11)."""
+"""Hidden layers: project, re-normalise, activate (Eq. 5-11)."""
 
 from __future__ import annotations
 
@@ -22,61 +22,18 @@ from .._arrays import (
 from .._inputs.inputs import Inputs
 from .._inputs.moments import moments
 from .activations import ACTIVATIONS
+from .draws import Drawn
 from .records import Branch, HiddenLayer, Network
 
-DRAW_SCHEME = 1  # the number of the rule in `draw`; a network remembers it beside its seed
 EPSILON = 1e-5  # of Eq. 10: a constant neuron stays constant instead of dividing by zero
 
 
-def draw(seed: int, layer: int, n_inputs: int, n_hidden: int) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """Draw W ~ U[-1, 1] of shape (n_inputs, n_hidden) and b ~ U[0, 1] of one layer (Eq. 5, 6).
-
-    Layer l is child l of the seed, W and b are children of that: a prefix of a deep network is the
-    shallower network, and W and b are independent.
-    """
-    W = 2 * uniform(seed, (layer, 0), n_inputs * n_hidden) - 1
-    return W.reshape(n_inputs, n_hidden), uniform(seed, (layer, 1), n_hidden)
-
-
-def uniform(seed: int, child: tuple[int, ...], size: int) -> numpy.ndarray:
-    """Draw numbers in [0, 1) that every version of NumPy repeats bit for bit.
-
-    NumPy keeps its bit generators and SeedSequence the same for ever, but not what `Generator` makes of
-    the bits. The top 53 bits times 2^-53 are what `Generator.random` makes of them today.
-    """
-    bits = numpy.random.PCG64(numpy.random.SeedSequence(seed, spawn_key=child)).random_raw(size)
-    bits >>= numpy.uint64(11)
-    return bits * 2.0**-53
-
-
-class Draws:
-    """The random layers of one seed and width, on the device of `like`."""
-
-    def __init__(self, seed: int, n_inputs: int, n_hidden: int, like: Array, keep: bool = False) -> None:
-        self._shape = (seed, n_inputs, n_hidden)
-        self._like, self._keep = like, keep
-        self._drawn: dict[int, tuple[Any, Any]] = {}
-
-    def prepare(self, layer: int) -> None:
-        """Draw a layer ahead on the host, while a GPU still works on the layer before."""
-        if layer not in self._drawn:
-            seed, d, n = self._shape
-            self._drawn[layer] = draw(seed, layer, d if layer == 0 else n + d, n)
-
-    def __call__(self, layer: int) -> tuple[Array, Array]:
-        """Return W and b of a layer. With `keep` they stay, for other networks that share them."""
-        self.prepare(layer)
-        W, b = (from_numpy(values, self._like) for values in self._drawn[layer])
-        if self._keep:
-            self._drawn[layer] = W, b
-        else:
-            del self._drawn[layer]
-        return W, b
-
-
 def renormalisation(mean: Array, variance: Array, b: Array, gamma: Any, alpha: Any) -> tuple[Array, Array]:
-    """Scale and shift of each neuron, so that gamma xhat + alpha + b = scale z + shift (Eq. 10, 11)."""
-    gamma, alpha = (from_numpy(value, mean)[..., None] for value in (gamma, alpha))
+    """Scale and shift of each neuron, so that gamma xhat + alpha + b = scale z + shift (Eq. 10, 11).
+
+    gamma and alpha are numbers, or arrays of the shape of the mean or (..., 1).
+    """
+    gamma, alpha = (from_numpy(value, mean) for value in (gamma, alpha))
     scale = gamma / array_namespace(mean).sqrt(variance + EPSILON)
     # b is added after Eq. 11: added before, the re-normalisation would cancel it
     return scale, alpha + b - mean * scale
@@ -110,13 +67,13 @@ def project(D: Array, layer_inputs: Array | slice, W: Array, H: Array) -> None:
     matmul_into(take_columns(D, layer_inputs), W, H)
 
 
-def next_layer(branch: Branch, drawn: tuple[Array, Array], counts: Array | None, m: int) -> HiddenLayer:
+def next_layer(branch: Branch, drawn: Drawn, counts: Array | None, m: int) -> HiddenLayer:
     """Replace H in D = [H, X, 1] by the features of the next layer (Eq. 5-11), and return that layer.
 
     The statistics are those of the first m rows, the training rows, weighted by their counts.
     """
     D, settings = branch.D, branch.settings
-    W, b = drawn
+    W, b = drawn.W, drawn.b
     *stack, n_rows, c = D.shape
     H = D[..., : settings.n_hidden]
     g = ACTIVATIONS[settings.activation]
@@ -131,13 +88,22 @@ def next_layer(branch: Branch, drawn: tuple[Array, Array], counts: Array | None,
     scale, shift = None, b
     if settings.renormalize:
         blocks = ((projected(rows), None if counts is None else counts[rows]) for rows in training)
-        scale, shift = renormalisation(*moments(blocks), b, settings.gamma, settings.alpha)
+        gamma = numpy.asarray(settings.gamma)[..., None] if drawn.gamma is None else drawn.gamma
+        alpha = numpy.asarray(settings.alpha)[..., None] if drawn.alpha is None else drawn.alpha
+        scale, shift = renormalisation(*moments(blocks), b, gamma, alpha)
     # with re-normalisation the training rows were projected while their moments were summed
     for rows in others if settings.renormalize else training + others:
         projected(rows)
     for rows in training + others:
         activate(H[..., rows, :], scale, shift, g)
     return HiddenLayer(branch.inputs, W, scale, shift)
+
+
+def replay(layer: HiddenLayer, network: Network, D: Array) -> None:
+    """Replace H in D = [H, X, 1] by the features of a known layer."""
+    H = D[..., : network.n_hidden]
+    project(D, layer.inputs, layer.W, H)
+    activate(H, layer.scale, layer.shift, ACTIVATIONS[network.activation])
 
 
 def layer_scores(network: Network, X: Array) -> Iterator[Array]:
@@ -147,7 +113,7 @@ def layer_scores(network: Network, X: Array) -> Iterator[Array]:
     together, because combining layers one by one would cost more than computing them.
     """
     xp = array_namespace(X)
-    n, g = network.n_hidden, ACTIVATIONS[network.activation]
+    n = network.n_hidden
     c, k = network.readouts[0].shape
     together = max(1, c // k)  # their scores hold no more numbers than the features do
     blocks = list(row_blocks(X, X.shape[0], network.row_numbers))
@@ -158,8 +124,7 @@ def layer_scores(network: Network, X: Array) -> Iterator[Array]:
     for l, layer in enumerate(network.layers):
         with ignore_overflow():
             for rows in blocks:
-                project(D[rows, :], layer.inputs, layer.W, D[rows, :n])
-                activate(D[rows, :n], layer.scale, layer.shift, g)
+                replay(layer, network, D[rows, :])
             scores.append(D @ network.readouts[l])
         if len(scores) < together and l + 1 < len(network.layers):
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,34 @@ from .._inputs.inputs import Inputs
 from .._inputs.table import Columns
 
 
+def auto_width(m: float) -> int:
+    """Return how many neurons a layer has for m training rows: 12 sqrt(m), as a power of two."""
+    return int(min(2048, max(128, 2 ** round(math.log2(12 * math.sqrt(m))))))
+
+
+@dataclass(frozen=True, slots=True)
+class DrawSettings:
+    """How the layers are drawn, beside seed and width. The defaults are the paper's."""
+
+    inputs_per_neuron: int | None = None  # how many columns of X a neuron sees at most; None for all
+    hidden_per_neuron: int | None = None  # how many neurons of the layer before a neuron sees; None for all
+    scales: tuple[float, float] | None = None  # between which each neuron's gamma is drawn, if it is drawn
+    shifts: tuple[float, float] | None = None  # between which each neuron's alpha is drawn, if it is drawn
+    pair_share: float = 0.0  # of the first layer's neurons, whose weights are the difference of two rows
+
+    @classmethod
+    def of(cls, e: Any) -> DrawSettings:
+        """Take the settings from an estimator's parameters."""
+        scales, shifts = (
+            (float(value[0]), float(value[1])) if isinstance(value, (tuple, list)) and e.renormalize else None
+            for value in (e.norm_scale, e.norm_shift)
+        )
+        return cls(e.inputs_per_neuron, e.hidden_per_neuron, scales, shifts, float(e.pair_share))
+
+
+PAPER_DRAWS = DrawSettings()
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of a network, or of many networks that are grown together, in the paper's symbols.
@@ -25,7 +54,7 @@ class Settings:
     """
 
     n_layers: int
-    n_hidden: int
+    n_hidden: Any  # a number; "auto" until the training rows are known
     activation: str
     renormalize: bool
     lam: Any
@@ -34,13 +63,21 @@ class Settings:
     omega_r: Any
     p: Any
     weight_from: str = "train"  # or "loo": whose predictions decide which samples are right (Eq. 12)
+    draws: DrawSettings = PAPER_DRAWS
 
     @classmethod
     def of(cls, e: Any) -> Settings:
         """Take the settings of one network from an estimator's parameters."""
         lam = None if e.regularization == "loo" else float(e.regularization)
-        of_layer = (lam, e.norm_scale, e.norm_shift, e.correct_weight, e.prune_rate, e.weight_from)
+        # a pair is drawn for each neuron, in DrawSettings
+        gamma = 1.0 if isinstance(e.norm_scale, (tuple, list)) else e.norm_scale
+        alpha = 0.0 if isinstance(e.norm_shift, (tuple, list)) else e.norm_shift
+        of_layer = (lam, gamma, alpha, e.correct_weight, e.prune_rate, e.weight_from, DrawSettings.of(e))
         return cls(e.n_layers, e.n_hidden, e.activation, e.renormalize, *of_layer)
+
+    def for_rows(self, m: float) -> Settings:
+        """Return these settings with the width that they have for so many training rows."""
+        return dataclasses.replace(self, n_hidden=auto_width(m)) if self.n_hidden == "auto" else self
 
     @property
     def weighs(self) -> bool:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
 import numpy
-from sklearn.base import clone
 
 from .._arrays import Array, array_namespace, from_numpy, itemsize, weighted_mean
 from .._encoder import largest_width
 from .._inputs.rows import to_host
 from .._inputs.table import Columns
+from .._inputs.weights import rows_worth
 from .._shell import ClassifierShell
 from .._sklearn import _safe_indexing
-from .plan import Candidate, Size, encoder_key
+from .candidates import Candidate
+from .plan import NetworkCandidate, Size, encoder_key
 
 Split = tuple[numpy.ndarray, numpy.ndarray]  # indices of training and of test rows
 
@@ -54,43 +56,56 @@ class Search:
     stacked: bool  # whether networks are computed side by side, as suits a GPU
     widths: dict[Hashable, int] = field(default_factory=dict)  # of the inputs, at most, by encoder
 
-    def size(self, split: Split, candidate: Candidate) -> Size:
+    def size(self, split: Split, candidate: NetworkCandidate) -> Size:
         """Return what decides the memory that networks with this candidate's inputs need on a split."""
         X, (m, v) = self.rows.X, (len(part) for part in split)
         encoder = candidate.estimator.encoder
         key = encoder_key(encoder)
         if key not in self.widths:  # asked once, because it looks at all rows
             self.widths[key] = largest_width(X, encoder, self.columns)
-        return Size(m, v, self.widths[key], len(self.classes), itemsize(X), self.stacked)
+        weights = self.rows.weights
+        worth = None if weights is None else rows_worth(to_host(weights)[split[0]].astype(float))
+        return Size(m, v, self.widths[key], len(self.classes), itemsize(X), self.stacked, worth)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judge:
-    """Scores networks on one split, and notes what goes wrong."""
+class SplitScorer:
+    """Scores candidates on one split, and notes what goes wrong."""
 
     search: Search
     train: Sample
     test: Sample
     codes: Array  # the places of the test rows' labels among all classes
-    failures: dict[tuple[int, int], str] = field(default_factory=dict)  # (network, depth) without a score
+    failures: dict[tuple[int, int], str] = field(default_factory=dict)  # (candidate, depth) without a score
 
     @classmethod
-    def of(cls, search: Search, split: Split) -> Judge:
+    def of(cls, search: Search, split: Split) -> SplitScorer:
         """Take the rows of a split."""
         train, test = (search.rows.take(rows) for rows in split)
         codes = numpy.searchsorted(search.classes, test.labels)
         return cls(search, train, test, from_numpy(codes, test.X, array_namespace(test.X).int64))
 
     def __call__(
-        self, P: Array, trained: numpy.ndarray, candidates: Sequence[Candidate], depth: int
+        self,
+        P: Array,
+        trained: numpy.ndarray,
+        candidates: Sequence[Candidate],
+        depth: int = 1,
+        fitted: Callable[[], Any] | None = None,
     ) -> Array:
-        """Score the probabilities P (networks, v, k) of networks at one depth, as (networks,)."""
+        """Score the probabilities P (candidates, v, k) of candidates at one depth, as (candidates,).
+
+        `trained` are the classes of P. `fitted` returns the candidate fitted, in NumPy, where there is one
+        already.
+        """
         P = self.spread(P, trained)
         if is_kernel(self.search.scoring):
             return KERNELS[self.search.scoring](P, self.codes, self.test.weights)
         # A scorer costs much more than a layer, so it is called only at the depths that are results.
         scores = [
-            self._call_scorer(Answers(self, one, depth, of_one)) if depth in one.depths else numpy.nan
+            self._call_scorer(one, depth, StandIn(self, of_one, fitted or partial(self._fit, one, depth)))
+            if depth in one.depths
+            else numpy.nan
             for one, of_one in zip(candidates, to_host(P), strict=True)
         ]
         return numpy.array(scores)
@@ -101,22 +116,32 @@ class Judge:
             return P
         return P @ from_numpy(trained[:, None] == self.search.classes, P)
 
-    def _call_scorer(self, answers: Answers) -> float:
+    def _call_scorer(self, candidate: Candidate, depth: int, model: StandIn) -> float:
+        test = self.test
         try:
-            score: float = self.search.scoring(
-                answers, self.test.given, self.test.labels, **self.test.metadata
-            )
+            score: float = self.search.scoring(model, test.given, test.labels, **test.metadata)
         except Exception as error:
-            return self.excuse(error, answers.candidate, [answers.depth])
+            return self.excuse(error, candidate, [depth])
         return score
+
+    def _fit(self, candidate: Candidate, depth: int) -> Any:
+        """Fit a candidate alone on the training rows, in NumPy."""
+        train = self.train
+        weights = None if train.weights is None else to_host(train.weights)
+        return candidate.at(depth).fit(train.given, train.labels, weights)
 
     def excuse(self, error: Exception, candidate: Candidate, depths: Iterable[int]) -> float:
         """Record a failure at each of these depths and return the error score, or raise the error."""
         if self.search.error_score == "raise":
             raise error
-        message = f"{type(error).__name__}: {error}"
+        message = name_error(error)
         self.failures.update({(candidate.number, d): message for d in depths if d in candidate.depths})
         return float(self.search.error_score)
+
+
+def name_error(error: Exception) -> str:
+    """Return what warnings tell of an error."""
+    return f"{type(error).__name__}: {error}"
 
 
 def _accuracy(P: Array, codes: Array, weights: Array | None) -> Array:
@@ -153,33 +178,25 @@ def takes_sample_weight(scorer: Any) -> bool:
         return False
 
 
-class Answers(ClassifierShell):
+class StandIn(ClassifierShell):
     """What a scorer sees in place of a fitted estimator.
 
     It knows the answers for the rows of the split. A scorer that asks about other rows, or about anything
-    else that a fitted network has, makes the network be fitted alone.
+    else that a fitted estimator has, gets it from the candidate fitted alone.
     """
 
-    def __init__(self, judge: Judge, candidate: Candidate, depth: int, P: numpy.ndarray) -> None:
-        self.judge, self.candidate, self.depth, self.P = judge, candidate, depth, P
-        self.classes_ = judge.search.classes
-        self._network: Any = None
+    def __init__(self, scorer: SplitScorer, P: numpy.ndarray, fitted: Callable[[], Any]) -> None:
+        self.scorer, self.P = scorer, P
+        self.classes_ = scorer.search.classes
+        self._fitted = cache(fitted)
 
     def _probabilities(self, X: Any, method: str) -> numpy.ndarray:  # noqa: ARG002
-        if X is self.judge.test.given:
+        if X is self.scorer.test.given:
             return self.P
-        network = self._fitted_alone()
-        return self.judge.spread(network.predict_proba(X), network.classes_)
-
-    def _fitted_alone(self) -> Any:
-        if self._network is None:
-            train = self.judge.train
-            weights = None if train.weights is None else to_host(train.weights)
-            self._network = clone(self.candidate.estimator).set_params(n_layers=self.depth)
-            self._network.fit(train.given, train.labels, weights)
-        return self._network
+        model = self._fitted()
+        return self.scorer.spread(model.predict_proba(X), model.classes_)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or "judge" not in vars(self):
+        if name.startswith("_") or "_fitted" not in vars(self):
             raise AttributeError(name)
-        return getattr(self._fitted_alone(), name)
+        return getattr(self._fitted(), name)

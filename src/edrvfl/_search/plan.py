@@ -15,35 +15,30 @@ from .._answers.follow import needs_loo
 from .._arrays import MIN_BLOCK_ROWS, Array, aligned, block_bytes, free_bytes
 from .._encoder import as_encoder
 from .._inputs.judged import n_judged
+from .._kernel.gradient import GRADIENT_ROWS
 from .._network.records import Settings
 from .._ridge.choose import LAMBDAS
+from .candidates import Candidate, ResultRow, configured, door_of
 
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Candidate:
+class NetworkCandidate(Candidate):
     """One network of a search."""
 
-    number: int  # its place among all networks
-    estimator: Any  # with all its parameters, not fitted
     settings: Settings
     seed: int  # of its random layers
-    depths: set[int]  # at which it is a result
 
     @property
     def problem(self) -> Hashable:
         """A key: networks that share it have the same training rows, inputs and random layers."""
         e = self.estimator
-        return self.seed, self.settings.n_hidden, encoder_key(e.encoder), repr(e.class_weight)
+        drawn = (self.seed, self.settings.n_hidden, self.settings.draws)
+        return *drawn, e.input_scaling, encoder_key(e.encoder), repr(e.class_weight)
 
     @property
-    def door(self) -> Hashable:
-        """A key: networks that share it read the columns of a frame in the same way."""
-        return door_of(self.estimator.encoder)
-
-    @property
-    def frame(self) -> Hashable:
+    def stack_key(self) -> Hashable:
         """A key: networks that share it can be grown in one stack."""
         s = self.settings
         chosen_by_loo = self.number if s.lam is None else None  # a network that chooses lambda grows alone
@@ -53,9 +48,13 @@ class Candidate:
 
     @property
     def hidden(self) -> Hashable:
-        """A key: networks of one frame that share it have the same features and differ in their read-outs."""
+        """A key: networks of one stack that share it have the same features and differ in their read-outs."""
         s = self.settings
         return (s.gamma, s.alpha, s.p) if s.renormalize else s.p
+
+    def at(self, depth: int) -> Any:
+        """Return the network of this depth, not fitted."""
+        return clone(self.estimator).set_params(n_layers=depth)
 
 
 def encoder_key(encoder: Any) -> Hashable:
@@ -64,23 +63,6 @@ def encoder_key(encoder: Any) -> Hashable:
     params = {} if found is None else found.get_params()
     params.pop("categorical_features", None)  # may be an array, and is in the door's key
     return *params.values(), door_of(encoder)
-
-
-def door_of(encoder: Any) -> Hashable:
-    """Return a key that is the same for encoders that read the columns of a frame in the same way."""
-    found = as_encoder(encoder)
-    if found is None:
-        return "numbers"
-    return None if found.categorical_features is None else str(list(found.categorical_features))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ResultRow:
-    """One row of the results: a network at one depth."""
-
-    candidate: Candidate
-    depth: int
-    params: dict[str, Any]  # what the search set
 
 
 def result_rows(estimator: Any, configurations: Sequence[Mapping[str, Any]]) -> list[ResultRow]:
@@ -92,7 +74,7 @@ def result_rows(estimator: Any, configurations: Sequence[Mapping[str, Any]]) -> 
     networks: dict[str, Any] = {}
     rows: dict[tuple[str, int], dict[str, Any]] = {}  # each network at each depth once
     for configuration in configurations:
-        model = _configured(estimator, base, configuration)
+        model = configured(estimator, base, configuration)
         depths = [model.n_layers] if "n_layers" in configuration else range(1, model.n_layers + 1)
         own = {name: value for name, value in configuration.items() if name in base}
         identity = repr(base | own | {"n_layers": None, "encoder": encoder_key(model.encoder)})
@@ -106,30 +88,15 @@ def result_rows(estimator: Any, configurations: Sequence[Mapping[str, Any]]) -> 
     # a clone, so that a RandomState instance of the user's does not move on
     seed_of = cache(lambda state: clone(type(estimator)(random_state=state))._draw_seed())
     candidates = {
-        identity: Candidate(i, model, Settings.of(model), seed_of(model.random_state), scored[identity])
+        identity: NetworkCandidate(
+            i, model, scored[identity], Settings.of(model), seed_of(model.random_state)
+        )
         for i, (identity, model) in enumerate(networks.items())
     }
     return [ResultRow(candidates[identity], depth, params) for (identity, depth), params in rows.items()]
 
 
-def _configured(estimator: Any, base: dict[str, Any], configuration: Mapping[str, Any]) -> Any:
-    """Return a network with the parameters of a configuration, checked. Nothing of the user's is changed."""
-    values = clone(dict(configuration), safe=False)
-    own = {name: value for name, value in values.items() if name in base}
-    model = type(estimator)(**base | own)
-    if len(own) < len(values):  # settings of the encoder, or names that nobody knows
-        of_encoder = [name for name in values if name.startswith("encoder__")]
-        if of_encoder and not hasattr(model.encoder, "set_params"):
-            raise ValueError(
-                f"{of_encoder[0]!r} sets a parameter of a TabularEncoder, but encoder={model.encoder!r}. "
-                "Give the estimator, or param_distributions, a TabularEncoder."
-            )
-        model = clone(model).set_params(**values)
-    model._validate_params()
-    return model
-
-
-Stack = list[list[Candidate]]  # hidden settings, each with its read-outs
+Stack = list[list[NetworkCandidate]]  # hidden settings, each with its read-outs
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +109,11 @@ class Size:
     k: int  # classes
     itemsize: int
     stacked: bool  # whether hidden settings and read-outs are computed side by side
+    worth: float | None = None  # how many rows the training rows' weights count; None for m
+
+    def width(self, candidate: NetworkCandidate) -> int:
+        """Return how many neurons a layer of a candidate has."""
+        return int(candidate.settings.for_rows(self.worth or self.m).n_hidden)
 
 
 def groups(items: Sequence[Item], key: Callable[[Item], Hashable]) -> list[list[Item]]:
@@ -152,14 +124,14 @@ def groups(items: Sequence[Item], key: Callable[[Item], Hashable]) -> list[list[
     return list(found.values())
 
 
-def stacks(candidates: Sequence[Candidate], size: Size, memory: int) -> Iterator[Stack]:
+def stacks(candidates: Sequence[NetworkCandidate], size: Size, memory: int) -> Iterator[Stack]:
     """Cut candidates of one problem into stacks that fit the memory.
 
     Side by side, a stack has several hidden settings with the same number of read-outs; otherwise it has
     one hidden setting.
     """
-    for frame in groups(candidates, lambda c: c.frame):
-        pieces = [p for alike in groups(frame, lambda c: c.hidden) for p in _fitting(alike, size, memory)]
+    for stackable in groups(candidates, lambda c: c.stack_key):
+        pieces = [p for alike in groups(stackable, lambda c: c.hidden) for p in _fitting(alike, size, memory)]
         for alike in groups(pieces, len):
             stack: Stack = []
             for piece in alike:
@@ -170,13 +142,13 @@ def stacks(candidates: Sequence[Candidate], size: Size, memory: int) -> Iterator
             yield stack
 
 
-def _fitting(read_outs: list[Candidate], size: Size, memory: int) -> Iterator[list[Candidate]]:
+def _fitting(read_outs: list[NetworkCandidate], size: Size, memory: int) -> Iterator[list[NetworkCandidate]]:
     """Halve the read-outs of one hidden setting until a part of them fits."""
     n = len(read_outs)
     while (need := bytes_needed([read_outs[:n]], size)) > memory:
         if n == 1:
             raise MemoryError(
-                f"One network of {read_outs[0].settings.n_hidden} neurons on {size.m} + {size.v} rows needs "
+                f"One network of {size.width(read_outs[0])} neurons on {size.m} + {size.v} rows needs "
                 f"about {math.ceil(need / 2**20)} MiB; the memory budget is {memory // 2**20} MiB. Give more "
                 "memory or try fewer neurons."
             )
@@ -205,7 +177,8 @@ def bytes_needed(stack: Stack, size: Size) -> int:
     """Estimate the peak memory of scoring a stack, from shapes; benchmarks/search_memory.py checks it."""
     s = stack_settings(stack, size.stacked)
     f, r, m, v, k = len(stack), len(stack[0]), size.m, size.v, size.k
-    n, rows, c = s.n_hidden, m + v, s.n_hidden + size.d + 1
+    n, rows = size.width(stack[0][0]), m + v
+    c = n + size.d + 1
     side = min(c, m)
     abreast = f * r if size.stacked else 1  # systems that are solved at a time
     parted = s.prunes and s.n_layers > 1 and r > 1  # then every network gets features of its own
@@ -221,5 +194,8 @@ def bytes_needed(stack: Stack, size: Size) -> int:
     # Moore-Penrose: the weighted rows, both sides of their decomposition, and its work space
     decomposed = 4 * m * c if s.lam is not None and numpy.any(s.lam == 0) else 0
     block = min(block_bytes(size.stacked, abreast * c * size.itemsize), abreast * rows * c * size.itemsize)
-    numbers = features + systems + draws + answers + chosen + decomposed + rows * size.d
+    numbers = features + systems + draws + answers + chosen + decomposed
+    if stack[0][0].estimator.input_scaling is not None:  # a kernel ridge is fitted and thrown away before
+        numbers = max(numbers, m * size.d + 8 * min(GRADIENT_ROWS, m) ** 2)
+    numbers += rows * size.d
     return size.itemsize * numbers + 3 * block

@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 
 from .._arrays import ignore_overflow
 from .._ridge.choose import TIE_DIGITS
-from .plan import ResultRow
+from .candidates import ResultRow
 
 
 def results_table(rows: Sequence[ResultRow], scores: numpy.ndarray) -> dict[str, Any]:
@@ -19,7 +19,8 @@ def results_table(rows: Sequence[ResultRow], scores: numpy.ndarray) -> dict[str,
     results: dict[str, Any] = {}
     for name in dict.fromkeys(name for row in rows for name in row.params):
         values = numpy.empty(len(rows), dtype=object)
-        values[:] = [row.params.get(name) for row in rows]
+        for i, row in enumerate(rows):  # one by one: NumPy would take a list of pairs for a matrix
+            values[i] = row.params.get(name)
         results[f"param_{name}"] = numpy.ma.MaskedArray(values, mask=[name not in row.params for row in rows])
     results["params"] = [row.params for row in rows]
     results |= {f"split{i}_test_score": of_split for i, of_split in enumerate(scores.T)}
@@ -41,5 +42,5 @@ def rank(means: numpy.ndarray) -> numpy.ndarray:
 
 
 def best_first(ranks: numpy.ndarray, rows: Sequence[ResultRow]) -> list[int]:
-    """Order rows by rank; of equal ones the shallower network comes first, then the one drawn first."""
+    """Order rows by rank; of equal ones the shallower network comes first, then what was drawn first."""
     return sorted(range(len(rows)), key=lambda i: (ranks[i], rows[i].depth))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -11,47 +12,48 @@ import numpy
 from .._answers.combine import RULES
 from .._answers.follow import Follower, keeps_predictions, needs_loo
 from .._arrays import Array, array_namespace, device, ignore_overflow
-from .._encoder import as_encoder, learn_encoding
+from .._encoder import learn_network_inputs
 from .._inputs.inputs import Inputs
 from .._inputs.rows import Rows, prepare_rows, to_host
 from .._inputs.table import Columns
 from .._inputs.targets import side_by_side
+from .._network.draws import Draws, Recipe
 from .._network.grow import Grown, Problem, grow, start
-from .._network.layers import Draws, fill_inputs, new_features
+from .._network.layers import fill_inputs, new_features
 from .._threads import suitable_threads
-from .metrics import Judge, Sample, Search, Split, is_kernel
-from .plan import Candidate, Stack, stack_settings, stacks
+from .metrics import Sample, Search, Split, SplitScorer, is_kernel
+from .plan import NetworkCandidate, Stack, stack_settings, stacks
 
-Prepared = tuple[Rows, numpy.ndarray, Inputs, Draws]  # what candidates of one problem share on a split
-Judged = tuple[list[Candidate], int, Array, Array]  # networks, a depth, their scores, whether they are finite
+Prepared = tuple[Rows, numpy.ndarray, Inputs, Draws, int]  # what candidates of one problem share on a split
+LayerScores = tuple[list[NetworkCandidate], int, Array, Array]  # networks, a depth, scores, whether finite
 
 
 def score_split(
-    search: Search, candidates: Sequence[Candidate], split: Split, memory: int
+    search: Search, candidates: Sequence[NetworkCandidate], split: Split, memory: int
 ) -> tuple[numpy.ndarray, dict[tuple[int, int], str]]:
     """Score candidates of one problem at every depth of one split, each as if it had been fitted alone.
 
     Return scores (candidates, depths), and what went wrong. A network that fails keeps the scores of the
     layers before, because the shallower network does not fail.
     """
-    judge = Judge.of(search, split)
+    scorer = SplitScorer.of(search, split)
     values = numpy.full((len(candidates), max(c.settings.n_layers for c in candidates)), numpy.nan)
     place = {candidate: i for i, candidate in enumerate(candidates)}
-    prepare = cache(lambda: _prepare(candidates[0], judge.train, search.columns))
+    prepare = cache(lambda: _prepare(candidates[0], scorer.train, search.columns))
     waiting = list(stacks(candidates, search.size(split, candidates[0]), memory))
     while waiting:
         stack = waiting.pop()
         members = [candidate for read_outs in stack for candidate in read_outs]
         depth, error = 0, None
-        judged: list[Judged] = []
+        layers: list[LayerScores] = []
         try:
-            judged.extend(_score_stack(stack, members, prepare(), judge))
+            layers.extend(_score_stack(stack, members, prepare(), scorer))
         except Exception as failure:  # features that overflow, or what a scorer raises
             error = failure
         # only now, so that a GPU need not wait after each layer (it does where leave-one-out is followed)
-        for some, at, scores, finite in judged:
+        for some, at, scores, finite in layers:
             if not bool(finite):
-                error = _overflow(judge, at)
+                error = _overflow(scorer, at)
                 break
             values[[place[c] for c in some], at - 1], depth = to_host(scores), at
         # Grown alone, the others get their scores, and the network that fails gets the error.
@@ -59,61 +61,63 @@ def score_split(
             waiting += [[[candidate]] for candidate in members]
         elif error is not None:
             alone, deepest = members[0], members[0].settings.n_layers
-            values[place[alone], depth:deepest] = judge.excuse(error, alone, range(depth + 1, deepest + 1))
-    return values, judge.failures
+            values[place[alone], depth:deepest] = scorer.excuse(error, alone, range(depth + 1, deepest + 1))
+    return values, scorer.failures
 
 
-def _prepare(candidate: Candidate, train: Sample, columns: Columns | None) -> Prepared:
+def _prepare(candidate: NetworkCandidate, train: Sample, columns: Columns | None) -> Prepared:
     estimator = candidate.estimator
     rows = prepare_rows(train.X, train.labels, train.weights, estimator.class_weight)
     if rows.targets.width < 2:
         raise ValueError("A training split holds only one class. Use stratified splits or fewer of them.")
-    inputs = learn_encoding(rows, as_encoder(estimator.encoder), columns)
-    draws = Draws(candidate.seed, inputs.width, estimator.n_hidden, rows.X, keep=True)
-    return rows, to_host(rows.classes), inputs, draws
+    settings = candidate.settings.for_rows(rows.worth)
+    inputs = learn_network_inputs(rows, estimator, columns, candidate.seed)
+    draws = Draws(Recipe.of(settings, candidate.seed, inputs, rows), rows.X, keep=True)
+    return rows, to_host(rows.classes), inputs, draws, settings.n_hidden
 
 
 def _score_stack(
-    stack: Stack, members: list[Candidate], prepared: Prepared, judge: Judge
-) -> Iterator[Judged]:
+    stack: Stack, members: list[NetworkCandidate], prepared: Prepared, scorer: SplitScorer
+) -> Iterator[LayerScores]:
     """Grow the networks of a stack; yield some of them, a depth, and their scores at that depth.
 
     The rows that are scored ride along in D behind the training rows.
     """
-    rows, classes, inputs, draws = prepared
-    stacked = judge.search.stacked and members[0].settings.lam is not None
-    settings, follows = stack_settings(stack, stacked), _follows(members[0].estimator, judge)
+    rows, classes, inputs, draws, width = prepared
+    stacked = scorer.search.stacked and members[0].settings.lam is not None
+    settings = replace(stack_settings(stack, stacked), n_hidden=width)
+    follows = _follows(members[0].estimator, scorer)
     problem = Problem(rows.targets, rows.weights, draws, stacked, follows)
-    answers = _Answers(members, problem, judge)
-    xp, m, v = array_namespace(rows.X), rows.X.shape[0], judge.test.X.shape[0]
+    answers = _RunningAnswers(members, problem, scorer)
+    xp, m, v = array_namespace(rows.X), rows.X.shape[0], scorer.test.X.shape[0]
     D = new_features(m + v, rows.X, settings.n_hidden, inputs, (len(stack),) if stacked else ())
     with ignore_overflow(), suitable_threads(rows.X, D.shape[-1], settings.n_hidden):
         fill_inputs(D[..., :m, :], rows.X, inputs)
-        fill_inputs(D[..., m:, :], judge.test.X, inputs)
+        fill_inputs(D[..., m:, :], scorer.test.X, inputs)
         for grown in grow(start(D, settings), problem):
             some, depth = grown.members, grown.layer + 1
             scores = side_by_side(grown.D[..., m:, :], grown.readout.beta)
             finite = xp.all(xp.isfinite(scores))
-            if not is_kernel(judge.search.scoring) and not bool(finite):  # a scorer would blame its input
-                raise _overflow(judge, depth)
+            if not is_kernel(scorer.search.scoring) and not bool(finite):  # a scorer would blame its input
+                raise _overflow(scorer, depth)
             P = answers.add(grown, scores)
-            yield members[some], depth, judge(P, classes, members[some], depth), finite
+            yield members[some], depth, scorer(P, classes, members[some], depth), finite
 
 
-def _follows(estimator: Any, judge: Judge) -> bool:
+def _follows(estimator: Any, scorer: SplitScorer) -> bool:
     """Tell whether the networks' leave-one-out scores are needed for their answers.
 
     Where only predictions count, a calibration that changes none is not needed.
     """
-    only_labels = judge.search.scoring in (None, "accuracy")
+    only_labels = scorer.search.scoring in (None, "accuracy")
     return needs_loo(estimator) and not (only_labels and keeps_predictions(estimator))
 
 
-class _Answers:
+class _RunningAnswers:
     """The answers of networks that grow together, for the rows that are scored: each as if fitted alone."""
 
-    def __init__(self, members: list[Candidate], problem: Problem, judge: Judge) -> None:
-        estimator, targets, X = members[0].estimator, problem.targets, judge.test.X
+    def __init__(self, members: list[NetworkCandidate], problem: Problem, scorer: SplitScorer) -> None:
+        estimator, targets, X = members[0].estimator, problem.targets, scorer.test.X
         self._rule, self._prefix = RULES[estimator.ensemble], estimator.layer_votes == "prefix"
         shape = (len(members), X.shape[0], targets.width)
         xp = array_namespace(X)
@@ -151,5 +155,5 @@ class _Answers:
         return self._best[i, ...] if self._prefix else P
 
 
-def _overflow(judge: Judge, layer: int) -> ValueError:
-    return ValueError(f"The features of test rows overflow {judge.test.X.dtype} in layer {layer}.")
+def _overflow(scorer: SplitScorer, layer: int) -> ValueError:
+    return ValueError(f"The features of test rows overflow {scorer.test.X.dtype} in layer {layer}.")

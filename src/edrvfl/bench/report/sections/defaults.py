@@ -5,20 +5,26 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from ...comparison import average_ranks, comparable, mean, round_half_up
-from ...data import FRAMES
+from ...data import FRAME_GROUPS
 from ...defaults import CONTENDERS, Defaults
 from ...record import DefaultsRecord
 from ...scores import CALIBRATION_BINS
-from ..page import Grid, GridCell, GridRow, Section, count_cell, number_cell, status_cell, text_cell
+from ..page import EMPTY, Grid, GridCell, GridRow, Section, count_cell, number_cell, status_cell, text_cell
 from ..sentences import count
 from ..summary import Summary
 
-GROUPS = {"frames": "mixed frames", "uci24": "datasets of the paper", "others": "other datasets"}
+GROUPS = {
+    "frames": "mixed frames",
+    "confirmation": "frames of the confirmation",
+    "uci24": "datasets of the paper",
+    "others": "other datasets",
+}
+TUNED, TUNED_TITLE = "WPedRVFL", "WPedRVFL, searched (strict choice)"
 NEAR_NOISE = "monks-3"  # its training and test files were standardised apart: see the oddities
 
 
@@ -56,8 +62,10 @@ def show_defaults(s: Summary) -> Section | None:
         "weighted by their rows. Seconds do not count what a frame needs before a package takes it.",
         *(_leaders(d, group, datasets) for group, datasets in d.groups().items()),
     ]
-    grids = [_frames_grid(d)] if "frames" in d.groups() else []
-    for group, datasets in d.groups().items():
+    groups = d.groups()
+    grids = [grid for group, datasets in groups.items() for grid in _overviews(s, d, group, datasets)]
+    grids += [_frames_grid(group, groups[group]) for group in FRAME_GROUPS if group in groups]
+    for group, datasets in groups.items():
         grids += [_grid(d, group, datasets, measure) for measure in MEASURES]
     typed = [m for m in CONTENDERS if any(m == method for _, method in d.records)]
     items = tuple((name, CONTENDERS[name].code) for name in typed)
@@ -74,6 +82,82 @@ def _leaders(d: Defaults, group: str, datasets: Sequence[str]) -> str:
             over = count(len(scores), "dataset")
             said.append(f"by {measure.title.lower()} {best} ({ranks[best]:.2f} over {over})")
     return f"Best average rank on the {GROUPS[group]}: {'; '.join(said) or 'none, nothing is complete'}."
+
+
+# --- one line for each method ------------------------------------------------------------------------
+
+
+def _overviews(s: Summary, d: Defaults, group: str, datasets: Sequence[str]) -> list[Grid]:
+    """Show all methods in one table, and in a second one without the dataset that is near noise."""
+    grids = [_overview(s, d, datasets, f"defaults-{group}-overview", f"All in one table, {GROUPS[group]}")]
+    if NEAR_NOISE in datasets and len(datasets) > 1:
+        rest = [name for name in datasets if name != NEAR_NOISE]
+        key, caption = f"defaults-{group}-overview-rest", f"The same without {NEAR_NOISE}"
+        grids.append(_overview(s, d, rest, key, caption))
+    return [grid for grid in grids if grid is not None]
+
+
+def _overview(s: Summary, d: Defaults, datasets: Sequence[str], key: str, caption: str) -> Grid | None:
+    """Average each metric over the datasets that all compared methods have; None if there is no such one."""
+    compared = comparable(_table(d, datasets, MEASURES[0])).dropna()
+    if compared.empty:
+        return None
+    common, methods = list(compared.index), list(compared)
+    shown, ranked = MEASURES[:4], MEASURES[:2]
+    ranks = [average_ranks(m.sign * _table(d, common, m)[methods]) for m in ranked]
+    rows = []
+    for name in methods:
+        figures = [_mean_cell(d, common, name, measure) for measure in shown]
+        rows.append(GridRow(name, (*figures, *(number_cell(by_method[name]) for by_method in ranks))))
+    tuned = _tuned_row(s, common)
+    notes = [
+        f"Means over {count(len(common), 'dataset')}, and standard deviations of these means over the seeds, "
+        "where there are several. Seconds are means here and medians below."
+    ]
+    if behind := [m for m in d.methods(datasets) if m not in methods]:
+        notes.append(f"Not shown, because they have fewer datasets: {', '.join(behind)}.")
+    if tuned is not None:
+        notes.append(f"{TUNED_TITLE}: from the study's search, not ranked here.")
+        rows.append(tuned)
+    columns = ("method", *(m.title for m in shown), *(f"Average rank by {m.title.lower()}" for m in ranked))
+    return Grid(key, caption, columns, _mark_best(rows, shown), notes=tuple(notes))
+
+
+def _mean_cell(d: Defaults, datasets: Sequence[str], method: str, measure: Measure) -> GridCell:
+    """Show the mean of the printed figures, as below the single tables, with its deviation over the seeds."""
+    average, sd = (measure.scale * value for value in d.mean_and_sd(datasets, method, measure.metric))
+    if not measure.seconds:
+        average = mean((_figure(d.records[name, method], measure) for name in datasets), measure.digits)
+    average = round_half_up(average, measure.digits)
+    spread = "" if math.isnan(sd) else f" ± {round_half_up(sd, measure.digits):.{measure.digits}f}"
+    return GridCell(f"{average:.{measure.digits}f}{spread}", average)
+
+
+def _mark_best(rows: Sequence[GridRow], shown: Sequence[Measure]) -> tuple[GridRow, ...]:
+    """Mark the best of each column; of the ranks, which follow the metrics, the least is the best."""
+    signs = [*(m.sign for m in shown), *[-1] * (len(rows[0].cells) - len(shown))]
+
+    def marked(cell: GridCell, i: int) -> GridCell:
+        column = [row.cells[i].value for row in rows]
+        values = [signs[i] * value for value in column if isinstance(value, float)]
+        best = isinstance(cell.value, float) and len(rows) > 1 and signs[i] * cell.value == max(values)
+        return replace(cell, mark="best") if best else cell
+
+    return tuple(replace(row, cells=tuple(marked(c, i) for i, c in enumerate(row.cells))) for row in rows)
+
+
+def _tuned_row(s: Summary, datasets: Sequence[str]) -> GridRow | None:
+    """Show accuracy and log-loss of the paper's method after its search, if the study has all datasets."""
+    results = [s.results.get((name, TUNED)) for name in datasets]
+    scored = [r.scored["strict"] for r in results if r is not None and "strict" in r.scored]
+    if len(scored) < len(datasets):
+        return None
+    accuracy = mean(round_half_up(one.accuracy) for one in scored)
+    loss = mean((round_half_up(one.log_loss, 4) for one in scored), 4)
+    return GridRow(TUNED_TITLE, (number_cell(accuracy), number_cell(loss, 4), *[EMPTY] * 4))
+
+
+# --- one table for each metric -----------------------------------------------------------------------
 
 
 def _table(d: Defaults, datasets: Sequence[str], measure: Measure) -> pd.DataFrame:
@@ -146,14 +230,14 @@ def _notes(d: Defaults, scores: pd.DataFrame) -> tuple[str, ...]:
     return (*notes, *(f"{r.method} on {r.dataset} failed: {r.message or 'no message'}" for r in failed))
 
 
-def _frames_grid(d: Defaults) -> Grid:
+def _frames_grid(group: str, datasets: Sequence[str]) -> Grid:
     """List the frames: where they come from and what they hold."""
     rows = []
-    for name in d.groups()["frames"]:
-        f = FRAMES[name]
+    for name in datasets:
+        f = FRAME_GROUPS[group][name]
         sizes = (f.rows, f.numbers, f.categories, f.missing, f.classes)
         cells = (text_cell(f.package), text_cell(f.target), *(count_cell(n) for n in sizes))
         rows.append(GridRow(name, cells))
     columns = ("frame", "package of R", "target", "rows", "columns of numbers", "of texts", "gaps", "classes")
     note = "Five stratified draws of 75 and 25 % of the rows; rows without a target are left out."
-    return Grid("defaults-frames", "The mixed frames", columns, tuple(rows), notes=(note,))
+    return Grid(f"defaults-{group}", f"The {GROUPS[group]}", columns, tuple(rows), notes=(note,))

@@ -1,0 +1,45 @@
+"""The kernel voter on validation rows: exact, in parts, with landmarks; accuracy, log-loss, seconds.
+
+    OPENBLAS_NUM_THREADS=1 EDRVFL_DATA=folder python benchmarks/kernel.py [dataset ...]
+
+Fits are on the rows of the first split that are neither validation nor test rows. Seconds are those of the
+processor. Sizes of parts below that of the default show what dealing rows into parts costs.
+"""
+
+import sys
+import time
+
+import numpy as np
+from sklearn.metrics import log_loss
+
+import edrvfl._kernel.voter
+from edrvfl import LaplaceRidgeClassifier
+from edrvfl.bench.data import load_dataset
+
+NAMES = [
+    *("glass", "arrhythmia", "cardiotocography-10clases", "statlog-image", "molec-biol-splice", "abalone"),
+    *("wine-quality-white", "wall-following", "statlog-landsat", "pendigits", "letter"),
+]
+WAYS = {"auto": {}, "2 parts": {"parts": 2}, "4 parts": {"parts": 4}, "1500 landmarks": {"n_landmarks": 1500}}
+
+
+def measure(name: str, way: str) -> str:
+    data = load_dataset(name)
+    fit, validation = data.splits[0].fit, data.splits[0].validation
+    params = dict(WAYS[way])
+    rows = -(-int(fit.sum()) // params.pop("parts", 1))
+    edrvfl._kernel.voter.PART_ROWS = {False: min(rows, 5_000), True: 20_000}
+    start = time.process_time()
+    model = LaplaceRidgeClassifier(random_state=0, **params).fit(data.X[fit], data.y[fit])
+    seconds = time.process_time() - start
+    P = model.predict_proba(data.X[validation])
+    y = data.y[validation]
+    accuracy = 100 * np.mean(model.classes_[P.argmax(axis=1)] == y)
+    loss = log_loss(y, P, labels=model.classes_)
+    chosen = f"h {model.bandwidth_:5.3f} lambda 2^{np.log2(model.regularization_):+.0f}"
+    return f"{name:26s} {fit.sum():6d} {way:15s} {chosen} {accuracy:6.2f} {loss:7.4f} {seconds:6.2f} s"
+
+
+for name in sys.argv[1:] or NAMES:
+    for way in WAYS:
+        print(measure(name, way), flush=True)

@@ -1,0 +1,68 @@
+"""The judged rows as evidence: what leave-one-out answers are measured and calibrated with.
+
+All of it is NumPy and float64, whatever library a network is in: few rows are judged (`judge_some` chooses
+them), and every library gets the same numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from .._arrays import Array
+from .._inputs.judged import Judged
+from .._inputs.rows import to_host
+from .._inputs.targets import Classes
+from .._inputs.weights import RowWeights, rows_worth
+from .calibrate import SMALLEST, Calibration, calibrate, log_loss
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Jury:
+    """The classes of the judged rows, how much each row counts, and which rows calibrate."""
+
+    codes: numpy.ndarray  # (n,)
+    weights: numpy.ndarray  # (n,); those of the honest rows add up to the number of rows they are worth
+    honest: numpy.ndarray  # (n,) of bool; False for a row alone in its class
+
+    @classmethod
+    def of(cls, targets: Classes, weights: RowWeights, judged: Judged | None) -> Jury:
+        """Take the judged rows' classes and weights from those of the training rows."""
+        codes = to_host(targets.codes)
+        counts, costs = (_host(part, len(codes)) for part in (weights.counts, weights.costs))
+        # A row alone in its class was scored by a network that never saw the class, so it does not count.
+        of_class = numpy.bincount(codes, counts, minlength=targets.width)[codes]
+        honest = of_class - numpy.minimum(counts, 1) > 1e-9 * of_class
+        some: Any = slice(None)
+        stand_for = numpy.ones(1)
+        if judged is not None:
+            some, stand_for = to_host(judged.rows), to_host(judged.stand_for).astype(float)
+        codes, honest, counts = codes[some], honest[some], counts[some]
+        # Class weights, and the rows that a judged row stands for, shift the probabilities, but they are no
+        # further evidence: n counts the judged rows.
+        evidence = counts / counts.max() * costs[some] * stand_for
+        if honest.any():
+            evidence *= rows_worth(counts[honest]) / evidence[honest].sum()
+        return cls(codes, evidence, honest)
+
+    def calibration(
+        self, P: numpy.ndarray, rule: str, start: Calibration | None = None, floor: float = SMALLEST
+    ) -> Calibration:
+        """Calibrate the leave-one-out probabilities P (n, k); the arguments are those of `calibrate`."""
+        rows = self.honest
+        return calibrate(P[rows], self.codes[rows], self.weights[rows], rule, start, floor)
+
+    def accuracy(self, P: numpy.ndarray) -> float:
+        """Return the weighted share of rows whose largest probability is that of their class."""
+        return float(numpy.average(P.argmax(axis=-1) == self.codes, weights=self.weights))
+
+    def log_loss(self, P: numpy.ndarray) -> float:
+        """Return the weighted mean of -log P of the rows' own classes."""
+        return log_loss(P, self.codes, self.weights)
+
+
+def _host(weights: Array | None, m: int) -> numpy.ndarray:
+    """Return weights of m rows in NumPy and float64; None stands for ones."""
+    return numpy.ones(m) if weights is None else to_host(weights).astype(float)

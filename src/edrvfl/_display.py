@@ -1,0 +1,173 @@
+"""MembersDisplay: a picture of what is inside a portfolio."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+# Blue and vermillion can be told apart by everyone, and so can grey from both by its lightness.
+KEPT, DROPPED, COMMON = "#0072b2", "0.75", "#d55e00"
+
+
+class MembersDisplay:
+    """The members of a fitted portfolio: what each weighs, and how good each is by leave-one-out.
+
+    Bars on the left are the weights. On the right a dot is a member's leave-one-out log-loss, and the line is
+    that of the portfolio, after its calibration. Members are sorted by weight. Those without a say, which
+    lost the race or got a negligible weight, are pale.
+
+    It is best made by :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The members' names.
+
+    weights : sequence of float
+        The members' weights in the common answer, 0 for those without a say.
+
+    log_losses : sequence of float
+        The members' leave-one-out log-losses.
+
+    common_log_loss : float
+        The leave-one-out log-loss of the common answer.
+
+    Attributes
+    ----------
+    ax_ : tuple of two matplotlib Axes
+        The panel of the weights and the panel of the log-losses.
+
+    figure_ : matplotlib Figure
+        The figure that holds them.
+
+    See Also
+    --------
+    EDRVFLPortfolioClassifier : Its ``members_`` is the table that is drawn here.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from edrvfl import EDRVFLPortfolioClassifier, MembersDisplay
+    >>> model = EDRVFLPortfolioClassifier(random_state=0).fit(*load_iris(return_X_y=True))
+    >>> display = MembersDisplay.from_estimator(model)  # doctest: +SKIP
+    >>> display.figure_.savefig("members.png")  # doctest: +SKIP
+    """
+
+    ax_: tuple[Any, Any]
+    figure_: Any
+
+    def __init__(
+        self,
+        *,
+        names: Sequence[str],
+        weights: Sequence[float],
+        log_losses: Sequence[float],
+        common_log_loss: float,
+    ) -> None:
+        self.names = names
+        self.weights = weights
+        self.log_losses = log_losses
+        self.common_log_loss = common_log_loss
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> MembersDisplay:
+        """Draw the members of a fitted portfolio.
+
+        Parameters
+        ----------
+        estimator : EDRVFLPortfolioClassifier
+            A fitted portfolio.
+
+        ax : matplotlib Axes, default=None
+            Where to draw. Its place is divided into two panels. None makes a new figure.
+
+        Returns
+        -------
+        display : MembersDisplay
+            The display, with the axes and the figure.
+        """
+        if not hasattr(estimator, "default_members"):
+            got = type(estimator).__name__
+            raise TypeError(f"MembersDisplay draws a fitted EDRVFLPortfolioClassifier, but got {got}.")
+        check_is_fitted(estimator)
+        table = estimator.members_
+        display = cls(
+            names=table["member"],
+            weights=table["weight"],
+            log_losses=table["loo_log_loss"],
+            common_log_loss=estimator.loo_log_loss_,
+        )
+        return display.plot(ax)
+
+    def plot(self, ax: Any = None) -> MembersDisplay:
+        """Draw the members.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. Its place is divided into two panels. None makes a new figure.
+
+        Returns
+        -------
+        display : MembersDisplay
+            The display, with the axes and the figure.
+        """
+        if ax is None:
+            height = 1.3 + 0.34 * len(self.names)
+            _, ax = _pyplot().subplots(figsize=(8, height), layout="constrained")
+        ax.set_axis_off()
+        left, right = ax.inset_axes((0, 0, 0.47, 1)), ax.inset_axes((0.53, 0, 0.47, 1))
+        order = sorted(range(len(self.names)), key=lambda i: (-self.weights[i], self.log_losses[i]))
+        colours = [KEPT if self.weights[i] > 0 else DROPPED for i in order]
+        self._draw_weights(left, order, colours)
+        self._draw_log_losses(right, order, colours)
+        for panel in (left, right):
+            panel.set_ylim(len(order) - 0.4, -0.6)  # the heaviest is on top
+            panel.spines[["top", "right", "left"]].set_visible(False)
+            panel.tick_params(axis="y", length=0)
+            panel.grid(axis="x", alpha=0.25)
+            panel.locator_params(axis="x", nbins=5)
+            panel.set_axisbelow(True)
+        self.ax_, self.figure_ = (left, right), ax.figure
+        return self
+
+    def _draw_weights(self, panel: Any, order: list[int], colours: list[str]) -> None:
+        """Draw a bar for each weight, with its figure at the end."""
+        weights = [self.weights[i] for i in order]
+        bars = panel.barh(range(len(order)), weights, color=colours, height=0.62)
+        words = [f"{weight:.2f}" if weight > 0 else "no say" for weight in weights]
+        panel.bar_label(bars, words, padding=4, color="0.35", fontsize="small")
+        panel.set_yticks(range(len(order)), [self.names[i] for i in order])
+        for label, weight in zip(panel.get_yticklabels(), weights, strict=True):
+            label.set_color("black" if weight > 0 else "0.5")
+        panel.set_xlim(0, 1.18 * max(weights))
+        panel.set_xlabel("weight")
+
+    def _draw_log_losses(self, panel: Any, order: list[int], colours: list[str]) -> None:
+        """Draw a dot for each log-loss, and a line for that of the portfolio."""
+        places = range(len(order))
+        panel.scatter([self.log_losses[i] for i in order], places, c=colours, s=44, zorder=3)
+        common = self.common_log_loss
+        panel.axvline(common, color=COMMON, linewidth=1.8, zorder=2)
+        panel.set_yticks(places, [""] * len(order))
+        panel.margins(x=0.08)
+        side = "left" if common < sum(panel.get_xlim()) / 2 else "right"  # where there is room for words
+        above = {"transform": panel.get_xaxis_transform(), "ha": side, "va": "bottom"}
+        panel.text(common, 1.01, f"portfolio {common:.3g}", color=COMMON, **above)
+        panel.set_xlabel("leave-one-out log-loss")
+
+
+def _pyplot() -> ModuleType:
+    """Import matplotlib, or say how to get it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "MembersDisplay needs matplotlib, which edrvfl does not install by itself: "
+            "pip install 'edrvfl[demo]', or pip install matplotlib."
+        ) from error
+    found: ModuleType = plt
+    return found

@@ -1,0 +1,1 @@
+"""The limit of an infinitely wide random layer: a ridge with a Laplace kernel."""

@@ -1,0 +1,1 @@
+"""The members of a portfolio: how they are grown, raced and weighed."""

@@ -1,0 +1,147 @@
+"""Fit one member of a portfolio: a kernel voter at once, a network layer by layer, with pauses."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .._answers.follow import Follower, Stage
+from .._arrays import Array, converted, from_numpy, ignore_overflow, row_blocks
+from .._inputs.inputs import Inputs
+from .._inputs.judged import Judged
+from .._inputs.rows import Rows
+from .._inputs.table import Columns
+from .._kernel.systems import KernelSettings
+from .._kernel.voter import KernelModel, fit_kernel, kernel_probabilities
+from .._network.answer import probabilities
+from .._network.draws import DRAW_SCHEME, Draws, Recipe
+from .._network.grow import Pause, Problem, grow, pause, resume, start
+from .._network.layers import fill_inputs, new_features, replay
+from .._network.records import Network, Settings
+from .._threads import suitable_threads
+
+Voter = Network | KernelModel
+
+# Of so many rows a layer's training predictions are nearly its leave-one-out predictions, which would cost as
+# much as the Gram matrix.
+MANY_ROWS = 10_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Member:
+    """A member before it is fitted."""
+
+    name: str
+    estimator: Any  # an EDRVFLClassifier or a LaplaceRidgeClassifier, which gives the settings
+    inputs: Inputs
+    seed: int
+
+    @property
+    def is_network(self) -> bool:
+        """Whether the member has layers."""
+        return hasattr(self.estimator, "n_layers")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Progress:
+    """A member as far as it is fitted, and what leave-one-out says about it."""
+
+    voter: Any  # a Network or a KernelModel
+    stages: tuple[Stage, ...]  # one for each layer; a kernel voter has one
+    seconds: float
+    fell_back: bool = False  # whether some system was numerically singular
+    follower: Any = None  # the Follower of a network
+    paused: Pause | None = None  # None for a network that has all its layers
+
+    @property
+    def best(self) -> int:
+        """The number of layers with the smallest leave-one-out log-loss."""
+        return 1 + min(range(len(self.stages)), key=lambda l: self.stages[l].log_loss)
+
+    @property
+    def chosen(self) -> Stage:
+        """What leave-one-out says of the best depth."""
+        return self.stages[self.best - 1]
+
+    @property
+    def kept(self) -> Voter:
+        """The voter without the layers beyond the best depth."""
+        return self.voter.prefix(self.best) if isinstance(self.voter, Network) else self.voter
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Data:
+    """The training rows, as all members see them."""
+
+    rows: Rows
+    columns: Columns | None
+    judged: Judged | None
+
+
+def answer(voter: Voter, X: Array) -> Array:
+    """Return the probabilities (rows, k) that a voter gives rows which were checked."""
+    return probabilities(voter, X) if isinstance(voter, Network) else kernel_probabilities(voter, X)
+
+
+def fit_voter(data: Data, member: Member) -> Progress:
+    """Fit a kernel voter."""
+    began, rows = time.perf_counter(), data.rows
+    m = rows.X.shape[0]
+    with ignore_overflow(), suitable_threads(rows.X, m + member.inputs.width, m):
+        settings = KernelSettings.of(member.estimator)
+        voter, loo = fit_kernel(rows, member.inputs, settings, member.seed, data.judged)
+        stage = Follower(rows.targets, rows.weights, data.judged, _Votes()).add(loo)
+    calibration = converted(stage.calibration, lambda array: from_numpy(array, rows.X))
+    model = KernelModel(data.columns, voter, rows.classes, calibration)
+    given = settings.lam is not None and voter.lam != settings.lam
+    return Progress(model, (stage,), time.perf_counter() - began, given)
+
+
+def grow_network(data: Data, member: Member, so_far: Progress | None, n_layers: int) -> Progress:
+    """Grow a network to a number of layers: from nothing, or from where it paused.
+
+    A network that paused does not keep its features: they are computed again, which takes a fifth of a layer.
+    """
+    began, rows, e = time.perf_counter(), data.rows, member.estimator
+    settings = replace(Settings.of(e).for_rows(rows.worth), n_layers=n_layers)
+    if rows.X.shape[0] > MANY_ROWS:
+        settings = replace(settings, weight_from="train")
+    if so_far is None:
+        of_answers = (e.ensemble, rows.classes, member.seed, DRAW_SCHEME)
+        network = Network(data.columns, member.inputs, e.activation, settings.n_hidden, *of_answers)
+        follower = Follower(rows.targets, rows.weights, data.judged, _Votes(e.ensemble))
+        so_far = Progress(network, (), 0.0, follower=follower)
+    else:  # pairs of rows are weights of the first layer alone
+        settings = replace(settings, draws=replace(settings.draws, pair_share=0.0))
+    network, follower, stages = so_far.voter, so_far.follower, so_far.stages
+    n, paused, fell_back = settings.n_hidden, None, so_far.fell_back
+    with ignore_overflow(), suitable_threads(rows.X, n + member.inputs.width + 1, n):
+        D = new_features(rows.X.shape[0], rows.X, n, member.inputs)
+        fill_inputs(D, rows.X, member.inputs)
+        for rows_of_block in row_blocks(D, D.shape[0], 2 * D.shape[1]):  # no second matrix of this size
+            for layer in network.layers:
+                replay(layer, network, D[rows_of_block, :])
+        draws = Draws(Recipe.of(settings, member.seed, member.inputs, rows), rows.X)
+        problem = Problem(rows.targets, rows.weights, draws, judges=True)
+        branch = start(D, settings) if so_far.paused is None else resume(D, settings, so_far.paused)
+        for grown in grow(branch, problem):
+            stage = follower.add(grown.loo[0, ...])
+            stages = (*stages, stage)
+            fell_back = fell_back or bool(grown.readout.fell_back[0])
+            network = network.with_layer(
+                grown.hidden, grown.readout.beta[0, ...], stage.vote, stage.calibration
+            )
+        if n_layers < e.n_layers:
+            paused = pause(grown, settings, problem)
+    seconds = so_far.seconds + time.perf_counter() - began
+    return Progress(network, stages, seconds, fell_back, follower, paused)
+
+
+@dataclass(frozen=True, slots=True)
+class _Votes:
+    """How a member's layers become its answer: equal votes, and one temperature on the mean."""
+
+    ensemble: str = "softmax"
+    layer_votes: str = "equal"
+    calibration: str = "temperature"

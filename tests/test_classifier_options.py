@@ -1,0 +1,198 @@
+"""What one network has beyond the paper: sparse neurons, drawn scales, pairs, scaled inputs, its width."""
+
+import numpy as np
+import pytest
+import sklearn
+from helpers import assert_passes_scikit_learns_checks, noisy_rows, to_host
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from edrvfl import EDRVFLClassifier, EDRVFLSearchCV, TabularEncoder, to_numpy
+from edrvfl._network.records import auto_width
+
+SMALL = EDRVFLClassifier(n_layers=3, n_hidden=16, regularization=1.0, random_state=0)
+OPTIONS = {
+    "few inputs": {"inputs_per_neuron": 2},
+    "few neurons": {"hidden_per_neuron": 4},
+    "scales": {"norm_scale": (0.5, 2.0)},
+    "shifts": {"norm_shift": [-1.0, 1.0]},
+    "width": {"n_hidden": "auto"},
+    "pairs": {"pair_share": 0.5},
+    "pairs without re-normalisation": {"pair_share": 1.0, "renormalize": False},
+    "gradient": {"input_scaling": "gradient"},
+    "all": {
+        "inputs_per_neuron": 3,
+        "hidden_per_neuron": 4,
+        "norm_scale": (0.5, 2.0),
+        "norm_shift": (-1.0, 1.0),
+        "pair_share": 0.5,
+        "input_scaling": "gradient",
+        "encoder": "bins",
+    },
+}
+EVERY_OPTION = pytest.mark.parametrize("name", OPTIONS)
+
+
+def network_with(name, **params):
+    return clone(SMALL).set_params(**OPTIONS[name], **params)
+
+
+@EVERY_OPTION
+def test_scikit_learns_checks_pass(name):
+    assert_passes_scikit_learns_checks(network_with(name))
+
+
+@EVERY_OPTION
+def test_an_option_acts(noisy, name):
+    X, y = noisy
+    plain, other = (model.fit(X, y).predict_proba(X) for model in (clone(SMALL), network_with(name)))
+    assert np.abs(plain - other).max() > 1e-3
+
+
+@EVERY_OPTION
+def test_a_prefix_is_the_shallower_network(noisy, name):
+    X, y = noisy
+    deep = network_with(name).fit(X, y)
+    for depth, P in enumerate(deep.staged_predict_proba(X), start=1):
+        shallow = network_with(name, n_layers=depth).fit(X, y)
+        np.testing.assert_allclose(P, shallow.predict_proba(X), atol=1e-13)
+
+
+@EVERY_OPTION
+def test_neither_order_nor_repetition_of_rows_matters(noisy, rng, name):
+    X, y = noisy
+    counts = rng.integers(0, 4, len(y))
+    weighted = network_with(name).fit(X, y, sample_weight=counts).decision_function(X)
+    again = rng.permutation(np.repeat(np.arange(len(y)), counts))
+    repeated = network_with(name).fit(X[again], y[again]).decision_function(X)
+    np.testing.assert_allclose(weighted, repeated, atol=1e-7)
+
+
+@EVERY_OPTION
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_every_library_makes_the_same_network(xp, noisy, name, dtype):
+    X, y = noisy[0].astype(dtype), noisy[1]
+    expected = network_with(name).fit(X, y).predict_proba(X)
+    with sklearn.config_context(array_api_dispatch=True):
+        model = network_with(name).fit(xp.asarray(X), xp.asarray(y))
+        P = model.predict_proba(xp.asarray(X))
+        home = to_numpy(model)
+    assert str(P.dtype).endswith(dtype)
+    np.testing.assert_allclose(to_host(P), expected, atol=1e-9 if dtype == "float64" else 2e-3)
+    np.testing.assert_allclose(home.predict_proba(X), to_host(P), atol=1e-5)
+
+
+@EVERY_OPTION
+def test_a_search_scores_as_networks_alone(noisy, name):
+    X, y = noisy
+    space = {"regularization": [0.1, 10.0], "correct_weight": [0.5, 1.0], "n_layers": [3]}
+    search = EDRVFLSearchCV(network_with(name), space, n_iter=None, cv=3, scoring="neg_log_loss").fit(X, y)
+    assert_scores_as_alone(search, X, y)
+
+
+def test_options_can_be_searched(noisy):
+    X, y = noisy
+    options = [{key: [value] for key, value in params.items()} for params in OPTIONS.values()]
+    space = [{**one, "n_layers": [2]} for one in options]
+    search = EDRVFLSearchCV(SMALL, space, n_iter=None, cv=3, scoring="neg_log_loss").fit(X, y)
+    scores = assert_scores_as_alone(search, X, y)
+    assert len(np.unique(scores.round(9))) == len(OPTIONS)  # nobody shares what is not theirs
+
+
+def assert_scores_as_alone(search, X, y):
+    grid = [{key: [value] for key, value in row.items()} for row in search.cv_results_["params"]]
+    alone = GridSearchCV(search.estimator, grid, cv=3, scoring=search.scoring, refit=False).fit(X, y)
+    scores = search.cv_results_["mean_test_score"]
+    np.testing.assert_allclose(scores, alone.cv_results_["mean_test_score"], atol=1e-9)
+    return scores
+
+
+# --- one by one ------------------------------------------------------------------------------------------
+
+
+def test_a_neuron_sees_few_columns_whatever_the_encoder_makes_of_them(rng):
+    X, y = noisy_rows(rng, 200, 6)
+    X[:, 3] = rng.integers(0, 5, 200)
+    encoder = TabularEncoder("bins", categorical_features=[3])
+    model = clone(SMALL).set_params(inputs_per_neuron=2, encoder=encoder).fit(X, y)
+    source = np.array(model.network_.inputs.source)
+    assert len(source) > 30
+    for layer in model.network_.layers:
+        sees = layer.W[-len(source) :, :] != 0
+        counts = [len(np.unique(source[sees[:, j]])) for j in range(16)]
+        assert set(counts) == {1, 2}
+
+
+def test_a_pair_of_the_same_numbers_is_the_number(noisy):
+    X, y = noisy
+    one = clone(SMALL).set_params(norm_scale=1.5, norm_shift=-0.5).fit(X, y)
+    pair = clone(SMALL).set_params(norm_scale=(1.5, 1.5), norm_shift=(-0.5, -0.5)).fit(X, y)
+    np.testing.assert_array_equal(pair.predict_proba(X), one.predict_proba(X))
+
+
+def test_without_renormalisation_scales_and_shifts_do_nothing(noisy):
+    X, y = noisy
+    one = clone(SMALL).set_params(renormalize=False).fit(X, y)
+    pair = clone(one).set_params(norm_scale=(0.5, 2), norm_shift=(-1, 1)).fit(X, y)
+    np.testing.assert_array_equal(pair.predict_proba(X), one.predict_proba(X))
+
+
+def test_the_width_follows_the_rows():
+    widths = [auto_width(m) for m in np.geomspace(2, 1e7, 200)]
+    assert widths == sorted(widths)
+    assert set(widths) == {128, 256, 512, 1024, 2048}
+
+
+def test_the_width_is_a_fitted_attribute(rng):
+    X, y = noisy_rows(rng, 400, 4)
+    model = clone(SMALL).set_params(n_hidden="auto", n_layers=1, prune_rate=0.25).fit(X, y)
+    assert model.n_hidden_ == model.network_.n_hidden == auto_width(400)
+    assert model.neurons_kept_ == (auto_width(400) * 3 // 4,)
+    assert (
+        model.fit(X, y, np.arange(400) < 60).n_hidden_ == auto_width(60) < auto_width(400)
+    )  # rows without weight are none
+    assert clone(SMALL).fit(X, y).n_hidden_ == 16
+
+
+def test_every_split_of_a_search_has_the_width_of_its_own_rows(rng):
+    X, y = noisy_rows(rng, 400, 4)
+    splits = [(np.arange(100), np.arange(300, 400)), (np.arange(300), np.arange(300, 400))]
+    seen = []
+
+    def width(model, X, y):
+        seen.append(model.n_hidden_)
+        return model.score(X, y)
+
+    model = clone(SMALL).set_params(n_hidden="auto", n_layers=1)
+    EDRVFLSearchCV(model, {"n_layers": [1]}, n_iter=None, cv=splits, scoring=width, refit=False).fit(X, y)
+    assert seen == [auto_width(100), auto_width(300)]
+    assert seen[0] < seen[1]
+
+
+def test_pairs_see_where_classes_differ(rng):
+    X, y = noisy_rows(rng, 300, 40)
+    X[:, 0] = 4 * y  # far apart in one of many columns
+    model = clone(SMALL).set_params(pair_share=0.5, n_hidden=200).fit(X, y)
+    W = np.abs(model.network_.layers[0].W)
+    share = W[0] / W.sum(axis=0)
+    assert share[:100].mean() > 1.3 * share[100:].mean()
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"norm_scale": (2, 1)}, r"'norm_scale' .* a pair \(low, high\) with low <= high.* Got \(2, 1\)"),
+        ({"norm_scale": (0, 1)}, r"'norm_scale' .* each of them a float in the range \(0.0, inf\)"),
+        ({"norm_shift": [1.0]}, "'norm_shift' parameter"),
+        ({"norm_shift": (0, np.inf)}, "'norm_shift' parameter"),
+        ({"inputs_per_neuron": 0}, "'inputs_per_neuron' parameter"),
+        ({"hidden_per_neuron": 1.5}, "'hidden_per_neuron' parameter"),
+        ({"pair_share": 1.1}, "'pair_share' parameter"),
+        ({"input_scaling": "variance"}, "'input_scaling' parameter .* must be a str among"),
+        ({"n_hidden": "wide"}, "'n_hidden' parameter"),
+    ],
+    ids=str,
+)
+def test_wrong_parameters(noisy, params, message):
+    with pytest.raises(ValueError, match=message):
+        EDRVFLClassifier(**params).fit(*noisy)
