@@ -5,23 +5,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from numbers import Real
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from scipy.linalg import LinAlgWarning
 from sklearn.utils import check_random_state
 
-from ._answers.follow import CALIBRATIONS, Follower
-from ._arrays import Array, converted, from_numpy, ignore_overflow
+from ._answers.follow import CALIBRATIONS
+from ._arrays import Array, ignore_overflow
 from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_network_inputs
 from ._inputs.judged import judge_some
 from ._inputs.rows import Rows
 from ._inputs.table import Columns
-from ._kernel.systems import KernelSettings
-from ._kernel.voter import KernelModel, fit_kernel, kernel_probabilities
+from ._kernel.voter import kernel_probabilities
+from ._members.voters import Data, Member, fit_voter
 from ._shell import LARGEST_SEED, ClassifierShell, unchanged_on_failure
 from ._sklearn import Count, Interval, StrOptions, _fit_context
-from ._threads import suitable_threads
 
 
 class LaplaceRidgeClassifier(ClassifierShell):
@@ -209,14 +207,10 @@ class LaplaceRidgeClassifier(ClassifierShell):
         """Fit the voter, calibrate its scores, and store both."""
         seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         with ignore_overflow():
-            inputs, judged = learn_network_inputs(rows, self, columns, seed), judge_some(rows.targets)
-            m = rows.X.shape[0]
-            with suitable_threads(rows.X, m + inputs.width, m):
-                voter, loo = fit_kernel(rows, inputs, KernelSettings.of(self), seed, judged)
-            votes = SimpleNamespace(ensemble="softmax", layer_votes="equal", calibration=self.calibration)
-            stage = Follower(rows.targets, rows.weights, judged, votes).add(loo)
-        calibration = converted(stage.calibration, lambda array: from_numpy(array, rows.X))
-        self.model_ = KernelModel(columns, voter, rows.classes, calibration)
+            inputs = learn_network_inputs(rows, self, columns, seed)
+        data = Data(rows, columns, judge_some(rows.targets))
+        done = fit_voter(data, Member("kernel", self, inputs, seed), self.calibration)
+        self.model_, voter, stage = done.voter, done.voter.voter, done.chosen
         self.bandwidth_, self.regularization_ = voter.bandwidth, voter.lam
         self.n_landmarks_ = int(voter.landmarks.shape[0])
         self.loo_accuracy_, self.loo_log_loss_ = stage.accuracy, stage.log_loss
@@ -226,7 +220,7 @@ class LaplaceRidgeClassifier(ClassifierShell):
                 f"{self.n_landmarks_} landmarks: leave-one-out accuracy {stage.accuracy:.4f}, "
                 f"log-loss {stage.log_loss:.4f}"
             )
-        if self.regularization not in ("loo", voter.lam):
+        if done.fell_back:
             warnings.warn(
                 f"The kernel matrix is numerically singular with regularization={self.regularization}; "
                 f"{voter.lam:.3g} was taken instead. Increase regularization.",

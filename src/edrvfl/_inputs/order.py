@@ -23,11 +23,6 @@ def row_hashes(X: numpy.ndarray) -> numpy.ndarray:
         return total ^ (total >> numpy.uint64(32))
 
 
-def row_order(X: numpy.ndarray) -> numpy.ndarray:
-    """Return the indices that put the rows of X in an order of their own, which looks random."""
-    return numpy.argsort(row_hashes(X), kind="stable")
-
-
 def draw_rows(
     n: int, codes: numpy.ndarray, counts: numpy.ndarray, order: numpy.ndarray, start: float
 ) -> numpy.ndarray:

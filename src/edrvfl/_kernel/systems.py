@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy
+from scipy.special import softmax
 
-from .._answers.follow import Follower
+from .._answers.jury import Jury
 from .._arrays import Array, array_namespace, device, from_numpy, take_entries, take_rows
 from .._inputs.inputs import Inputs
 from .._inputs.judged import Judged
@@ -37,8 +37,6 @@ PENALTY_STEPS = STEPS[:2]
 MOST_RAISES = 40  # of a penalty, each by 4
 GAIN = 1e-3  # a neighbour must be so much better, relatively, to be taken
 DOUBLE_ROWS = 1_000  # more rows are computed in float32
-# Without votes and calibration: one score, and the log-loss after one temperature.
-ONE_SCORE = SimpleNamespace(ensemble="softmax", layer_votes="equal", calibration="temperature")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +142,7 @@ class System:
     def __init__(self, sample: Sample, landmarks: Array | None = None) -> None:
         X = sample.encoded()
         self._sample, self._problem = sample, sample.regression(X)
+        self._jury = Jury.of(sample.targets, sample.weights, sample.judged)
         self._exact = landmarks is None
         self.landmarks = X if landmarks is None else landmarks
         self._distance = distances(X) if self._exact else Measure(self.landmarks)(X)
@@ -170,8 +169,9 @@ class System:
         """Return the leave-one-out log-loss after one temperature."""
         if not found.regular:
             return math.inf
-        s, prior = self._sample, from_numpy(self._sample.prior, found.loo)
-        return Follower(s.targets, s.weights, s.judged, ONE_SCORE).add(found.loo + prior).log_loss
+        prior = from_numpy(self._sample.prior, found.loo)
+        P = softmax(to_host(found.loo + prior).astype(float), axis=-1)
+        return self._jury.log_loss(self._jury.calibration(P, "temperature")(P))
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,18 +84,19 @@ def answer(voter: Voter, X: Array) -> Array:
     return probabilities(voter, X) if isinstance(voter, Network) else kernel_probabilities(voter, X)
 
 
-def fit_voter(data: Data, member: Member) -> Progress:
-    """Fit a kernel voter."""
+def fit_voter(data: Data, member: Member, calibration: str | None = "temperature") -> Progress:
+    """Fit a kernel voter, and calibrate its scores."""
     began, rows = time.perf_counter(), data.rows
     m = rows.X.shape[0]
     with ignore_overflow(), suitable_threads(rows.X, m + member.inputs.width, m):
         settings = KernelSettings.of(member.estimator)
         voter, loo = fit_kernel(rows, member.inputs, settings, member.seed, data.judged)
-        stage = Follower(rows.targets, rows.weights, data.judged, _Votes()).add(loo)
-    calibration = converted(stage.calibration, lambda array: from_numpy(array, rows.X))
-    model = KernelModel(data.columns, voter, rows.classes, calibration)
-    given = settings.lam is not None and voter.lam != settings.lam
-    return Progress(model, (stage,), time.perf_counter() - began, given)
+        votes = _Votes(calibration=calibration)
+        stage = Follower(rows.targets, rows.weights, data.judged, votes).add(loo)
+    moved = converted(stage.calibration, lambda array: from_numpy(array, rows.X))
+    model = KernelModel(data.columns, voter, rows.classes, moved)
+    raised = settings.lam is not None and voter.lam != settings.lam
+    return Progress(model, (stage,), time.perf_counter() - began, raised)
 
 
 def grow_network(data: Data, member: Member, so_far: Progress | None, n_layers: int) -> Progress:
@@ -140,8 +141,8 @@ def grow_network(data: Data, member: Member, so_far: Progress | None, n_layers: 
 
 @dataclass(frozen=True, slots=True)
 class _Votes:
-    """How a member's layers become its answer: equal votes, and one temperature on the mean."""
+    """How a member's layers become its answer: equal votes, and by default one temperature on the mean."""
 
     ensemble: str = "softmax"
     layer_votes: str = "equal"
-    calibration: str = "temperature"
+    calibration: str | None = "temperature"
