@@ -65,7 +65,7 @@ class KernelVoter:
     inputs: Inputs  # how a row of X becomes encoded columns
     landmarks: Array  # (s, d), encoded rows, in float32 if there were many training rows
     alpha: Array  # (s, k), in the same precision
-    prior: Array  # (k,), the classes' shares, in the precision of X: the score far away from all rows
+    prior: Array  # (k,), the classes' shares or the mean values, in the precision of X: the score far away
     bandwidth: float
     lam: float
 
@@ -77,11 +77,11 @@ class KernelVoter:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelModel:
-    """A fitted classifier: everything that decides an answer."""
+    """A fitted classifier or regressor: everything that decides an answer."""
 
     columns: Columns | None  # how a frame becomes numbers and codes; None takes finite numbers as they are
     voter: KernelVoter
-    classes: Array  # (k,), labels as they came
+    classes: Array | None  # (k,), labels as they came; None if it answers with values
     calibration: Calibration | None
 
     def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> KernelModel:
@@ -112,9 +112,12 @@ def fit_kernel(
         system = System(sample, landmarks)
         choice, found = descend(system, choice, most, STEPS if s is None else PENALTY_STEPS)
         landmarks, found = system.landmarks, regular(system, choice.values[0], found)
-    prior = sample.prior
-    voter = KernelVoter(inputs, landmarks, found.alpha, prior, choice.values[0], found.lam)
-    return voter, array_namespace(prior).astype(found.loo, prior.dtype) + prior
+    prior, xp = sample.prior, array_namespace(sample.prior)
+    # the prior is a row of coefficients too, that of a constant 1
+    in_units = rows.targets.in_units(xp.concat([xp.astype(found.alpha, prior.dtype), prior[None, :]]))
+    alpha = xp.astype(in_units[:-1, :], found.alpha.dtype, copy=False)
+    voter = KernelVoter(inputs, landmarks, alpha, in_units[-1, :], choice.values[0], found.lam)
+    return voter, xp.astype(found.loo, prior.dtype) + prior
 
 
 def _fit_parts(
@@ -195,11 +198,13 @@ def _plan(settings: KernelSettings, sample: Sample) -> tuple[int | None, int, in
     return None, n_parts, max(1, WORK[gpu] // math.ceil(m / n_parts) ** 3)
 
 
-def kernel_probabilities(model: KernelModel, X: Array) -> Array:
-    """Return the probabilities (rows, k) of rows that were checked, block by block."""
+def kernel_answers(model: KernelModel, X: Array) -> Array:
+    """Return the probabilities or values (rows, k) of rows that were checked, block by block."""
     s, d = model.voter.landmarks.shape
     with suitable_threads(X, s + d, s), ignore_overflow():
         P = kernel_scores(model.voter, X)
+        if model.classes is None:
+            return P
         for rows in row_blocks(P, P.shape[0], 6 * P.shape[1]):
             scores = softmax(P[rows, :], axis=-1)
             P[rows, :] = scores if model.calibration is None else model.calibration(scores)

@@ -11,8 +11,8 @@ from .layers import layer_scores
 from .records import Network
 
 
-def probabilities(network: Network, X: Array) -> Array:
-    """Return the probabilities (m, k) of rows that were checked, block by block."""
+def answers(network: Network, X: Array) -> Array:
+    """Return the probabilities or values (m, k) of rows that were checked, block by block."""
     shape = (X.shape[0], network.readouts[0].shape[-1])
     answer = array_namespace(X).empty(shape, dtype=X.dtype, device=device(X))
     calibration = network.calibrations[-1]
@@ -23,8 +23,8 @@ def probabilities(network: Network, X: Array) -> Array:
     return answer
 
 
-def staged_probabilities(network: Network, X: Array) -> Iterator[Array]:
-    """Yield the probabilities (m, k) of the first one, two, ... layers together.
+def staged_answers(network: Network, X: Array) -> Iterator[Array]:
+    """Yield the probabilities or values (m, k) of the first one, two, ... layers together.
 
     Either the features of all rows are held from layer to layer, or the answers of all layers are
     computed block by block: whichever holds fewer numbers.

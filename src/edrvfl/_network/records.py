@@ -114,11 +114,11 @@ class Network:
     activation: str
     n_hidden: int
     rule: str  # how the layers' scores become one answer
-    classes: Array  # (k,), labels as they came
+    classes: Array | None  # (k,), labels as they came; None if it answers with values
     seed: int  # of the random layers
     draw_scheme: int  # the rule by which the seed gives the layers
     layers: tuple[HiddenLayer, ...] = ()
-    readouts: tuple[Array, ...] = ()  # beta (n + d + 1, k) of each layer
+    readouts: tuple[Array, ...] = ()  # beta (n + d + 1, k) of each layer, for values in their units
     votes: tuple[float, ...] = ()  # how much each layer's vote counts
     calibrations: tuple[Calibration | None, ...] = ()  # of the first one, two, ... layers together
 

@@ -150,8 +150,8 @@ class _RunningAnswers:
         self._votes[i] += stage.vote
         P = self._rule.finish(self._totals[i, ...] / float(self._votes[i]))
         P = P if stage.calibration is None else stage.calibration(P)
-        if self._prefix and stage.log_loss < self._losses[i]:
-            self._losses[i], self._best[i, ...] = stage.log_loss, P
+        if self._prefix and stage.loss < self._losses[i]:
+            self._losses[i], self._best[i, ...] = stage.loss, P
         return self._best[i, ...] if self._prefix else P
 
 
