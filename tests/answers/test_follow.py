@@ -88,7 +88,7 @@ def grown_scores(X, y, k, network, counts, costs, use):
         D_l = np.array(grown.D[:m])
         loops.append(scores_without_each_row(D_l, np.eye(k)[y], settings.lam, omega * costs, counts))
         used.append(use(grown))
-        right = loops[-1].argmax(axis=1) == y if settings.weighs_by_loo else grown.right[0]
+        right = loops[-1].argmax(axis=1) == y if settings.weighs_by_loo else grown.losses[0] == 0
         omega = omega_after(right, counts, settings.omega_r)
     return np.array(loops), used
 

@@ -95,7 +95,7 @@ def clock(monkeypatch):
     """Let a second pass whenever the fit looks at the clock."""
     seconds = iter(range(10**6))
     monkeypatch.setattr(race, "time", SimpleNamespace(time=lambda: next(seconds)))
-    monkeypatch.setattr("edrvfl._portfolio.time", SimpleNamespace(time=lambda: next(seconds)))
+    monkeypatch.setattr("edrvfl._ensemble.time", SimpleNamespace(time=lambda: next(seconds)))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
