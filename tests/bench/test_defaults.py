@@ -16,19 +16,18 @@ import edrvfl
 from edrvfl import EDRVFLClassifier
 from edrvfl.bench import defaults
 from edrvfl.bench.cell import DefaultsUnit, key_of, seed_of
-from edrvfl.bench.data import load_dataset, load_frame
-from edrvfl.bench.data.frames import frame_dataset
-from edrvfl.bench.defaults import (
+from edrvfl.bench.contenders import (
     CONTENDERS,
     ON_ARRAYS,
     ON_FRAMES,
     Contender,
-    DefaultsCell,
     as_categories,
     as_categories_or_codes,
     as_named_texts,
-    make_cells,
 )
+from edrvfl.bench.data import load_dataset, load_frame
+from edrvfl.bench.data.frames import frame_dataset
+from edrvfl.bench.defaults import DefaultsCell, make_cells
 from edrvfl.bench.exchange import export_file, import_files
 from edrvfl.bench.record import DefaultsRecord
 from edrvfl.bench.schedule import run
