@@ -26,6 +26,7 @@ from ._network.draws import DRAW_SCHEME, Draws, Recipe
 from ._network.grow import Problem, grow, start
 from ._network.layers import fill_inputs, new_features
 from ._network.pruning import n_pruned
+from ._network.readers import READOUTS, check_readout
 from ._network.records import Network, Settings
 from ._shell import LARGEST_SEED, ClassifierShell, unchanged_on_failure
 from ._sklearn import Count, Interval, Pair, StrOptions, _fit_context
@@ -114,6 +115,14 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         Share of hidden neurons, those of least importance, that do not feed the next layer, p, in
         [0, 1). 0 is neutral: no pruning.
 
+    readout : {"layers", "joint"}, default="layers"
+        "layers": each layer has a read-out of its own, and the layers vote. "joint" is dRVFL: one read-out
+        over the inputs and all hidden layers, at every depth, and no vote; `ensemble` then acts on a single
+        score. Weighting and pruning take a layer's own read-out, so "joint" asks for ``correct_weight=1``
+        and ``prune_rate=0``; nor can layers be "weighted". It costs more: the features of all layers are
+        held, and the time grows with the square of their number. All depths share one factorisation as long
+        as there are no more features than rows; with `regularization` 0 or "loo" each depth is solved anew.
+
     ensemble : {"softmax", "mean", "vote"}, default="softmax"
         How layers become one answer: the mean of the layers' softmax, the softmax of their mean score,
         or the share of layers that vote for a class.
@@ -173,7 +182,8 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         temperature if `calibration` is None). Empty where `loo_accuracies_` is.
 
     train_accuracies_ : tuple of float
-        Each layer's own accuracy on the training rows. It may fall while the network gets better.
+        Each layer's own accuracy on the training rows. It may fall while the network gets better. With
+        ``readout="joint"``, that of the first one, two, ... layers together.
 
     fallback_layers_ : tuple of int
         Layers (from 1) whose Gram matrix was numerically singular, so that the least-norm solution
@@ -209,7 +219,8 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. (Calibration and
     ``regularization="loo"`` look at a part of many rows; then weight 2 is only nearly the row twice.)
 
-    The fit holds one (n_samples, n_hidden + n_features + 1) matrix; ``predict`` works by blocks of rows.
+    The fit holds one (n_samples, n_hidden + n_features + 1) matrix, with ``readout="joint"`` the features of
+    all layers beside it; ``predict`` works by blocks of rows.
     Small problems are computed on one BLAS thread, because more threads would only wait for each other.
 
     References
@@ -248,6 +259,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         "correct_weight": [Interval(Real, 0, 1, closed="right")],
         "weight_from": [StrOptions({"train", "loo"})],
         "prune_rate": [Interval(Real, 0, 1, closed="left")],
+        "readout": [StrOptions(set(READOUTS))],
         "ensemble": [StrOptions(set(RULES))],
         "layer_votes": [StrOptions(set(LAYER_VOTES))],
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
@@ -274,6 +286,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         correct_weight: float = 0.8,
         weight_from: str = "train",
         prune_rate: float = 0.2,
+        readout: str = "layers",
         ensemble: str = "softmax",
         layer_votes: str = "equal",
         calibration: str | None = "loo",
@@ -296,6 +309,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         self.correct_weight = correct_weight
         self.weight_from = weight_from
         self.prune_rate = prune_rate
+        self.readout = readout
         self.ensemble = ensemble
         self.layer_votes = layer_votes
         self.calibration = calibration
@@ -308,6 +322,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         super()._validate_params()
         if isinstance(self.encoder, TabularEncoder):
             self.encoder._validate_params()
+        check_readout(self)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> EDRVFLClassifier:
@@ -344,7 +359,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
             inputs = learn_network_inputs(rows, self, columns, seed)
             n = Settings.of(self).for_rows(rows.worth).n_hidden
             of_answers = (self.ensemble, rows.classes, seed, DRAW_SCHEME)
-            network = Network(columns, inputs, self.activation, n, *of_answers)
+            network = Network(columns, inputs, self.activation, n, *of_answers, joint=self.readout == "joint")
             with suitable_threads(rows.X, n + inputs.width + 1, n):
                 self._grow(network, rows, task, given)
         self._warn_of_fallbacks()
@@ -380,7 +395,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
                 break
             if len(network.layers) < self.n_layers:
                 layer = _begin_layer(task, given)
-        self._warn_if_scores_vanish(D, network)
+        self._warn_if_scores_vanish(grown.D, network)
         self._keep(network, history)
 
     def _keep(self, network: Network, history: History) -> None:

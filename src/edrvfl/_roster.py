@@ -38,6 +38,7 @@ DECIDED: Mapping[str, Any] = {
     "random_state": None,
     "calibration": "loo",
     "layer_votes": "equal",
+    "readout": "layers",
     "categorical_features": "from_dtype",
 }
 
