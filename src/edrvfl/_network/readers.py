@@ -64,8 +64,8 @@ def check_readout(estimator: Any) -> None:
             " and ".join(f"{name}={values[name]}" for name in wrong) for values in (given, neutral)
         )
         raise ValueError(
-            'readout="joint" has one read-out over all layers, but weighting and pruning take the read-out of '
-            f"a single layer, and {came}. Set {wanted}."
+            'readout="joint" has one read-out over all layers. Weighting and pruning take that of a single '
+            f"layer, but {came}. Set {wanted}."
         )
     if estimator.layer_votes == "weighted":
         raise ValueError(
