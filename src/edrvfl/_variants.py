@@ -30,8 +30,8 @@ def variant(name: str, **params: Any) -> EDRVFLClassifier:
     Parameters
     ----------
     name : {"RVFL", "edRVFL_O", "edRVFL_N", "dRVFL", "WedRVFL", "PedRVFL", "WPedRVFL"}
-        The method, in any case. "dRVFL", of the paper's related work, has one read-out over all layers. It
-        has the features of "edRVFL_N", re-normalised too, and differs from it in the read-out alone.
+        The method, in any case. "dRVFL" (Shi et al., 2021) has one read-out over all layers. Here it has the
+        features of "edRVFL_N", re-normalised too, and differs from it in the read-out alone.
 
     **params
         Parameters of :class:`EDRVFLClassifier`; they win over the method's own.
