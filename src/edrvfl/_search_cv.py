@@ -324,7 +324,7 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         """The labels that the winner knows."""
         return self.best_estimator_.classes_
 
-    def _probabilities(self, X: Any, method: str) -> Array:
+    def _answers(self, X: Any, method: str) -> Array:
         self._check_fitted_alike(X, method)
         return _strategy_for(self.best_estimator_).answer(self, X, self.estimators_)
 

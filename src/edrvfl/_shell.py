@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 
 import narwhals.stable.v2 as narwhals
 import numpy
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 
 from ._answers.combine import log_odds
 from ._arrays import Array, array_namespace
-from ._inputs.rows import Rows, prepare_rows, to_host
+from ._inputs.rows import Rows, prepare_rows, prepare_values, to_host
 from ._inputs.table import Columns, float_dtypes, learn_table, open_table, read_table
 from ._sklearn import CALLBACK_ATTRIBUTES, _estimator_with_converted_arrays, check_same_namespace
 
@@ -25,25 +25,22 @@ Estimator = TypeVar("Estimator")
 LARGEST_SEED = numpy.iinfo(numpy.int32).max
 
 
-def _predicts(estimator: ClassifierShell) -> bool:
+def _predicts(estimator: Shell) -> bool:
     if not getattr(estimator, "refit", True):
         raise AttributeError("predictions need refit=True; this search only filled cv_results_.")
     return True
 
 
-class ClassifierShell(ClassifierMixin, BaseEstimator):
-    """A classifier that answers from class probabilities. Subclasses compute the probabilities."""
-
-    classes_: Any  # an attribute, or a property
-    class_weight: Any
+class Shell(BaseEstimator):
+    """An estimator that reads frames and arrays. Subclasses compute the answers."""
 
     @property
     def _fitted_array(self) -> Array:
         """An array of the fitted model, which tells its library, device and precision."""
         raise NotImplementedError
 
-    def _probabilities(self, X: Any, method: str) -> Array:
-        """Return probabilities (rows, classes). `method` is the public method that asks, for messages."""
+    def _answers(self, X: Any, method: str) -> Array:
+        """Return probabilities or values (rows, k). `method` is the public method that asks, for messages."""
         raise NotImplementedError
 
     @property
@@ -51,15 +48,23 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         """What the fit learnt about the columns; None if it took finite numbers as they were."""
         return None
 
+    @property
+    def _encodes(self) -> bool:
+        """Whether categories, text and missing values are welcome."""
+        return getattr(self, "encoder", None) is not None
+
+    def _check_targets(self, y: Any) -> Any:
+        """Return y after a look at whether it can be learnt."""
+        raise NotImplementedError
+
     def _check_training_rows(
         self, X: Any, y: Any, encoder: Any = None
     ) -> tuple[Array, Array, Columns | None]:
-        """Return rows and labels as arrays, and what was learnt about the columns.
+        """Return rows and targets as arrays, and what was learnt about the columns.
 
         Without a TabularEncoder the rows must be finite numbers, and nothing is learnt.
         """
-        y = validate_data(self, "no_validation", y)
-        check_classification_targets(y)
+        y = self._check_targets(y)
         if encoder is None:
             X, columns = read_training_numbers(self, X), None
         else:
@@ -68,14 +73,8 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         return X, y, columns
 
     def _prepare_rows(self, X: Array, y: Array, sample_weight: Any) -> Rows:
-        """Return the rows that have a weight, with their classes, of which there must be two."""
-        rows = prepare_rows(X, y, sample_weight, self.class_weight)
-        if rows.targets.width < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes, but y holds only one class "
-                f"({rows.classes.tolist()[0]!r}) in the rows with positive weight."
-            )
-        return rows
+        """Return the rows that have a weight, with their targets."""
+        raise NotImplementedError
 
     def _check_fitted_alike(self, X: Any, method: str) -> None:
         """Refuse to answer before a fit, and for arrays of another library or device than that of the fit."""
@@ -86,6 +85,35 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         """Return X as an array with the columns, the library and the precision of the fit."""
         self._check_fitted_alike(X, method)
         return read_new_table(self, X, self._columns, self._fitted_array)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        inputs = tags.input_tags
+        inputs.allow_nan = inputs.categorical = inputs.string = self._encodes
+        return tags
+
+
+class ClassifierShell(ClassifierMixin, Shell):
+    """A classifier that answers from class probabilities. Subclasses compute the probabilities."""
+
+    classes_: Any  # an attribute, or a property
+    class_weight: Any
+
+    def _check_targets(self, y: Any) -> Any:
+        y = validate_data(self, "no_validation", y)
+        check_classification_targets(y)
+        return y
+
+    def _prepare_rows(self, X: Array, y: Array, sample_weight: Any) -> Rows:
+        """Return the rows that have a weight, with their classes, of which there must be two."""
+        rows = prepare_rows(X, y, sample_weight, self.class_weight)
+        if rows.targets.width < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes, but y holds only one class "
+                f"({to_host(rows.classes).tolist()[0]!r}) in the rows with positive weight."
+            )
+        return rows
 
     def _labels(self, P: Array) -> Array:
         """Return the label of the largest probability of each row."""
@@ -108,7 +136,7 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         y : array of shape (n_samples,)
             Labels as they came in `fit`: the largest of `predict_proba`.
         """
-        return self._labels(self._probabilities(X, "predict"))
+        return self._labels(self._answers(X, "predict"))
 
     @available_if(_predicts)
     def predict_proba(self, X: Any) -> Array:
@@ -128,7 +156,7 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         P : array of shape (n_samples, n_classes)
             In the order of `classes_`; each row sums to 1.
         """
-        return self._probabilities(X, "predict_proba")
+        return self._answers(X, "predict_proba")
 
     @available_if(_predicts)
     def predict_log_proba(self, X: Any) -> Array:
@@ -144,7 +172,7 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         P : array of shape (n_samples, n_classes)
             In the order of `classes_`; minus infinity where a probability is 0.
         """
-        P = self._probabilities(X, "predict_log_proba")
+        P = self._answers(X, "predict_log_proba")
         with numpy.errstate(divide="ignore"):
             return array_namespace(P).log(P)
 
@@ -162,12 +190,47 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
             Always finite. `predict` takes the largest, or for two classes the sign.
         """
-        return log_odds(self._probabilities(X, "decision_function"))
+        return log_odds(self._answers(X, "decision_function"))
+
+
+class RegressorShell(RegressorMixin, Shell):
+    """A regressor that answers with values, in the units of y."""
+
+    # what classifiers can set; code that serves both asks for it
+    ensemble, calibration, class_weight = "value", None, None
+
+    def _check_targets(self, y: Any) -> Any:
+        y = validate_data(self, "no_validation", y, multi_output=True)
+        return check_array(y, ensure_2d=False, dtype="numeric", input_name="y", estimator=self)
+
+    def _prepare_rows(self, X: Array, y: Array, sample_weight: Any) -> Rows:
+        return prepare_values(X, y, sample_weight)
+
+    @available_if(_predicts)
+    def predict(self, X: Any) -> Array:
+        """Return the values of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        y : array of shape (n_samples,), or (n_samples, n_outputs) for several outputs
+            Values in the units of `fit`.
+        """
+        return without_axis(self._answers(X, "predict"))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.array_api_support = True
+        tags.target_tags.multi_output = True
         return tags
+
+
+def without_axis(values: Array) -> Array:
+    """Return values (rows, k) as (rows,) if there is one output."""
+    return values[:, 0] if values.shape[1] == 1 else values
 
 
 def read_training_numbers(estimator: BaseEstimator, X: Any) -> Array:

@@ -33,8 +33,8 @@ def test_figures_are_those_of_scikit_learn(rng, answers):
     for given in ((None, None), (counts, None), (None, costs), (counts, costs)):
         jury = jury_of(codes, *given)
         w = np.prod([np.ones(50) if part is None else part for part in given], axis=0)
-        assert jury.accuracy(P) == pytest.approx(accuracy_score(codes, P.argmax(axis=1), sample_weight=w))
-        assert jury.log_loss(P) == pytest.approx(log_loss(codes, P, sample_weight=w))
+        assert jury.score(P) == pytest.approx(accuracy_score(codes, P.argmax(axis=1), sample_weight=w))
+        assert jury.loss(P) == pytest.approx(log_loss(codes, P, sample_weight=w))
 
 
 def test_a_weight_of_two_is_the_row_twice(rng, answers):
@@ -43,8 +43,8 @@ def test_a_weight_of_two_is_the_row_twice(rng, answers):
     rows = np.repeat(np.arange(50), counts)
     weighted, repeated = jury_of(codes, counts.astype(float)), jury_of(codes[rows])
     assert weighted.weights.sum() == pytest.approx(repeated.weights.sum()) == counts.sum()
-    assert weighted.log_loss(P) == pytest.approx(repeated.log_loss(P[rows]))
-    assert weighted.accuracy(P) == pytest.approx(repeated.accuracy(P[rows]))
+    assert weighted.loss(P) == pytest.approx(repeated.loss(P[rows]))
+    assert weighted.score(P) == pytest.approx(repeated.score(P[rows]))
 
 
 def test_costs_move_the_evidence_but_do_not_add_to_it(rng, answers):
@@ -71,7 +71,7 @@ def test_a_row_alone_in_its_class_does_not_calibrate_but_is_measured(answers, co
     jury = jury_of(codes, counts)
     assert jury.honest.tolist() == [True] * 50 + [honest]
     assert jury.weights[jury.honest].sum() == pytest.approx(counts[jury.honest].sum())
-    assert jury.accuracy(P) == pytest.approx(np.average(P.argmax(axis=1) == codes, weights=counts))
+    assert jury.score(P) == pytest.approx(np.average(P.argmax(axis=1) == codes, weights=counts))
     rows = slice(51 if honest else 50)
     expected = calibrate(P[rows], codes[rows], counts[rows], "temperature")
     np.testing.assert_allclose(jury.calibration(P, "temperature")(P), expected(P), atol=1e-8)
@@ -80,8 +80,8 @@ def test_a_row_alone_in_its_class_does_not_calibrate_but_is_measured(answers, co
 def test_where_everybody_is_alone_nobody_is_honest():
     jury = jury_of(np.arange(4))
     assert not jury.honest.any()
-    assert jury.accuracy(np.eye(4)) == 1
-    assert np.isfinite(jury.log_loss(np.full((4, 4), 0.25)))
+    assert jury.score(np.eye(4)) == 1
+    assert np.isfinite(jury.loss(np.full((4, 4), 0.25)))
 
 
 def test_judged_rows_stand_for_the_others(xp, answers):
@@ -90,7 +90,7 @@ def test_judged_rows_stand_for_the_others(xp, answers):
     jury = jury_of(codes, judged=(some, stand_for), xp=xp)
     np.testing.assert_array_equal(jury.codes, codes[some])
     assert jury.weights.sum() == pytest.approx(8)  # no more evidence than eight rows
-    assert jury.log_loss(P[some]) == pytest.approx(
+    assert jury.loss(P[some]) == pytest.approx(
         log_loss(codes[some], P[some], sample_weight=stand_for, labels=[0, 1, 2])
     )
 

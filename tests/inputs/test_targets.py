@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edrvfl import EDRVFLClassifier
-from edrvfl._inputs.targets import Classes, Values, side_by_side
+from edrvfl._inputs.targets import Classes, Values, layer_losses, side_by_side
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -46,15 +46,16 @@ def test_right_is_the_largest_score(xp, rng, stack, monkeypatch):
     D, beta = rng.standard_normal((*stack, 300, 6)), rng.standard_normal((*stack, 3, 6, 4))
     codes = rng.integers(0, 4, 300)
     targets = Classes(xp.asarray(codes), 4, xp.zeros((0,), dtype=xp.float64))
-    right = to_host(targets.right(xp.asarray(D), xp.asarray(beta)))
+    losses = layer_losses(targets, xp.asarray(D), xp.asarray(beta))
+    right = to_host(targets.right(losses, None))
     np.testing.assert_array_equal(right, (D[..., None, :, :] @ beta).argmax(axis=-1) == codes)
 
 
 @given(codes=st.lists(st.integers(0, 3), min_size=1, max_size=20))
 def test_of_equal_scores_the_first_class_wins(codes):
     targets = Classes(np.array(codes), 4, np.zeros(0))
-    hits = targets.hits(np.zeros((len(codes), 4)), slice(0, len(codes)))
-    np.testing.assert_array_equal(hits, np.array(codes) == 0)
+    losses = targets.losses(np.zeros((len(codes), 4)), slice(0, len(codes)))
+    np.testing.assert_array_equal(losses, np.array(codes) != 0)
 
 
 @pytest.mark.parametrize("params", [{}, {"prune_rate": 0.0, "correct_weight": 1.0}], ids=str)

@@ -1,6 +1,6 @@
-"""Prepare rows for a fit: the one place that drops rows without weight, codes labels and weighs classes.
+"""Prepare rows for a fit: the one place that drops rows without weight, and makes targets of y.
 
-`EDRVFLClassifier.fit` and every split of a search call it, so both see the same rows.
+Every fit and every split of a search calls it, so both see the same rows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 from sklearn.utils import compute_class_weight
 
-from .._arrays import Array, array_namespace, from_numpy
+from .._arrays import Array, array_namespace, from_numpy, ignore_overflow, weighted_mean
 from .._sklearn import (
     _check_sample_weight,
     _convert_to_numpy,
@@ -21,17 +21,17 @@ from .._sklearn import (
     move_to,
 )
 from .order import row_hashes
-from .targets import Classes
+from .targets import Classes, Targets, Values
 from .weights import RowWeights, rows_worth
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Training rows with their classes and weights. Every row has a positive weight."""
+    """Training rows with their targets and weights. Every row has a positive weight."""
 
     X: Array  # (m, d)
-    classes: Array  # (k,), labels as they came, sorted
-    targets: Classes
+    classes: Array | None  # (k,), labels as they came, sorted; None if the targets are values
+    targets: Targets
     weights: RowWeights
 
     @cached_property
@@ -70,6 +70,37 @@ def prepare_rows(X: Array, y: Array, sample_weight: Any = None, class_weight: An
     if not (isinstance(classes, numpy.ndarray) and classes.dtype.kind in "OUS"):
         classes = move_to(classes, xp=xp, device=where)  # strings stay in NumPy
     return Rows(X, classes, Classes(codes, int(classes.shape[0]), X[:0, 0]), weights)
+
+
+def prepare_values(X: Array, y: Array, sample_weight: Any = None) -> Rows:
+    """Drop rows of weight 0, and standardise the outputs.
+
+    Parameters
+    ----------
+    X : validated array of shape (m, d)
+    y : validated numbers of shape (m,) or (m, k), in NumPy or in the namespace of X
+    sample_weight : array-like of shape (m,) or None
+    """
+    xp, _, where = get_namespace_and_device(X)
+    y = move_to(y, xp=xp, device=where)
+    Y = xp.astype(y[:, None] if y.ndim == 1 else y, xp.float64)
+    counts = None
+    if sample_weight is not None:
+        counts, X, Y = keep_weighted(sample_weight, X, Y)
+    weights = RowWeights(counts)
+    _refuse_overflow(weights)
+    with ignore_overflow():
+        mean = weighted_mean(xp.matrix_transpose(Y), counts)
+        centred = Y - mean
+        sd = xp.sqrt(weighted_mean(xp.matrix_transpose(centred * centred), counts))
+    if not bool(xp.all(xp.isfinite(sd))) or float(xp.max(sd)) > float(xp.finfo(X.dtype).max):
+        raise ValueError("The values of y are so large that their squares overflow. Divide y by a number.")
+    # an output that is constant but for rounding has no scale
+    flat = sd <= 4 * float(xp.finfo(xp.float64).eps) * xp.abs(mean)
+    sd = xp.where(flat, xp.ones_like(sd), sd)
+    Y = xp.where(flat, xp.zeros_like(centred), centred / sd)
+    Y, mean, sd = (xp.astype(values, X.dtype, copy=False) for values in (Y, mean, sd))
+    return Rows(X, None, Values(Y, mean, sd), weights)
 
 
 def keep_weighted(sample_weight: Any, X: Array, *others: Array) -> list[Array]:

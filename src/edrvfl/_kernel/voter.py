@@ -32,6 +32,7 @@ from .._inputs.inputs import Inputs
 from .._inputs.judged import Judged
 from .._inputs.rows import Rows, to_host
 from .._inputs.table import Columns
+from .._inputs.targets import Values
 from .._ridge.kernel import KernelReadOut, Measure, laplace
 from .._threads import suitable_threads
 from .systems import (
@@ -51,6 +52,7 @@ from .systems import (
 # On a CPU and on a GPU (False and True): the rows of an exact system, which takes about a second; the rows
 # that have a coefficient; and what trying candidates on all rows may cost, three systems of so many rows.
 PART_ROWS = {False: 5_000, True: 20_000}
+VALUE_PART_ROWS = {False: 8_000, True: 20_000}  # values gain more by the rows that a part would lack
 LEAST_PART = 1_000  # rows of a part, however little memory is free
 MOST_ROWS = {False: 20_000, True: 100_000}
 WORK = {False: 3 * 4_000**3, True: 3 * 20_000**3}
@@ -65,7 +67,7 @@ class KernelVoter:
     inputs: Inputs  # how a row of X becomes encoded columns
     landmarks: Array  # (s, d), encoded rows, in float32 if there were many training rows
     alpha: Array  # (s, k), in the same precision
-    prior: Array  # (k,), the classes' shares, in the precision of X: the score far away from all rows
+    prior: Array  # (k,), the classes' shares or the mean values, in the precision of X: the score far away
     bandwidth: float
     lam: float
 
@@ -77,11 +79,11 @@ class KernelVoter:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelModel:
-    """A fitted classifier: everything that decides an answer."""
+    """A fitted classifier or regressor: everything that decides an answer."""
 
     columns: Columns | None  # how a frame becomes numbers and codes; None takes finite numbers as they are
     voter: KernelVoter
-    classes: Array  # (k,), labels as they came
+    classes: Array | None  # (k,), labels as they came; None if it answers with values
     calibration: Calibration | None
 
     def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> KernelModel:
@@ -103,7 +105,7 @@ def fit_kernel(
     draw, sample = Draw(rows, seed), Sample.of(rows, inputs, judged)
     s, n_parts, most = _plan(settings, sample)
     cheap = s is None and most >= FEW
-    choice = search(sample, draw, Choice.of(settings, draw.unit), SEARCH_ROWS[:1] if cheap else SEARCH_ROWS)
+    choice = search(sample, draw, Choice.of(settings, sample), SEARCH_ROWS[:1] if cheap else SEARCH_ROWS)
     if n_parts > 1:
         parts = draw.parts(n_parts, MOST_ROWS[on_accelerator(rows.X)])
         choice, landmarks, found = _fit_parts(sample, parts, choice, most)
@@ -112,9 +114,12 @@ def fit_kernel(
         system = System(sample, landmarks)
         choice, found = descend(system, choice, most, STEPS if s is None else PENALTY_STEPS)
         landmarks, found = system.landmarks, regular(system, choice.values[0], found)
-    prior = sample.prior
-    voter = KernelVoter(inputs, landmarks, found.alpha, prior, choice.values[0], found.lam)
-    return voter, array_namespace(prior).astype(found.loo, prior.dtype) + prior
+    prior, xp = sample.prior, array_namespace(sample.prior)
+    # the prior is a row of coefficients too, that of a constant 1
+    in_units = rows.targets.in_units(xp.concat([xp.astype(found.alpha, prior.dtype), prior[None, :]]))
+    alpha = xp.astype(in_units[:-1, :], found.alpha.dtype, copy=False)
+    voter = KernelVoter(inputs, landmarks, alpha, in_units[-1, :], choice.values[0], found.lam)
+    return voter, xp.astype(found.loo, prior.dtype) + prior
 
 
 def _fit_parts(
@@ -190,16 +195,19 @@ def _plan(settings: KernelSettings, sample: Sample) -> tuple[int | None, int, in
         m = min(m, MOST_ROWS[gpu])
         size = array_namespace(X).finfo(sample.dtype).bits // 8
         # distances, the kernel, its factor and the factor's inverse
-        largest = min(PART_ROWS[gpu], int(math.sqrt(free_bytes(X) / (5 * size))))
+        most = VALUE_PART_ROWS if isinstance(sample.targets, Values) else PART_ROWS
+        largest = min(most[gpu], int(math.sqrt(free_bytes(X) / (5 * size))))
         n_parts = math.ceil(m / max(LEAST_PART, largest))
     return None, n_parts, max(1, WORK[gpu] // math.ceil(m / n_parts) ** 3)
 
 
-def kernel_probabilities(model: KernelModel, X: Array) -> Array:
-    """Return the probabilities (rows, k) of rows that were checked, block by block."""
+def kernel_answers(model: KernelModel, X: Array) -> Array:
+    """Return the probabilities or values (rows, k) of rows that were checked, block by block."""
     s, d = model.voter.landmarks.shape
     with suitable_threads(X, s + d, s), ignore_overflow():
         P = kernel_scores(model.voter, X)
+        if model.classes is None:
+            return P
         for rows in row_blocks(P, P.shape[0], 6 * P.shape[1]):
             scores = softmax(P[rows, :], axis=-1)
             P[rows, :] = scores if model.calibration is None else model.calibration(scores)

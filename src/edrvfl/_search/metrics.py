@@ -190,7 +190,7 @@ class StandIn(ClassifierShell):
         self.classes_ = scorer.search.classes
         self._fitted = cache(fitted)
 
-    def _probabilities(self, X: Any, method: str) -> numpy.ndarray:  # noqa: ARG002
+    def _answers(self, X: Any, method: str) -> numpy.ndarray:  # noqa: ARG002
         if X is self.scorer.test.given:
             return self.P
         model = self._fitted()

@@ -44,7 +44,9 @@ class NetworkCandidate(Candidate):
         chosen_by_loo = self.number if s.lam is None else None  # a network that chooses lambda grows alone
         shape = (s.n_layers, s.activation, s.renormalize, s.weight_from, s.prunes, chosen_by_loo)
         e = self.estimator
-        return *shape, e.ensemble, e.layer_votes, e.calibration, self.problem
+        # with one read-out over all layers only networks with the same features are grown together
+        joint = (s.joint, self.hidden) if s.joint else None
+        return *shape, joint, e.ensemble, e.layer_votes, e.calibration, self.problem
 
     @property
     def hidden(self) -> Hashable:
@@ -175,16 +177,22 @@ def memory_budget(memory: int | None, like: Array) -> int:
 
 def bytes_needed(stack: Stack, size: Size) -> int:
     """Estimate the peak memory of scoring a stack, from shapes; benchmarks/search_memory.py checks it."""
-    s = stack_settings(stack, size.stacked)
+    stacked = size.stacked and not stack[0][0].settings.joint
+    s = stack_settings(stack, stacked)
     f, r, m, v, k = len(stack), len(stack[0]), size.m, size.v, size.k
     n, rows = size.width(stack[0][0]), m + v
     c = n + size.d + 1
-    side = min(c, m)
-    abreast = f * r if size.stacked else 1  # systems that are solved at a time
+    abreast = f * r if stacked else 1  # systems that are solved at a time
     parted = s.prunes and s.n_layers > 1 and r > 1  # then every network gets features of its own
     features = (f + (abreast if parted else 0)) * rows * aligned(c)
+    draws = (s.n_layers + (3 * abreast if stacked and s.prunes else 1)) * (c + 1) * n
+    if s.joint:  # the features of all layers beside those of one, and the read-outs are of all of them
+        c += (s.n_layers - 1) * n
+        features += rows * aligned(c)
+    side = min(c, m)
     systems = (4 * abreast + 2) * side * side * (2 if s.weighs_by_loo and c > m else 1)
-    draws = (s.n_layers + (3 * abreast if size.stacked and s.prunes else 1)) * (c + 1) * n
+    if s.joint:  # each lambda keeps half a factor
+        systems += r * side * (side + n) // 2
     answers = f * r * (4 * v * k + 6 * m) + (2 * f * r * m * k if s.weighs_by_loo else 0)
     if needs_loo(stack[0][0].estimator):
         # the judged rows' scores, in float64 their combination, and what one calibration needs for a while

@@ -84,7 +84,8 @@ def _score_stack(
     The rows that are scored ride along in D behind the training rows.
     """
     rows, classes, inputs, draws, width = prepared
-    stacked = scorer.search.stacked and members[0].settings.lam is not None
+    first = members[0].settings
+    stacked = scorer.search.stacked and first.lam is not None and not first.joint
     settings = replace(stack_settings(stack, stacked), n_hidden=width)
     follows = _follows(members[0].estimator, scorer)
     problem = Problem(rows.targets, rows.weights, draws, stacked, follows)
@@ -119,6 +120,7 @@ class _RunningAnswers:
     def __init__(self, members: list[NetworkCandidate], problem: Problem, scorer: SplitScorer) -> None:
         estimator, targets, X = members[0].estimator, problem.targets, scorer.test.X
         self._rule, self._prefix = RULES[estimator.ensemble], estimator.layer_votes == "prefix"
+        self._joint = members[0].settings.joint
         shape = (len(members), X.shape[0], targets.width)
         xp = array_namespace(X)
         self._totals = xp.zeros(shape, dtype=X.dtype, device=device(X))
@@ -134,9 +136,11 @@ class _RunningAnswers:
         """Take the next layer's scores (..., v, k) of some networks; return their probabilities so far."""
         xp, some = array_namespace(scores), grown.members
         contributions = self._rule.contribute(xp.reshape(scores, (-1, *self._totals.shape[1:])))
+        if self._joint:  # the newest read-out is over all layers and answers alone
+            self._totals[some, ...], self._votes[some] = 0.0, 0.0
         if not self._followers:
             self._totals[some, ...] += contributions
-            return self._rule.finish(self._totals[some, ...] / (grown.layer + 1))
+            return self._rule.finish(self._totals[some, ...] / (1 if self._joint else grown.layer + 1))
         loo = grown.loo
         loo = xp.reshape(loo, (-1, *loo.shape[-2:]))
         return xp.stack(
@@ -150,8 +154,8 @@ class _RunningAnswers:
         self._votes[i] += stage.vote
         P = self._rule.finish(self._totals[i, ...] / float(self._votes[i]))
         P = P if stage.calibration is None else stage.calibration(P)
-        if self._prefix and stage.log_loss < self._losses[i]:
-            self._losses[i], self._best[i, ...] = stage.log_loss, P
+        if self._prefix and stage.loss < self._losses[i]:
+            self._losses[i], self._best[i, ...] = stage.loss, P
         return self._best[i, ...] if self._prefix else P
 
 

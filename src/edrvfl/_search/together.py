@@ -10,7 +10,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.parallel import delayed
 
 from .._arrays import Array
-from .._network.answer import probabilities
+from .._network.answer import answers
 from .._shell import read_new_table
 from .candidates import door_of
 from .material import Material
@@ -67,5 +67,5 @@ def answer(shell: Any, X: Any, models: Sequence[Any]) -> Array:
         door = (door_of(model.encoder), model._fitted_array.dtype)
         if door not in tables:
             tables[door] = read_new_table(shell, X, model._columns, model._fitted_array)
-        total = total + probabilities(model.network_, tables[door])
+        total = total + answers(model.network_, tables[door])
     return total / len(models)
