@@ -14,7 +14,7 @@ from sklearn.base import clone
 from .._answers.follow import needs_loo
 from .._arrays import MIN_BLOCK_ROWS, Array, aligned, block_bytes, free_bytes
 from .._encoder import as_encoder
-from .._inputs.judged import n_judged
+from .._inputs.judged import MOST_VALUES, n_judged
 from .._kernel.gradient import GRADIENT_ROWS
 from .._network.records import Settings
 from .._ridge.choose import LAMBDAS
@@ -106,10 +106,16 @@ class Size:
     m: int  # training rows
     v: int  # rows that are scored
     d: int
-    k: int  # classes
+    k: int  # classes or outputs
     itemsize: int
     stacked: bool  # whether hidden settings and read-outs are computed side by side
     worth: float | None = None  # how many rows the training rows' weights count; None for m
+    values: bool = False  # whether the targets are values
+
+    @property
+    def judged(self) -> int:
+        """How many training rows get leave-one-out scores."""
+        return min(self.m, MOST_VALUES) if self.values else n_judged(self.m, self.k)
 
     def width(self, candidate: NetworkCandidate) -> int:
         """Return how many neurons a layer of a candidate has."""
@@ -188,7 +194,7 @@ def bytes_needed(stack: Stack, size: Size) -> int:
     answers = f * r * (4 * v * k + 6 * m) + (2 * f * r * m * k if s.weighs_by_loo else 0)
     if needs_loo(stack[0][0].estimator):
         # the judged rows' scores, in float64 their combination, and what one calibration needs for a while
-        answers += (f * r + 12) * n_judged(m, k) * k * (1 + 8 // size.itemsize)
+        answers += (f * r + 12) * size.judged * k * (1 + 8 // size.itemsize)
     # Leave-one-out tries all penalties, on a block of rows that has the scores of all of them.
     chosen = m * k + len(LAMBDAS) * (2 * m + 4 * k * min(m, MIN_BLOCK_ROWS)) if s.lam is None else 0
     # Moore-Penrose: the weighted rows, both sides of their decomposition, and its work space
