@@ -67,7 +67,8 @@ class EDRVFLSearchCV(CallbackSupportMixin, SearchShell):
     param_distributions : dict or list of dict, default=None
         Parameter name to a list of values or a scipy distribution, as in scikit-learn's
         ``RandomizedSearchCV``. None is the box of the paper's Table 2, without the parameters that the
-        estimator switches off, see :func:`edrvfl.paper_configurations`; it is for networks only.
+        estimator switches off or leaves to leave-one-out, see :func:`edrvfl.paper_configurations`; it is for
+        networks only.
 
     n_iter : int or None, default=200
         How many configurations are drawn; fewer are tried if lists have no more. None tries every
