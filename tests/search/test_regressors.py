@@ -1,5 +1,7 @@
 """A search of regressors against GridSearchCV over the same estimators, each fitted alone."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -28,7 +30,7 @@ from edrvfl import (
     to_numpy,
 )
 from edrvfl._search.metrics import VALUE_KERNELS, Sample, Search
-from edrvfl._search.plan import result_rows
+from edrvfl._search.plan import bytes_needed, result_rows
 from edrvfl._search.run import score_split
 
 NETWORK = EDRVFLRegressor(n_hidden=8, n_layers=2, regularization=1.0, random_state=0)
@@ -388,6 +390,36 @@ def test_values_that_overflow_fail_in_their_split(rows):
 # --- memory, processes, as an estimator -------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("k", "params"),
+    [
+        (1, {"n_hidden": 60}),
+        (1, {"n_hidden": 10, "layer_votes": "prefix"}),
+        (60, {"n_hidden": 10}),
+        (60, {"n_hidden": 10, "regularization": 1.0, "coverage_from": None}),
+        (60, {"n_hidden": 10, "regularization": 1.0, "correct_weight": 0.5}),
+        (60, {"n_hidden": 10, "regularization": 1.0, "layer_votes": "weighted"}),
+    ],
+    ids=repr,
+)
+def test_the_estimate_of_the_memory_holds(k, params):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1600, 10))
+    Y = X[:, :1] + rng.standard_normal((1600, k))
+    network = EDRVFLRegressor(n_layers=3, random_state=0, **params)
+    tried = [{"regularization": 2.0**i} for i in range(4)] if "regularization" in params else [{}]
+    candidates = list(dict.fromkeys(row.candidate for row in result_rows(network, tried)))
+    split = (np.arange(1200), np.arange(1200, 1600))
+    search = Search(Sample(X, Y, None), None, None, None, "raise", False)
+    score_split(search, candidates, split, memory=2**30)  # what is loaded only once
+    need = bytes_needed([candidates], search.size(split, candidates[0]))
+    tracemalloc.start()
+    score_split(search, candidates, split, memory=need)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0.3 * need < peak < 1.2 * need  # the work space of LAPACK is not seen here
+
+
 def test_processes_and_little_memory_change_nothing(two):
     search = grid_of(NETWORK, {"n_hidden": [8, 30], "regularization": [0.1, 1.0], "correct_weight": [0.5]})
     one = clone(search).fit(*two)
@@ -400,11 +432,12 @@ def test_processes_and_little_memory_change_nothing(two):
     [
         (EDRVFLRegressor(n_layers=2), {}),
         (NETWORK, {"ensemble_size": 2, "scoring": "neg_mean_squared_error"}),
-        (NETWORK, {"scoring": "explained_variance"}),
+        (NETWORK, {"scoring": "explained_variance", "n_iter": 1}),
     ],
     ids=["R^2", "squared error", "a scorer by call"],
 )
 def test_scikit_learns_checks_pass(estimator, params):
     space = {"n_hidden": [8, 16], "prune_rate": [0.0, 0.3]}
     estimator = clone(estimator).set_params(random_state=None)
-    assert_passes_scikit_learns_checks(EDRVFLSearchCV(estimator, space, n_iter=3, cv=3, **params))
+    search = EDRVFLSearchCV(estimator, space, n_iter=2, cv=2, random_state=0)
+    assert_passes_scikit_learns_checks(search.set_params(**params))

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy
 from sklearn.base import clone
 
-from .._answers.follow import needs_loo
+from .._answers.follow import keeps_predictions, needs_loo
 from .._arrays import MIN_BLOCK_ROWS, Array, aligned, block_bytes, free_bytes
 from .._encoder import as_encoder
 from .._inputs.judged import MOST_VALUES, n_judged
@@ -192,7 +192,10 @@ def bytes_needed(stack: Stack, size: Size) -> int:
     systems = (4 * abreast + 2) * side * side * (2 if s.weighs_by_loo and c > m else 1)
     draws = (s.n_layers + (3 * abreast if size.stacked and s.prunes else 1)) * (c + 1) * n
     answers = f * r * (4 * v * k + 6 * m) + (2 * f * r * m * k if s.weighs_by_loo else 0)
-    if needs_loo(stack[0][0].estimator):
+    e = stack[0][0].estimator
+    if size.values:  # y and what it is standardised by; the errors of the rows that are scored
+        answers += (6 * m + (2 + 3 * f * r) * v) * k * 8 // size.itemsize
+    if needs_loo(e) and not (size.values and keeps_predictions(e)):  # values need no calibration
         # the judged rows' scores, in float64 their combination, and what one calibration needs for a while
         answers += (f * r + 12) * size.judged * k * (1 + 8 // size.itemsize)
     # Leave-one-out tries all penalties, on a block of rows that has the scores of all of them.
@@ -201,7 +204,7 @@ def bytes_needed(stack: Stack, size: Size) -> int:
     decomposed = 4 * m * c if s.lam is not None and numpy.any(s.lam == 0) else 0
     block = min(block_bytes(size.stacked, abreast * c * size.itemsize), abreast * rows * c * size.itemsize)
     numbers = features + systems + draws + answers + chosen + decomposed
-    if stack[0][0].estimator.input_scaling is not None:  # a kernel ridge is fitted and thrown away before
+    if e.input_scaling is not None:  # a kernel ridge is fitted and thrown away before
         numbers = max(numbers, m * size.d + 8 * min(GRADIENT_ROWS, m) ** 2)
     numbers += rows * size.d
     return size.itemsize * numbers + 3 * block
