@@ -105,9 +105,10 @@ def _score_stack(
     with ignore_overflow(), suitable_threads(rows.X, D.shape[-1], settings.n_hidden):
         fill_inputs(D[..., :m, :], rows.X, inputs)
         fill_inputs(D[..., m:, :], scorer.test.X, inputs)
+        bias = inputs.width if settings.joint else -1
         for grown in grow(start(D, settings), problem):
             some, depth = grown.members, grown.layer + 1
-            scores = side_by_side(grown.D[..., m:, :], rows.targets.in_units(grown.readout.beta))
+            scores = side_by_side(grown.D[..., m:, :], rows.targets.in_units(grown.readout.beta, bias))
             finite = xp.all(xp.isfinite(scores))
             if scorer.search.kernel is None and not bool(finite):  # a scorer would blame its input
                 raise _overflow(scorer, depth)
