@@ -84,17 +84,25 @@ def prediction_sets(P: Array, record: OwnProbabilities, coverage: float) -> Arra
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Widths:
-    """How the widths of intervals follow the predicted spread s: they are in proportion to s^power."""
+    """How the widths of intervals follow the predicted spread s: they are in proportion to s^power.
+
+    Beyond what was seen, the spread stays as it was.
+    """
 
     powers: Array  # (k,)
     low: Array  # (k,), the bounds of log s among the rows that chose the powers
     high: Array  # (k,)
 
     def __call__(self, log_spread: Array) -> Array:
-        """s^power, for log s of the shape (rows, k). Beyond what was seen, the spread stays as it was."""
+        """(s / largest s)^power, for log s of the shape (rows, k), s being held between the bounds.
+
+        Ratios of spreads are representable in float32 whatever the units of the residuals are.
+        """
         xp = array_namespace(log_spread)
-        powers, low, high = (from_numpy(part, log_spread) for part in (self.powers, self.low, self.high))
-        return xp.exp(powers * xp.minimum(xp.maximum(log_spread, low), high))
+        powers, low, high = (
+            from_numpy(to_host(part), log_spread) for part in (self.powers, self.low, self.high)
+        )
+        return xp.exp(powers * (xp.minimum(xp.maximum(log_spread, low), high) - high))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
