@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from types import SimpleNamespace
 from typing import Any
@@ -20,10 +20,11 @@ from ._answers.coverage import (
 )
 from ._answers.jury import Jury, ValueJury
 from ._arrays import Array, converted, from_numpy, take_rows
+from ._encoder import TabularEncoder, learn_encoding
 from ._inputs.held_back import HeldBack, hold_back
-from ._inputs.inputs import Inputs
 from ._inputs.judged import Judged
 from ._inputs.rows import Rows, prepare_values, to_host
+from ._inputs.table import Columns
 from ._inputs.targets import Classes, Values
 from ._inputs.weights import rows_worth
 from ._members.voters import Data, Member, grow_network
@@ -71,10 +72,10 @@ class Evidence:
     """What a fit knows about how far its answers are off."""
 
     rows: Rows  # that were fitted
+    columns: Columns | None  # what they are of
     judged: Judged | None  # those that have leave-one-out answers, if not all have them
     P: numpy.ndarray | None  # (judged rows, k), the leave-one-out answers, if they were computed
     held: HeldBack | None  # rows that were not fitted
-    inputs: Inputs  # how rows are seen
     seed: int
 
 
@@ -255,15 +256,17 @@ def fit_spread(
 ) -> tuple[Network, numpy.ndarray]:
     """Fit a small network to the logarithm of the judged rows' residuals (n, k).
 
-    Return it with its leave-one-out answers (n, k). It sees the inputs without the factors that say how much
-    the values depend on each column: the spread may depend on others.
+    Return it with its leave-one-out answers (n, k). It sees numbers without bins, because these would make it
+    cost more, and without the factors that say how much values depend on columns, because the spread may
+    depend on others.
     """
     X = evidence.rows.X
+    inputs = learn_encoding(evidence.rows, TabularEncoder("robust"), evidence.columns)
     if evidence.judged is not None:
         X = take_rows(X, evidence.judged.rows)
     targets = spread_targets(residuals, weights)
     rows = prepare_values(X, targets, None if (weights == 1).all() else from_numpy(weights, X))
-    member = Member("spread", SPREAD, replace(evidence.inputs, factors=None), evidence.seed)
+    member = Member("spread", SPREAD, inputs, evidence.seed)
     grown = grow_network(Data(rows, None, None), member, None, 1)
     values = rows.targets
     assert isinstance(values, Values)

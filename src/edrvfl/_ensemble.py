@@ -136,8 +136,7 @@ class PortfolioEstimator(CallbackSupportMixin, CoveringShell):
         task = self._init_callback_context(max_subtasks=n_pieces).call_on_fit_task_begin(**given)
         fitted = race.run(self.finalists, lambda member, done: self._report(member, done, task, given))
         P = self._keep(data, members, race.progress, fitted)
-        narrow = min((member.inputs for member in members), key=lambda inputs: inputs.width)
-        self._learn_coverage(Evidence(rows, data.judged, P, held, narrow, seed))
+        self._learn_coverage(Evidence(rows, columns, data.judged, P, held, seed))
         self._warn_of_fallbacks(members, race.progress)
         task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
 

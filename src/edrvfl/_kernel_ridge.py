@@ -57,7 +57,7 @@ class LaplaceRidge(CoveringShell):
         self.n_landmarks_ = int(voter.landmarks.shape[0])
         for name, figure in self._figures.of_answer(stage.score, stage.loss).items():
             setattr(self, name, figure)
-        self._learn_coverage(Evidence(rows, data.judged, stage.P, held, inputs, seed))
+        self._learn_coverage(Evidence(rows, columns, data.judged, stage.P, held, seed))
         if self.verbose:
             print(
                 f"[{type(self).__name__}] bandwidth {voter.bandwidth:g}, regularization {voter.lam:g}, "

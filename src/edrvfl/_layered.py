@@ -82,7 +82,7 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
                 problem, stage = self._grow(network, rows, task, given)
         self._warn_of_fallbacks()
         judged, P = (None, None) if stage is None else (problem.judged, stage.P)
-        self._learn_coverage(Evidence(rows, judged, P, held, inputs, seed))
+        self._learn_coverage(Evidence(rows, columns, judged, P, held, seed))
         task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
 
     def _draw_seed(self) -> int:
