@@ -237,7 +237,7 @@ class CoveringRegressor(CoveringShell, RegressorShell):
         widths = choose_widths(residuals, log_spread, weights)
         if held is not None:
             y = to_host(held.y).astype(float)
-            residuals = y.reshape(len(y), -1) - to_host(self._answer(held.X)).astype(float)
+            residuals = (y[:, None] if y.ndim == 1 else y) - to_host(self._answer(held.X)).astype(float)
             weights = _weights_of(held)
             log_spread = to_host(answers(spread, held.X))
         margins = Margins.of(residuals, weights, widths, log_spread, guaranteed=held is not None)
