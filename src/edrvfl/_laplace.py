@@ -79,7 +79,8 @@ class LaplaceRidge(Shell):
         return self.model_.columns
 
     def _answers(self, X: Any, method: str) -> Array:
-        return kernel_answers(self.model_, self._check_new_rows(X, method))
+        X = self._check_new_rows(X, method)  # first: it tells that nothing was fitted
+        return kernel_answers(self.model_, X)
 
 
 class LaplaceRidgeClassifier(LaplaceRidge, ClassifierShell):

@@ -200,7 +200,14 @@ class RegressorShell(RegressorMixin, Shell):
     ensemble, calibration, class_weight = "value", None, None
 
     def _check_targets(self, y: Any) -> Any:
+        name = type(self).__name__
+        if getattr(y, "ndim", 1) > 2:
+            raise ValueError(
+                f"{name} takes y of shape (n_samples,) or (n_samples, n_outputs), got {tuple(y.shape)}."
+            )
         y = validate_data(self, "no_validation", y, multi_output=True)
+        if isinstance(y, numpy.ndarray) and y.dtype.kind in "OUSmM":
+            y = _as_numbers(y, name)
         return check_array(y, ensure_2d=False, dtype="numeric", input_name="y", estimator=self)
 
     def _prepare_rows(self, X: Array, y: Array, sample_weight: Any) -> Rows:
@@ -226,6 +233,28 @@ class RegressorShell(RegressorMixin, Shell):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def _as_numbers(y: numpy.ndarray, name: str) -> numpy.ndarray:
+    """Return objects as numbers, and refuse text, and dates, which NumPy would take for numbers."""
+    dates, cause = y.dtype.kind in "mM", None
+    try:
+        if y.dtype.kind == "O":
+            return y.astype(float)
+    except (ValueError, TypeError) as error:
+        cause = error
+    what = "dates or times" if dates else f"{next(v for v in y.ravel().tolist() if not _is_number(v))!r}"
+    raise ValueError(
+        f"{name} predicts numbers, but y holds {what}. Turn y into numbers, or use a classifier for classes."
+    ) from cause
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (ValueError, TypeError):
+        return False
+    return not isinstance(value, str)
 
 
 def without_axis(values: Array) -> Array:
