@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from helpers import Recorder, assert_passes_scikit_learns_checks, noisy_rows, to_host
+from helpers import FixedSeed, Recorder, assert_passes_scikit_learns_checks, noisy_rows, to_host
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.datasets import load_wine
@@ -82,17 +82,6 @@ def test_documented_defaults_are_the_real_ones():
 
 
 # --- what the answer is made of --------------------------------------------------------------------------
-
-
-class FixedSeed(np.random.RandomState):
-    """A random state from which an estimator draws a known seed."""
-
-    def __init__(self, seed):
-        super().__init__(0)
-        self.value = seed
-
-    def randint(self, *_):
-        return self.value
 
 
 def alone(model, i, X, y):

@@ -102,9 +102,12 @@ def fit_kernel(
     bandwidth would cost as much as everything before.
     """
     draw, sample = Draw(rows, seed), Sample.of(rows, inputs, judged)
-    s, n_parts, most = _plan(settings, sample)
+    s, n_parts, most = _plan(settings, sample, rows.worth)
     cheap = s is None and most >= FEW
-    choice = search(sample, draw, Choice.of(settings, draw.unit), SEARCH_ROWS[:1] if cheap else SEARCH_ROWS)
+    choice = Choice.of(settings, draw.unit)
+    if s is not None and rows.X.shape[0] <= SEARCH_ROWS[0]:  # landmarks do not look for a bandwidth
+        choice, _ = descend(System(sample), choice, choice.n_candidates)
+    choice = search(sample, draw, choice, SEARCH_ROWS[:1] if cheap else SEARCH_ROWS)
     if n_parts > 1:
         parts = draw.parts(n_parts, MOST_ROWS[on_accelerator(rows.X)])
         choice, landmarks, found = _fit_parts(sample, parts, choice, most)
@@ -183,11 +186,14 @@ def kernel_scores(voter: KernelVoter, X: Array) -> Array:
     return scores
 
 
-def _plan(settings: KernelSettings, sample: Sample) -> tuple[int | None, int, int]:
-    """Return the number of landmarks, if there are any, of parts, and of candidates that all rows may try."""
+def _plan(settings: KernelSettings, sample: Sample, worth: float) -> tuple[int | None, int, int]:
+    """Return the number of landmarks, if there are any, of parts, and of candidates that all rows may try.
+
+    Rows whose weights are worth more rows get landmarks as these would.
+    """
     X, s = sample.raw, settings.n_landmarks
     m, gpu = X.shape[0], on_accelerator(X)
-    if isinstance(s, int) and s < m:
+    if isinstance(s, int) and s < max(m, worth):
         return s, 1, len(LAMBDAS)
     n_parts = 1
     if s == "auto":
