@@ -37,7 +37,9 @@ def losses(scores, Y, classes):
     """1 for a row whose largest score is not that of its class, or the mean squared error of values."""
     if classes:
         return [float(np.argmax(s) != np.argmax(t)) for s, t in zip(scores, Y, strict=True)]
-    return [sum((a - b) ** 2 for a, b in zip(s, t, strict=True)) / len(t) for s, t in zip(scores, Y, strict=True)]
+    return [
+        sum((a - b) ** 2 for a, b in zip(s, t, strict=True)) / len(t) for s, t in zip(scores, Y, strict=True)
+    ]
 
 
 def which_are_right(losses, classes):
@@ -154,6 +156,6 @@ def scores_without_each_row(D, Y, lam, omega, counts):
         if lam == 0:
             beta = np.linalg.pinv(S) @ T
         else:
-            beta = Ridge(lam, fit_intercept=False, solver="svd").fit(S, T).coef_.T
+            beta = Ridge(lam, fit_intercept=False, solver="svd").fit(S, T).coef_.reshape(Y.shape[1], -1).T
         scores.append(D[i] @ beta)
     return np.array(scores)

@@ -260,7 +260,10 @@ def test_a_fit_that_fails_changes_nothing(rng):
         kernel().predict(X)
     model = kernel().fit(X, y)
     before, attributes = model.predict(X), set(vars(model))
-    for bad, message in [(np.full(60, np.nan), "NaN"), (np.full(60, "a"), "predicts numbers, but y holds 'a'")]:
+    for bad, message in [
+        (np.full(60, np.nan), "NaN"),
+        (np.full(60, "a"), "predicts numbers, but y holds 'a'"),
+    ]:
         with pytest.raises(ValueError, match=message):
             model.fit(X[:, :2], bad)
     assert set(vars(model)) == attributes
@@ -285,7 +288,9 @@ def test_few_rows_and_absurd_ones(rng, n):
 
 
 @pytest.mark.parametrize(
-    "params", [{"bandwidth": 0.0}, {"regularization": 0.0}, {"n_landmarks": "all"}, {"encoder": "trees"}], ids=str
+    "params",
+    [{"bandwidth": 0.0}, {"regularization": 0.0}, {"n_landmarks": "all"}, {"encoder": "trees"}],
+    ids=str,
 )
 def test_parameters_that_cannot_be(rng, params):
     with pytest.raises(ValueError, match=next(iter(params))):

@@ -55,7 +55,9 @@ OPTIONS = {
     "numbers as they are": {"encoder": None, "renormalize": False},
 }
 EVERY_OPTION = pytest.mark.parametrize("name", OPTIONS)
-CHECKED = [name for name in OPTIONS if name not in ("no pruning", "given penalty", "weighting by training rows")]
+CHECKED = [
+    name for name in OPTIONS if name not in ("no pruning", "given penalty", "weighting by training rows")
+]
 
 
 def small(name="plain", **params):
@@ -116,7 +118,9 @@ def test_layers_are_those_of_the_reference(rng, k, params):
 @pytest.mark.parametrize("n_hidden", [12, 60], ids=["primal", "dual"])
 @pytest.mark.parametrize("regularization", [0.0, 0.3, "loo"])
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-def test_read_outs_are_ridges_and_leave_one_out_is_leaving_each_row_out(rng, n_hidden, regularization, weighted):
+def test_read_outs_are_ridges_and_leave_one_out_is_leaving_each_row_out(
+    rng, n_hidden, regularization, weighted
+):
     X, y = noisy_values(rng, 30, 4, 2)
     counts = rng.choice([0.4, 1.0, 3.0], 30) if weighted else np.ones(30)
     model = EDRVFLRegressor(
@@ -136,7 +140,9 @@ def test_read_outs_are_ridges_and_leave_one_out_is_leaving_each_row_out(rng, n_h
         left_out.append(reference.scores_without_each_row(D, Y, lam, np.ones(30), counts))
         if lam > 0:
             ridge = Ridge(lam, fit_intercept=False, solver="svd").fit(D, Y, counts)
-            np.testing.assert_allclose(D @ model.network_.readouts[l], ridge.predict(D) * sd + mean, atol=1e-8)
+            np.testing.assert_allclose(
+                D @ model.network_.readouts[l], ridge.predict(D) * sd + mean, atol=1e-8
+            )
         own = r2_score(y, D @ model.network_.readouts[l], sample_weight=counts)
         assert model.train_r2_scores_[l] == pytest.approx(own, abs=1e-9)
         together = np.mean(left_out, axis=0) * sd + mean
@@ -378,7 +384,20 @@ def test_values_come_in_many_forms(rng, form):
         (np.zeros(5), "inconsistent numbers of samples"),
         (None, "requires y to be passed"),
     ],
-    ids=["gap", "infinite", "None", "null", "cube", "text", "mixed", "dates", "complex", "empty", "short", "no"],
+    ids=[
+        "gap",
+        "infinite",
+        "None",
+        "null",
+        "cube",
+        "text",
+        "mixed",
+        "dates",
+        "complex",
+        "empty",
+        "short",
+        "no",
+    ],
 )
 def test_values_that_cannot_be(rng, y, message):
     with pytest.raises(ValueError, match=message):
@@ -469,7 +488,9 @@ def test_what_decides_an_answer_is_fitted(rng):
     X, y = noisy_values(rng, 80, 4)
     model = small().fit(X, y)
     before = model.predict(X)
-    model.set_params(activation="sin", n_hidden=3, encoder=None, renormalize=False, n_layers=1, random_state=5)
+    model.set_params(
+        activation="sin", n_hidden=3, encoder=None, renormalize=False, n_layers=1, random_state=5
+    )
     np.testing.assert_array_equal(model.predict(X), before)
 
 

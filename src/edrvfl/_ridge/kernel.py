@@ -41,7 +41,7 @@ class Measure:
         What could be rounding is 0: a copy of a row is where the row is, whichever library multiplies.
         """
         xp, s = array_namespace(X), self._squares.shape[0]
-        rounding = 32 * float(xp.finfo(X.dtype).eps)
+        rounding = 16 * float(xp.finfo(X.dtype).eps)
         out = xp.empty((X.shape[0], s), dtype=X.dtype, device=device(X))
         for rows in row_blocks(X, X.shape[0], 2 * s + X.shape[1]):
             block = self._centred(X[rows, :])
