@@ -27,6 +27,7 @@ OPTIONS = {
     "defaults": {},
     "given": {"bandwidth": 0.5, "regularization": 0.1, "n_landmarks": None},
     "landmarks": {"n_landmarks": 25},
+    "landmarks for most rows": {"n_landmarks": 60},  # more than the rows that weigh, less than their copies
     "numbers as they are": {"encoder": None, "input_scaling": None},
     "categories": {"encoder": TabularEncoder("robust", categorical_features=[0])},
 }
@@ -91,6 +92,15 @@ def test_bandwidth_and_penalty_are_nearly_the_best_of_all_candidates(rng, noise)
     model = kernel(**plain).fit(X, y)
     assert 1 - model.loo_r2_score_ < 1.01 * (1 - max(each))
     assert 1 - min(each) > 1.1 * (1 - max(each))
+
+
+def test_landmarks_of_few_rows_choose_a_bandwidth_too(rng):
+    X = rng.uniform(0, 1, (90, 1))
+    y = np.sin(60 * X[:, 0])  # nothing but near rows helps
+    plain = {"encoder": "standard", "input_scaling": None}
+    exact, landmarks = kernel(**plain).fit(X, y), kernel(**plain, n_landmarks=80).fit(X, y)
+    assert landmarks.bandwidth_ == exact.bandwidth_ < 1
+    assert landmarks.loo_r2_score_ > kernel(**plain, n_landmarks=80, bandwidth=1.0).fit(X, y).loo_r2_score_
 
 
 def test_parts_are_averaged_and_their_leave_one_out_is_honest(rng, small_parts):

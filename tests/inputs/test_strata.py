@@ -57,6 +57,13 @@ def test_groups_are_in_the_order_of_values_and_equal_values_stay_together(rng, c
     assert np.abs(shares - 1 / GROUPS).max() < largest
 
 
+@pytest.mark.parametrize("weight", [0.1, 0.7, 1 / 3, 1e-200])
+@pytest.mark.parametrize("m", [12, 20, 36, 100])
+def test_rounding_moves_nobody_to_another_group(weight, m):
+    y = np.arange(float(m))
+    np.testing.assert_array_equal(groups(values_of(y, np.full(m, weight))), groups(values_of(y)))
+
+
 def test_few_values_make_few_groups():
     assert groups(values_of(np.array([1.0, 1.0, 1.0, 2.0]))).tolist() == [0, 0, 0, 1]
     assert groups(values_of(np.full(5, 0.1))).tolist() == [0] * 5
