@@ -159,3 +159,23 @@ def scores_without_each_row(D, Y, lam, omega, counts):
             beta = Ridge(lam, fit_intercept=False, solver="svd").fit(S, T).coef_.reshape(Y.shape[1], -1).T
         scores.append(D[i] @ beta)
     return np.array(scores)
+
+
+def joint_features(X, X_new, seed, n_layers, n, counts, g="relu"):
+    """The columns [X, 1, H1, ..., HL] of dRVFL, for training rows and new rows, re-normalised (gamma 1)."""
+    total = sum(counts)
+    mean = counts @ X / total
+    sd = np.sqrt(counts @ (X - mean) ** 2 / total)
+    X, X_new = (X - mean) / sd, (X_new - mean) / sd
+    A, A_new = np.hstack([X, np.ones((len(X), 1))]), np.hstack([X_new, np.ones((len(X_new), 1))])
+    before, before_new = X, X_new
+    for l in range(n_layers):
+        W = generator(seed, l, 0).uniform(-1, 1, (before.shape[1], n))
+        b = generator(seed, l, 1).uniform(0, 1, n)
+        Z, Z_new = before @ W, before_new @ W
+        mu = counts @ Z / total
+        deviation = np.sqrt(counts @ (Z - mu) ** 2 / total + 1e-5)
+        H, H_new = (np.vectorize(G[g])((some - mu) / deviation + b) for some in (Z, Z_new))
+        A, A_new = np.hstack([A, H]), np.hstack([A_new, H_new])
+        before, before_new = np.hstack([H, X]), np.hstack([H_new, X_new])
+    return A, A_new

@@ -34,7 +34,7 @@ def test_the_readme_runs(capsys):
 
 def test_the_guide_runs():
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "guide.md").read_text(), re.DOTALL)
-    assert len(blocks) == 16
+    assert len(blocks) == 17
     names = {}
     for block in blocks:
         exec(compile(block, "guide.md", "exec"), names)
@@ -54,6 +54,7 @@ def test_the_guide_runs():
     assert len(names["pool"].estimators_) == 10
     assert len(names["race"].cv_results_["params"]) == 4
     assert names["race"].best_score_ > 0.95
+    assert -48 < names["sugar"].best_score_ < -40
     assert set(names["untuned"].regularization_) <= {2.0**i for i in range(-12, 13)}
     assert [row["task_name"] for row in names["monitor"].get_logs().data].count("layer") == 10
 

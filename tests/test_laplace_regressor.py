@@ -21,7 +21,7 @@ from sklearn.model_selection import GridSearchCV
 import edrvfl._kernel.systems
 import edrvfl._kernel.voter
 from edrvfl import LaplaceRidgeRegressor, TabularEncoder, to_numpy
-from edrvfl._kernel.systems import BANDWIDTHS, LAMBDAS
+from edrvfl._kernel.systems import VALUE_BANDWIDTHS, VALUE_LAMBDAS
 
 OPTIONS = {
     "defaults": {},
@@ -41,7 +41,7 @@ def kernel(name="defaults", **params):
 @pytest.fixture
 def small_parts(monkeypatch):
     """Sizes at which small data are many rows."""
-    monkeypatch.setattr(edrvfl._kernel.voter, "PART_ROWS", {False: 40, True: 40})
+    monkeypatch.setattr(edrvfl._kernel.voter, "VALUE_PART_ROWS", {False: 40, True: 40})
     monkeypatch.setattr(edrvfl._kernel.voter, "LEAST_PART", 10)
     monkeypatch.setattr(edrvfl._kernel.voter, "SEARCH_ROWS", (30, 50))
 
@@ -86,8 +86,8 @@ def test_bandwidth_and_penalty_are_nearly_the_best_of_all_candidates(rng, noise)
     plain = {"encoder": "standard", "input_scaling": None}
     each = [
         kernel(**plain, bandwidth=h, regularization=lam).fit(X, y).loo_r2_score_
-        for h in BANDWIDTHS
-        for lam in LAMBDAS
+        for h in VALUE_BANDWIDTHS
+        for lam in VALUE_LAMBDAS
     ]
     model = kernel(**plain).fit(X, y)
     assert 1 - model.loo_r2_score_ < 1.01 * (1 - max(each))
@@ -240,8 +240,8 @@ def test_figures_of_the_fit(rng, capsys):
     X, y = noisy_values(rng, 90, 4)
     model = kernel(verbose=1).fit(pd.DataFrame(X, columns=list("abcd")), y)
     assert model.n_landmarks_ == 90
-    assert model.bandwidth_ in BANDWIDTHS
-    assert model.regularization_ in LAMBDAS
+    assert model.bandwidth_ in VALUE_BANDWIDTHS
+    assert model.regularization_ in VALUE_LAMBDAS
     assert list(model.feature_names_in_) == list("abcd")
     assert capsys.readouterr().out == (
         f"[LaplaceRidgeRegressor] bandwidth {model.bandwidth_:g}, regularization {model.regularization_:g}, "

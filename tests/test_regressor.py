@@ -53,6 +53,8 @@ OPTIONS = {
     "weighted votes": {"layer_votes": "weighted"},
     "prefix": {"layer_votes": "prefix", "n_hidden": "auto"},
     "numbers as they are": {"encoder": None, "renormalize": False},
+    "joint": {"readout": "joint", "prune_rate": 0.0, "n_hidden": 8},
+    "joint, dual": {"readout": "joint", "prune_rate": 0.0, "n_hidden": 60},
 }
 EVERY_OPTION = pytest.mark.parametrize("name", OPTIONS)
 CHECKED = [

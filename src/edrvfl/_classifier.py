@@ -97,6 +97,14 @@ class EDRVFLClassifier(LayeredEstimator, ClassifierShell):
         Share of hidden neurons, those of least importance, that do not feed the next layer, p, in
         [0, 1). 0 is neutral: no pruning.
 
+    readout : {"layers", "joint"}, default="layers"
+        "layers": each layer has a read-out of its own, and the layers vote. "joint" is dRVFL: one read-out
+        over the inputs and all hidden layers, at every depth, and no vote; `ensemble` then acts on a single
+        score. Weighting and pruning take a layer's own read-out, so "joint" asks for ``correct_weight=1``
+        and ``prune_rate=0``; nor can layers be "weighted". It costs more: the features of all layers are
+        held, and the time grows with the square of their number. All depths share one factorisation as long
+        as there are no more features than rows; with `regularization` 0 or "loo" each depth is solved anew.
+
     ensemble : {"softmax", "mean", "vote"}, default="softmax"
         How layers become one answer: the mean of the layers' softmax, the softmax of their mean score,
         or the share of layers that vote for a class.
@@ -156,7 +164,8 @@ class EDRVFLClassifier(LayeredEstimator, ClassifierShell):
         temperature if `calibration` is None). Empty where `loo_accuracies_` is.
 
     train_accuracies_ : tuple of float
-        Each layer's own accuracy on the training rows. It may fall while the network gets better.
+        Each layer's own accuracy on the training rows. It may fall while the network gets better. With
+        ``readout="joint"``, that of the first one, two, ... layers together.
 
     fallback_layers_ : tuple of int
         Layers (from 1) whose Gram matrix was numerically singular, so that the least-norm solution
@@ -192,7 +201,8 @@ class EDRVFLClassifier(LayeredEstimator, ClassifierShell):
     ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. (Calibration and
     ``regularization="loo"`` look at a part of many rows; then weight 2 is only nearly the row twice.)
 
-    The fit holds one (n_samples, n_hidden + n_features + 1) matrix; ``predict`` works by blocks of rows.
+    The fit holds one (n_samples, n_hidden + n_features + 1) matrix, with ``readout="joint"`` the features of
+    all layers beside it; ``predict`` works by blocks of rows.
     Small problems are computed on one BLAS thread, because more threads would only wait for each other.
 
     References
@@ -241,6 +251,7 @@ class EDRVFLClassifier(LayeredEstimator, ClassifierShell):
         correct_weight: float = 0.8,
         weight_from: str = "train",
         prune_rate: float = 0.2,
+        readout: str = "layers",
         ensemble: str = "softmax",
         layer_votes: str = "equal",
         calibration: str | None = "loo",
@@ -263,6 +274,7 @@ class EDRVFLClassifier(LayeredEstimator, ClassifierShell):
         self.correct_weight = correct_weight
         self.weight_from = weight_from
         self.prune_rate = prune_rate
+        self.readout = readout
         self.ensemble = ensemble
         self.layer_votes = layer_votes
         self.calibration = calibration

@@ -57,7 +57,7 @@ class History:
 
     def add(self, grown: Grown, stage: Stage | None, counts: Array | None) -> None:
         """Note a layer that was grown."""
-        self.train_scores.append(1.0 - float(weighted_mean(grown.losses[0, :], counts)))
+        self.train_scores.append(float(weighted_mean(1 - grown.losses[0, :], counts)))
         self.fell_back.append(bool(grown.readout.fell_back[0]))
         self.lams.append(grown.readout.lam)
         if stage is not None:

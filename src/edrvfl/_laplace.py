@@ -272,14 +272,14 @@ class LaplaceRidgeRegressor(LaplaceRidge, RegressorShell):
     ----------
     bandwidth : float or "loo", default="loo"
         How far a training row is heard, h, in units of the encoded columns. "loo" chooses among 1/8, 1/4,
-        ..., 8, together with the penalty, by the leave-one-out squared error.
+        ..., 32, together with the penalty, by the leave-one-out squared error.
 
     regularization : float or "loo", default="loo"
-        Ridge penalty, lambda, above 0. "loo" chooses among 2^-7, 2^-5, ..., 2^5 (times the
+        Ridge penalty, lambda, above 0. "loo" chooses among 2^-11, 2^-9, ..., 2^5 (times the
         mean weight if all weights are small).
 
     n_landmarks : int, "auto" or None, default="auto"
-        Which training rows the sum goes over, as for :class:`LaplaceRidgeClassifier`: all of up to 5,000
+        Which training rows the sum goes over, as for :class:`LaplaceRidgeClassifier`: all of up to 8,000
         (on a GPU 20,000), and parts of that size, up to 20,000 rows (100,000), if there are more.
 
     encoder : {"standard", "robust", "bins"}, TabularEncoder or None, default="bins"

@@ -25,6 +25,7 @@ from ._network.draws import DRAW_SCHEME, Draws, Recipe
 from ._network.grow import Problem, grow, start
 from ._network.layers import fill_inputs, new_features
 from ._network.pruning import n_pruned
+from ._network.readers import READOUTS, check_readout
 from ._network.records import Network, Settings
 from ._shell import LARGEST_SEED, Shell
 from ._sklearn import Count, Interval, Pair, StrOptions
@@ -46,6 +47,7 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
     "correct_weight": [Interval(Real, 0, 1, closed="right")],
     "weight_from": [StrOptions({"train", "loo"})],
     "prune_rate": [Interval(Real, 0, 1, closed="left")],
+    "readout": [StrOptions(set(READOUTS))],
     "layer_votes": [StrOptions(set(LAYER_VOTES))],
     "encoder": [StrOptions(set(ENCODERS)), TabularEncoder, None],
     "random_state": ["random_state"],
@@ -62,6 +64,7 @@ class LayeredEstimator(CallbackSupportMixin, Shell):
         super()._validate_params()
         if isinstance(self.encoder, TabularEncoder):
             self.encoder._validate_params()
+        check_readout(self)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
@@ -73,7 +76,7 @@ class LayeredEstimator(CallbackSupportMixin, Shell):
             inputs = learn_network_inputs(rows, self, columns, seed)
             n = Settings.of(self).for_rows(rows.worth).n_hidden
             of_answers = (self.ensemble, rows.classes, seed, DRAW_SCHEME)
-            network = Network(columns, inputs, self.activation, n, *of_answers)
+            network = Network(columns, inputs, self.activation, n, *of_answers, joint=self.readout == "joint")
             with suitable_threads(rows.X, n + inputs.width + 1, n):
                 self._grow(network, rows, task, given)
         self._warn_of_fallbacks()
@@ -97,7 +100,7 @@ class LayeredEstimator(CallbackSupportMixin, Shell):
         layer = _begin_layer(task, given)
         for grown in grow(start(D, settings), problem):
             # Keep only the hidden weights and the read-out: the next layer overwrites the features in D.
-            beta = rows.targets.in_units(grown.readout.beta[0, ...])
+            beta = rows.targets.in_units(grown.readout.beta[0, ...], network.bias)
             stage = None if follower is None else follower.add(grown.loo[0, ...])
             vote, calibration = (1.0, None) if stage is None else (stage.vote, stage.calibration)
             network = network.with_layer(grown.hidden, beta, vote, calibration)
@@ -109,7 +112,7 @@ class LayeredEstimator(CallbackSupportMixin, Shell):
             if len(network.layers) < self.n_layers:
                 layer = _begin_layer(task, given)
         if rows.classes is not None:
-            self._warn_if_scores_vanish(D, network)
+            self._warn_if_scores_vanish(grown.D, network)
         self._keep(network, history)
 
     def _keep(self, network: Network, history: History) -> None:

@@ -85,9 +85,14 @@ class EDRVFLRegressor(LayeredEstimator, RegressorShell):
         Which predictions decide what counts as predicted well: the layer's own on its training rows, or its
         exact leave-one-out predictions.
 
-    prune_rate : float, default=0.2
+    prune_rate : float, default=0.0
         Share of hidden neurons, those of least importance, that do not feed the next layer, p, in
         [0, 1). 0 is neutral: no pruning.
+
+    readout : {"layers", "joint"}, default="layers"
+        "layers": each layer has a read-out of its own, and the answer is their mean. "joint" is dRVFL: one
+        read-out over the inputs and all hidden layers, at every depth, as for :class:`EDRVFLClassifier`,
+        where its cost is told. It has neither weighting nor pruning nor votes.
 
     layer_votes : {"equal", "prefix", "weighted"}, default="equal"
         Which layers answer, and how much each counts. "equal": the mean of all of them. "prefix": that of the
@@ -208,7 +213,8 @@ class EDRVFLRegressor(LayeredEstimator, RegressorShell):
         input_scaling: str | None = None,
         correct_weight: float = 1.0,
         weight_from: str = "loo",
-        prune_rate: float = 0.2,
+        prune_rate: float = 0.0,
+        readout: str = "layers",
         layer_votes: str = "equal",
         encoder: str | TabularEncoder | None = "standard",
         coverage_from: str | None = "loo",
@@ -229,6 +235,7 @@ class EDRVFLRegressor(LayeredEstimator, RegressorShell):
         self.correct_weight = correct_weight
         self.weight_from = weight_from
         self.prune_rate = prune_rate
+        self.readout = readout
         self.layer_votes = layer_votes
         self.encoder = encoder
         self.coverage_from = coverage_from

@@ -34,13 +34,11 @@ MEMBERS: Mapping[str, Any] = {
     "raw sparse": EDRVFLClassifier(**SHARED, **RAW, **SPARSE),
 }
 # The members of a portfolio for values: the same, with what regressors have.
-VALUE_SHARED: Mapping[str, Any] = {"n_layers": 4, "n_hidden": 512, "regularization": "loo"}
-VALUE_NEUTRAL: Mapping[str, Any] = {"prune_rate": 0.0}
+VALUE_SHARED: Mapping[str, Any] = {"n_layers": 4, "n_hidden": 512}
 VALUE_MEMBERS: Mapping[str, Any] = {
     "kernel": LaplaceRidgeRegressor(),
-    "dense": EDRVFLRegressor(**VALUE_SHARED, **BINS, **PAIRS, **VALUE_NEUTRAL),
+    "dense": EDRVFLRegressor(**VALUE_SHARED, **BINS, **PAIRS),
     "sparse": EDRVFLRegressor(**VALUE_SHARED, **BINS, **SPARSE, **SIGMOID),
-    "raw dense": EDRVFLRegressor(**VALUE_SHARED, **RAW, **PAIRS, **SIGMOID),
     "raw sparse": EDRVFLRegressor(**VALUE_SHARED, **RAW, **SPARSE),
 }
 # What the portfolio decides, and the value that leaves it to the portfolio.
@@ -49,6 +47,7 @@ DECIDED: Mapping[str, Any] = {
     "random_state": None,
     "calibration": "loo",
     "layer_votes": "equal",
+    "readout": "layers",
     "categorical_features": "from_dtype",
 }
 

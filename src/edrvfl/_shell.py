@@ -25,14 +25,23 @@ Estimator = TypeVar("Estimator")
 LARGEST_SEED = numpy.iinfo(numpy.int32).max
 
 
-def _predicts(estimator: Shell) -> bool:
+def predicts(estimator: Shell) -> bool:
+    """Tell whether an estimator can ever predict; a search that refits nothing raises an error."""
     if not getattr(estimator, "refit", True):
         raise AttributeError("predictions need refit=True; this search only filled cv_results_.")
     return True
 
 
+def _gives_probabilities(estimator: Shell) -> bool:
+    if not estimator._classifies:
+        raise AttributeError("probabilities are for classes; this search tunes a regressor.")
+    return predicts(estimator)
+
+
 class Shell(BaseEstimator):
     """An estimator that reads frames and arrays. Subclasses compute the answers."""
+
+    _classifies: Any  # whether the targets are classes: an attribute, or a property
 
     @property
     def _fitted_array(self) -> Array:
@@ -94,26 +103,10 @@ class Shell(BaseEstimator):
         return tags
 
 
-class ClassifierShell(ClassifierMixin, Shell):
-    """A classifier that answers from class probabilities. Subclasses compute the probabilities."""
+class ProbabilityShell(Shell):
+    """An estimator that answers with class probabilities, if it has to do with classes."""
 
     classes_: Any  # an attribute, or a property
-    class_weight: Any
-
-    def _check_targets(self, y: Any) -> Any:
-        y = validate_data(self, "no_validation", y)
-        check_classification_targets(y)
-        return y
-
-    def _prepare_rows(self, X: Array, y: Array, sample_weight: Any) -> Rows:
-        """Return the rows that have a weight, with their classes, of which there must be two."""
-        rows = prepare_rows(X, y, sample_weight, self.class_weight)
-        if rows.targets.width < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes, but y holds only one class "
-                f"({to_host(rows.classes).tolist()[0]!r}) in the rows with positive weight."
-            )
-        return rows
 
     def _labels(self, P: Array) -> Array:
         """Return the label of the largest probability of each row."""
@@ -122,23 +115,7 @@ class ClassifierShell(ClassifierMixin, Shell):
             return self.classes_[to_host(codes)]
         return array_namespace(P).take(self.classes_, codes, axis=0)
 
-    @available_if(_predicts)
-    def predict(self, X: Any) -> Array:
-        """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        y : array of shape (n_samples,)
-            Labels as they came in `fit`: the largest of `predict_proba`.
-        """
-        return self._labels(self._answers(X, "predict"))
-
-    @available_if(_predicts)
+    @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> Array:
         """Return the class probabilities of each row.
 
@@ -158,7 +135,7 @@ class ClassifierShell(ClassifierMixin, Shell):
         """
         return self._answers(X, "predict_proba")
 
-    @available_if(_predicts)
+    @available_if(_gives_probabilities)
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of `predict_proba`.
 
@@ -176,7 +153,7 @@ class ClassifierShell(ClassifierMixin, Shell):
         with numpy.errstate(divide="ignore"):
             return array_namespace(P).log(P)
 
-    @available_if(_predicts)
+    @available_if(_gives_probabilities)
     def decision_function(self, X: Any) -> Array:
         """Return the logarithm of the probabilities; for two classes the log-odds of the second.
 
@@ -193,27 +170,56 @@ class ClassifierShell(ClassifierMixin, Shell):
         return log_odds(self._answers(X, "decision_function"))
 
 
+class ClassifierShell(ClassifierMixin, ProbabilityShell):
+    """A classifier that answers from class probabilities. Subclasses compute the probabilities."""
+
+    _classifies = True
+    class_weight: Any
+
+    def _check_targets(self, y: Any) -> Any:
+        return read_labels(self, y)
+
+    def _prepare_rows(self, X: Array, y: Array, sample_weight: Any) -> Rows:
+        """Return the rows that have a weight, with their classes, of which there must be two."""
+        rows = prepare_rows(X, y, sample_weight, self.class_weight)
+        if rows.targets.width < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes, but y holds only one class "
+                f"({to_host(rows.classes).tolist()[0]!r}) in the rows with positive weight."
+            )
+        return rows
+
+    @available_if(predicts)
+    def predict(self, X: Any) -> Array:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        y : array of shape (n_samples,)
+            Labels as they came in `fit`: the largest of `predict_proba`.
+        """
+        return self._labels(self._answers(X, "predict"))
+
+
 class RegressorShell(RegressorMixin, Shell):
     """A regressor that answers with values, in the units of y."""
 
+    _classifies = False
     # what classifiers can set; code that serves both asks for it
     ensemble, calibration, class_weight = "value", None, None
 
     def _check_targets(self, y: Any) -> Any:
-        name = type(self).__name__
-        if getattr(y, "ndim", 1) > 2:
-            raise ValueError(
-                f"{name} takes y of shape (n_samples,) or (n_samples, n_outputs), got {tuple(y.shape)}."
-            )
-        y = validate_data(self, "no_validation", y, multi_output=True)
-        if isinstance(y, numpy.ndarray) and y.dtype.kind in "OUSmM":
-            y = _as_numbers(y, name)
-        return check_array(y, ensure_2d=False, dtype="numeric", input_name="y", estimator=self)
+        return read_values(self, y)
 
     def _prepare_rows(self, X: Array, y: Array, sample_weight: Any) -> Rows:
         return prepare_values(X, y, sample_weight)
 
-    @available_if(_predicts)
+    @available_if(predicts)
     def predict(self, X: Any) -> Array:
         """Return the values of each row.
 
@@ -260,6 +266,26 @@ def _is_number(value: Any) -> bool:
 def without_axis(values: Array) -> Array:
     """Return values (rows, k) as (rows,) if there is one output."""
     return values[:, 0] if values.shape[1] == 1 else values
+
+
+def read_labels(estimator: BaseEstimator, y: Any) -> Any:
+    """Return y, which must hold labels."""
+    y = validate_data(estimator, "no_validation", y)
+    check_classification_targets(y)
+    return y
+
+
+def read_values(estimator: BaseEstimator, y: Any) -> Any:
+    """Return y, which must hold finite numbers, of one output or of several."""
+    name = type(estimator).__name__
+    if getattr(y, "ndim", 1) > 2:
+        raise ValueError(
+            f"{name} takes y of shape (n_samples,) or (n_samples, n_outputs), got {tuple(y.shape)}."
+        )
+    y = validate_data(estimator, "no_validation", y, multi_output=True)
+    if isinstance(y, numpy.ndarray) and y.dtype.kind in "OUSmM":
+        y = _as_numbers(y, name)
+    return check_array(y, ensure_2d=False, dtype="numeric", input_name="y", estimator=estimator)
 
 
 def read_training_numbers(estimator: BaseEstimator, X: Any) -> Array:

@@ -48,6 +48,7 @@ class Follower:
         self._calibrates = estimator.calibration is not None
         # Without calibration a temperature still makes the log-losses of depths comparable.
         self._calibration = CALIBRATIONS[estimator.calibration or "temperature"]
+        self._joint = estimator.readout == "joint"
         self._total: Any = 0.0  # the votes so far
         self._votes: list[float] = []
         self._last: Calibration | None = None
@@ -55,6 +56,8 @@ class Follower:
     def add(self, scores: Array) -> Stage:
         """Take the leave-one-out scores (rows, k) of the next layer."""
         contribution = self._rule.contribute(to_host(scores).astype(float))
+        if self._joint:  # the newest read-out is over all layers and answers alone
+            self._total, self._votes = 0.0, []
         vote = self._vote(contribution) if self._weighted and self._votes else 1.0
         self._total = self._total + vote * contribution
         self._votes.append(vote)

@@ -59,11 +59,11 @@ class Values:
         return losses <= median * (1 + eps**0.5) + eps
 
     def in_units(self, beta: Array, bias: int = -1) -> Array:
-        """Return a read-out (c, k) that answers in the user's units; `bias` is the row of the constant 1."""
+        """Return read-outs (..., c, k) that answer in the user's units; `bias` is the constant's row."""
         if self.mean is None or self.sd is None:
             return beta
         beta = beta * self.sd
-        beta[bias, :] += self.mean
+        beta[..., bias, :] += self.mean
         return beta
 
 

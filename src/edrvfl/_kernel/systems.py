@@ -31,7 +31,10 @@ from .._ridge.kernel import (
 
 BANDWIDTHS = tuple(2.0**q for q in range(-3, 4))
 LAMBDAS = tuple(2.0**q for q in range(-7, 6, 2))
-FIRST = (3, 2)  # where the search starts: bandwidth 1, lambda 1/8
+FIRST = (1.0, 0.125)  # where the search starts
+# Values, which are told from each other by more than a sign, want longer kernels with smaller penalties.
+VALUE_BANDWIDTHS = tuple(2.0**q for q in range(-3, 6))
+VALUE_LAMBDAS = tuple(2.0**q for q in range(-11, 6, 2))
 # Places of neighbours. A longer kernel wants a smaller penalty: the valley of the loss runs along (1, -1).
 STEPS = ((0, -1), (0, 1), (-1, 0), (1, 0), (1, -1), (-1, 1))
 PENALTY_STEPS = STEPS[:2]
@@ -188,14 +191,16 @@ class Choice:
     j: int
 
     @classmethod
-    def of(cls, settings: KernelSettings, unit: float) -> Choice:
+    def of(cls, settings: KernelSettings, sample: Sample) -> Choice:
         """Start in the middle; what is given is the only candidate. Penalties go with the unit of weights."""
         h, lam = settings.bandwidth, settings.lam
+        values = isinstance(sample.targets, Values)
+        bandwidths, lams = (VALUE_BANDWIDTHS, VALUE_LAMBDAS) if values else (BANDWIDTHS, LAMBDAS)
         return cls(
-            BANDWIDTHS if h is None else (h,),
-            tuple(unit * candidate for candidate in LAMBDAS) if lam is None else (lam,),
-            FIRST[0] if h is None else 0,
-            FIRST[1] if lam is None else 0,
+            bandwidths if h is None else (h,),
+            tuple(sample.unit * candidate for candidate in lams) if lam is None else (lam,),
+            bandwidths.index(FIRST[0]) if h is None else 0,
+            lams.index(FIRST[1]) if lam is None else 0,
         )
 
     @property

@@ -32,6 +32,7 @@ from .._inputs.inputs import Inputs
 from .._inputs.judged import Judged
 from .._inputs.rows import Rows, to_host
 from .._inputs.table import Columns
+from .._inputs.targets import Values
 from .._ridge.kernel import KernelReadOut, Measure, laplace
 from .._threads import suitable_threads
 from .systems import (
@@ -51,6 +52,7 @@ from .systems import (
 # On a CPU and on a GPU (False and True): the rows of an exact system, which takes about a second; the rows
 # that have a coefficient; and what trying candidates on all rows may cost, three systems of so many rows.
 PART_ROWS = {False: 5_000, True: 20_000}
+VALUE_PART_ROWS = {False: 8_000, True: 20_000}  # values gain more by the rows that a part would lack
 LEAST_PART = 1_000  # rows of a part, however little memory is free
 MOST_ROWS = {False: 20_000, True: 100_000}
 WORK = {False: 3 * 4_000**3, True: 3 * 20_000**3}
@@ -104,7 +106,7 @@ def fit_kernel(
     draw, sample = Draw(rows, seed), Sample.of(rows, inputs, judged)
     s, n_parts, most = _plan(settings, sample, rows.worth)
     cheap = s is None and most >= FEW
-    choice = Choice.of(settings, draw.unit)
+    choice = Choice.of(settings, sample)
     if s is not None and rows.X.shape[0] <= SEARCH_ROWS[0]:  # landmarks do not look for a bandwidth
         choice, _ = descend(System(sample), choice, choice.n_candidates)
     choice = search(sample, draw, choice, SEARCH_ROWS[:1] if cheap else SEARCH_ROWS)
@@ -200,7 +202,8 @@ def _plan(settings: KernelSettings, sample: Sample, worth: float) -> tuple[int |
         m = min(m, MOST_ROWS[gpu])
         size = array_namespace(X).finfo(sample.dtype).bits // 8
         # distances, the kernel, its factor and the factor's inverse
-        largest = min(PART_ROWS[gpu], int(math.sqrt(free_bytes(X) / (5 * size))))
+        most = VALUE_PART_ROWS if isinstance(sample.targets, Values) else PART_ROWS
+        largest = min(most[gpu], int(math.sqrt(free_bytes(X) / (5 * size))))
         n_parts = math.ceil(m / max(LEAST_PART, largest))
     return None, n_parts, max(1, WORK[gpu] // math.ceil(m / n_parts) ** 3)
 

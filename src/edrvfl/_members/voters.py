@@ -150,3 +150,4 @@ class _Votes:
     ensemble: str = "softmax"
     layer_votes: str = "equal"
     calibration: str | None = "temperature"
+    readout: str = "layers"

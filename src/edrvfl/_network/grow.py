@@ -18,11 +18,11 @@ from .._inputs.judged import Judged, judge_some
 from .._inputs.targets import Targets, layer_losses
 from .._inputs.weights import RowWeights
 from .._ridge.equations import Regression, normal_equations
-from .._ridge.many import read_outs
 from .._ridge.solve import ReadOut, require_finite
 from .draws import Drawn, Draws
 from .layers import next_layer
 from .pruning import importance, survivor_mask, survivors
+from .readers import JointReader, LayerReader
 from .records import Branch, HiddenLayer, Settings
 from .weighting import next_weights
 
@@ -35,7 +35,7 @@ class Grown:
     members: slice
     hidden: HiddenLayer
     readout: ReadOut  # beta of shape (..., r, c, k)
-    D: Array  # (..., rows, c)
+    D: Array  # (..., rows, c), the features that the read-out is of
     targets: Targets
     judged: Judged | None = None  # the rows that have leave-one-out scores, if not all have them
 
@@ -89,7 +89,7 @@ def grow(branch: Branch, problem: Problem) -> Iterator[Grown]:
     some = (problem.judges or settings.lam is None) and not settings.weighs_by_loo
     judged = problem.judged if some else None
     regression = Regression(D[..., :m, :], problem.targets, problem.weights.base, judged=judged)
-    if D.ndim == 2 and not problem.stacked and 2 * n < D.shape[-1] <= m:
+    if D.ndim == 2 and not (problem.stacked or settings.joint) and 2 * n < D.shape[-1] <= m:
         # Where X is wider than H, its part of the Gram is not summed again for each layer.
         of_inputs = normal_equations(replace(regression, D=D[:m, n:]))
         regression = replace(regression, of_inputs=of_inputs)
@@ -99,6 +99,7 @@ def grow(branch: Branch, problem: Problem) -> Iterator[Grown]:
 def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[Grown]:
     settings, D = branch.settings, branch.D
     m, n = problem.targets.n_rows, settings.n_hidden
+    reader = JointReader(D, settings) if settings.joint else LayerReader(settings, problem.stacked)
     for l in range(branch.layer, settings.n_layers):
         last = l + 1 == settings.n_layers
         hidden = next_layer(branch, _without_pruned(problem.draws(l), branch), problem.weights.counts, m)
@@ -107,9 +108,10 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
         # after the last layer nobody is weighed
         want_loo = problem.judges or (settings.weighs_by_loo and not last)
         shares = problem.weights.left_out_shares(m, D) if want_loo or settings.lam is None else None
-        rows = replace(regression, D=D[..., :m, :], omega=branch.omega, shares=shares)
+        features = reader.features(D)
+        rows = replace(regression, D=features[..., :m, :], omega=branch.omega, shares=shares)
         try:
-            readout = read_outs(rows, settings.lam, problem.stacked, want_loo)
+            readout = reader.read_outs(rows, want_loo)
             require_finite(readout.beta)
         except FloatingPointError as error:
             raise ValueError(
@@ -118,7 +120,7 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
                 "closer to 1 and 0."
             ) from error
         judged = problem.judged if problem.judges else None
-        grown = Grown(l, branch.members, hidden, readout, D, problem.targets, judged)
+        grown = Grown(l, branch.members, hidden, readout, features, problem.targets, judged)
         yield grown
         if last:
             return
@@ -132,7 +134,7 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
 
 def _after(grown: Grown, branch: Branch, problem: Problem) -> Branch:
     """Weigh the samples of the next layer, and leave out the neurons that a single read-out prunes."""
-    settings, D, beta = branch.settings, grown.D, grown.readout.beta
+    settings, D, beta = branch.settings, branch.D, grown.readout.beta
     branch = replace(branch, layer=grown.layer + 1, source=D, inputs=slice(0, D.shape[-1] - 1))
     if settings.weighs:
         branch = replace(branch, omega=_next_weights(grown, settings, problem))

@@ -60,7 +60,7 @@ def _share_memory(
 
 
 def answer(shell: Any, X: Any, models: Sequence[Any]) -> Array:
-    """Return the mean probabilities of fitted networks."""
+    """Return the mean probabilities or values of fitted networks."""
     tables: dict[Hashable, Array] = {}  # networks that read columns in the same way share what was read
     total: Array = 0.0
     for model in models:

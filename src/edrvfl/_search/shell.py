@@ -1,0 +1,85 @@
+"""A search is a classifier or a regressor, as the estimator that it tunes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+
+from .._arrays import Array
+from .._shell import ProbabilityShell, predicts, read_labels, read_values, without_axis
+
+
+class SearchShell(ProbabilityShell):
+    """An estimator that tunes another and answers as it does. Subclasses search."""
+
+    scoring: Any
+    cv: Any
+
+    def _estimator(self) -> Any:
+        """Return the estimator that is tuned."""
+        raise NotImplementedError
+
+    @property
+    def _classifies(self) -> bool:
+        return bool(self._estimator()._classifies)
+
+    def _check_targets(self, y: Any) -> Any:
+        return read_labels(self, y) if self._classifies else read_values(self, y)
+
+    def _scorer(self) -> Any:
+        return check_scoring(self._estimator(), scoring=self.scoring)
+
+    def _splitter(self, labels: Any = None) -> Any:
+        return check_cv(self.cv, labels, classifier=self._classifies)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        own = get_tags(self._estimator())
+        for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags", "input_tags"):
+            setattr(tags, name, getattr(own, name))
+        return tags
+
+    @available_if(predicts)
+    def predict(self, X: Any) -> Array:
+        """Return the most probable class of each row, or the values of each row for a regressor.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        y : array of shape (n_samples,), or (n_samples, n_outputs) for several outputs
+            Labels as they came in `fit`, or values in its units.
+        """
+        answers = self._answers(X, "predict")
+        return self._labels(answers) if self._classifies else without_axis(answers)
+
+    @available_if(predicts)
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of `predict`, or R^2 for a regressor, whatever `scoring` is.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            The true labels or values.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        score : float
+            1 is the best.
+        """
+        kind = ClassifierMixin if self._classifies else RegressorMixin
+        return float(kind.score(self, X, y, sample_weight))
