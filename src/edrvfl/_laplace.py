@@ -79,7 +79,8 @@ class LaplaceRidge(Shell):
         return self.model_.columns
 
     def _answers(self, X: Any, method: str) -> Array:
-        return kernel_answers(self.model_, self._check_new_rows(X, method))
+        X = self._check_new_rows(X, method)  # first: it tells that nothing was fitted
+        return kernel_answers(self.model_, X)
 
 
 class LaplaceRidgeClassifier(LaplaceRidge, ClassifierShell):
@@ -98,7 +99,7 @@ class LaplaceRidgeClassifier(LaplaceRidge, ClassifierShell):
     ----------
     bandwidth : float or "loo", default="loo"
         How far a training row is heard, h, in units of the encoded columns. "loo" chooses among 1/8, 1/4,
-        ..., 4, together with the penalty, by the leave-one-out log-loss after one temperature.
+        ..., 8, together with the penalty, by the leave-one-out log-loss after one temperature.
 
     regularization : float or "loo", default="loo"
         Ridge penalty, lambda, above 0. "loo" chooses among 2^-7, 2^-5, ..., 2^5 (times the
