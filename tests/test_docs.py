@@ -1,13 +1,17 @@
 """What the documents say is true: their code runs, the map's names exist, the links lead somewhere."""
 
 import importlib
+import inspect
 import re
 from pathlib import Path
 
 import matplotlib
+import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import log_loss
 
+import edrvfl
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier
 
 matplotlib.use("Agg")
@@ -93,3 +97,31 @@ def test_links_to_files_lead_somewhere(document):
     for target in re.findall(r"\]\(([^)#]+)", document.read_text()):
         if not target.startswith("http"):
             assert (document.parent / target).exists(), target
+
+
+ESTIMATORS = [name for name in edrvfl.__all__ if hasattr(getattr(edrvfl, name), "get_params")]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_documented_parameters_are_the_real_ones(name):
+    cls = getattr(edrvfl, name)
+    section = re.search(r"    Parameters\n    -+\n(.*?)\n    \w+\n    -+\n", cls.__doc__, re.DOTALL)[1]
+    documented = dict(re.findall(r"^    (\w+) : (.*)$", section, re.MULTILINE))
+    real = inspect.signature(cls).parameters
+    assert list(documented) == list(real)
+    for parameter, text in documented.items():
+        default = real[parameter].default
+        if default is not inspect.Parameter.empty:
+            assert text.endswith(f"default={default!r}".replace("'", '"')), text
+
+
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if not name.endswith("SearchCV")])
+def test_documented_attributes_are_there_after_a_fit(name, rng):
+    cls = getattr(edrvfl, name)
+    X, y = pd.DataFrame(rng.standard_normal((40, 2)), columns=["a", "b"]), np.arange(40) % 2
+    model = cls().fit(X, y)
+    section = re.search(r"    Attributes\n    -+\n(.*?)\n    [\w ]+\n    -+\n", cls.__doc__, re.DOTALL)[1]
+    documented = re.findall(r"^    (\w+) : ", section, re.MULTILINE)
+    fitted = {key for key in vars(model) if key.endswith("_") and not key.startswith("_")}
+    assert fitted <= set(documented)
+    assert all(hasattr(model, attribute) for attribute in documented)

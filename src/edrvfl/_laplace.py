@@ -31,7 +31,7 @@ class LaplaceRidgeClassifier(LaplaceRidge, CoveringClassifier):
     ----------
     bandwidth : float or "loo", default="loo"
         How far a training row is heard, h, in units of the encoded columns. "loo" chooses among 1/8, 1/4,
-        ..., 4, together with the penalty, by the leave-one-out log-loss after one temperature.
+        ..., 8, together with the penalty, by the leave-one-out log-loss after one temperature.
 
     regularization : float or "loo", default="loo"
         Ridge penalty, lambda, above 0. "loo" chooses among 2^-7, 2^-5, ..., 2^5 (times the

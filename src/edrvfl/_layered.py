@@ -182,7 +182,8 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         return answers(self.network_, X)
 
     def _staged_answers(self, X: Any, method: str) -> Iterator[Array]:
-        yield from staged_answers(self.network_, self._check_new_rows(X, method))
+        X = self._check_new_rows(X, method)
+        yield from staged_answers(self.network_, X)
 
 
 def _begin_layer(task: CallbackContext, given: dict[str, Any]) -> CallbackContext:

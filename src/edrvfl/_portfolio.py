@@ -254,7 +254,7 @@ class EDRVFLPortfolioRegressor(PortfolioEstimator, CoveringRegressor):
 
     verbose : int, default=0
         1 prints a line for each piece of work. scikit-learn's callbacks are the other way to follow a fit:
-        ``EDRVFLPortfolioClassifier().set_callbacks(sklearn.callback.ProgressBar())``.
+        ``EDRVFLPortfolioRegressor().set_callbacks(sklearn.callback.ProgressBar())``.
 
     Attributes
     ----------
@@ -266,9 +266,9 @@ class EDRVFLPortfolioRegressor(PortfolioEstimator, CoveringRegressor):
 
     members_ : dict of lists
         A table with a row for each member that was fitted, for instance for ``pandas.DataFrame``: ``member``
-        (its name), ``weight`` (0 for members that were dropped), ``loo_r2_score`` and ``loo_r2_score`` at
-        its best depth, ``n_layers`` and ``n_hidden`` (None for the kernel), ``seconds``, and ``settings``, an
-        estimator that is not fitted.
+        (its name), ``weight`` (0 for members that were dropped), ``loo_r2_score`` at its best depth,
+        ``n_layers`` and ``n_hidden`` (None for the kernel), ``seconds``, and ``settings``, an estimator that
+        is not fitted.
 
     loo_r2_score_ : float
         Leave-one-out R^2 of the common answer; the mean over the outputs if there are several.

@@ -241,6 +241,28 @@ class RegressorShell(RegressorMixin, Shell):
         return tags
 
 
+def _as_numbers(y: numpy.ndarray, name: str) -> numpy.ndarray:
+    """Return objects as numbers, and refuse text, and dates, which NumPy would take for numbers."""
+    dates, cause = y.dtype.kind in "mM", None
+    try:
+        if y.dtype.kind == "O":
+            return y.astype(float)
+    except (ValueError, TypeError) as error:
+        cause = error
+    what = "dates or times" if dates else f"{next(v for v in y.ravel().tolist() if not _is_number(v))!r}"
+    raise ValueError(
+        f"{name} predicts numbers, but y holds {what}. Turn y into numbers, or use a classifier for classes."
+    ) from cause
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (ValueError, TypeError):
+        return False
+    return not isinstance(value, str)
+
+
 def without_axis(values: Array) -> Array:
     """Return values (rows, k) as (rows,) if there is one output."""
     return values[:, 0] if values.shape[1] == 1 else values
@@ -255,7 +277,14 @@ def read_labels(estimator: BaseEstimator, y: Any) -> Any:
 
 def read_values(estimator: BaseEstimator, y: Any) -> Any:
     """Return y, which must hold finite numbers, of one output or of several."""
+    name = type(estimator).__name__
+    if getattr(y, "ndim", 1) > 2:
+        raise ValueError(
+            f"{name} takes y of shape (n_samples,) or (n_samples, n_outputs), got {tuple(y.shape)}."
+        )
     y = validate_data(estimator, "no_validation", y, multi_output=True)
+    if isinstance(y, numpy.ndarray) and y.dtype.kind in "OUSmM":
+        y = _as_numbers(y, name)
     return check_array(y, ensure_2d=False, dtype="numeric", input_name="y", estimator=estimator)
 
 

@@ -57,8 +57,8 @@ def assert_stages_alike(stages, others, tolerance=1e-5):
     rng = np.random.default_rng(0)
     for one, other in zip(stages, others, strict=True):
         assert one.vote == pytest.approx(other.vote, rel=2e-3)  # the share is found to 1e-3
-        assert one.accuracy == pytest.approx(other.accuracy, abs=1e-12)
-        assert one.log_loss == pytest.approx(other.log_loss, abs=tolerance)
+        assert one.score == pytest.approx(other.score, abs=1e-12)
+        assert one.loss == pytest.approx(other.loss, abs=tolerance)
         k = 2 if one.calibration.matrix is None else len(one.calibration.matrix)
         P = rng.dirichlet(np.ones(k), 50)
         np.testing.assert_allclose(one.calibration(P), other.calibration(P), atol=tolerance)
@@ -314,7 +314,7 @@ def test_every_library_is_followed_alike(xp, rng, layer_votes, dtype):
     expected = follow(scores, codes, 3, counts, costs, layer_votes=layer_votes)
     stages = follow(scores, codes, 3, counts, costs, xp, layer_votes=layer_votes)
     for one, other in zip(stages, expected, strict=True):
-        assert (one.vote, one.accuracy, one.log_loss) == (other.vote, other.accuracy, other.log_loss)
+        assert (one.vote, one.score, one.loss) == (other.vote, other.score, other.loss)
         np.testing.assert_array_equal(one.calibration.matrix, other.calibration.matrix)
 
 

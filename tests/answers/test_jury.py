@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from helpers import beside
-from sklearn.metrics import accuracy_score, log_loss
+from scipy.stats import norm
+from sklearn.metrics import accuracy_score, log_loss, mean_squared_error, r2_score
 
 from edrvfl._answers.calibrate import calibrate
-from edrvfl._answers.jury import Jury
+from edrvfl._answers.jury import Jury, ValueJury
 from edrvfl._inputs.judged import Judged
-from edrvfl._inputs.targets import Classes
+from edrvfl._inputs.targets import Classes, Values
 from edrvfl._inputs.weights import RowWeights
 
 
@@ -102,3 +103,56 @@ def test_every_library_has_the_same_jury(xp, rng, answers):
     for part in ("codes", "weights", "honest"):
         np.testing.assert_array_equal(getattr(jury, part), getattr(expected, part))
     assert jury.weights.dtype == np.float64
+
+
+# --- values ----------------------------------------------------------------------------------------------
+
+
+def value_jury(Y, counts=None, judged=None, xp=np):
+    if judged is not None:
+        judged = Judged(*(xp.asarray(part) for part in judged))
+    return ValueJury.of(Values(xp.asarray(Y)), RowWeights(beside(xp, counts)), judged)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_figures_of_values_are_those_of_scikit_learn(xp, rng, weighted):
+    counts = rng.choice([0.4, 1.0, 3.0], 50)
+    w = counts if weighted else np.ones(50)
+    y = rng.standard_normal((50, 3)) * [1, 10, 0.1] + 5
+    mean = np.average(y, axis=0, weights=w)
+    sd = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=w))
+    Y, P = (y - mean) / sd, rng.standard_normal((50, 3))
+    jury = value_jury(Y, counts if weighted else None, xp=xp)
+    assert jury.loss(P) == pytest.approx(mean_squared_error(Y, P, sample_weight=w))
+    assert jury.score(P) == pytest.approx(r2_score(y, P * sd + mean, sample_weight=w))
+    assert jury.calibration(P, "matrix", None, 0.5) is None
+    # what errors of a normal law with their own variance say, but for a constant
+    one = value_jury(Y[:, :1], counts if weighted else None)
+    each = norm.logpdf((P - Y)[:, 0], scale=np.sqrt(one.loss(P[:, :1])))
+    assert one.nats(P[:, :1]) == pytest.approx(-np.average(each, weights=w) - 0.5 * np.log(2 * np.pi) - 0.5)
+
+
+def test_judged_values_stand_for_the_others(xp, rng):
+    Y, P, counts = rng.standard_normal((50, 2)), rng.standard_normal((3, 2)), rng.choice([1.0, 3.0], 50)
+    some, stand_for = np.array([3, 8, 40]), np.array([9.0, 2.0, 5.0])
+    jury = value_jury(Y, counts, (some, stand_for), xp)
+    expected = mean_squared_error(Y[some], P, sample_weight=counts[some] * stand_for)
+    assert jury.loss(P) == pytest.approx(expected)
+    assert jury.weights.sum() == pytest.approx(counts[some].sum())  # no more evidence than the judged rows
+
+
+def test_a_weight_of_two_is_the_value_twice(rng):
+    Y, P, counts = rng.standard_normal((30, 2)), rng.standard_normal((30, 2)), rng.integers(1, 4, 30)
+    rows = np.repeat(np.arange(30), counts)
+    weighted, repeated = value_jury(Y, counts.astype(float)), value_jury(Y[rows])
+    assert weighted.loss(P) == pytest.approx(repeated.loss(P[rows]))
+    assert weighted.weights.sum() == pytest.approx(repeated.weights.sum())
+    assert value_jury(Y, 1e-200 * counts).weights.sum() == pytest.approx(
+        value_jury(Y, 1e-3 * counts).weights.sum()
+    )
+
+
+def test_answers_without_an_error_are_finite():
+    jury = value_jury(np.zeros((4, 1)))
+    assert jury.score(np.zeros((4, 1))) == 1
+    assert np.isfinite(jury.nats(np.zeros((4, 1))))

@@ -45,6 +45,25 @@ def test_the_best_of_all_wins_and_of_equals_the_larger(xp, rng, shape, weighted)
     assert not bool(chosen.fell_back)
 
 
+@pytest.mark.parametrize("shape", [(60, 8), (20, 40)], ids=["primal", "dual"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("noise", [0.1, 3.0])
+def test_of_values_the_smallest_squared_error_wins(xp, rng, shape, weighted, noise):
+    D, Y, omega = random_regression(rng, *shape, k=2)
+    Y = D[:, :2] + noise * Y
+    counts, shares = random_counts(rng, shape[0], weighted)
+    omega = omega if weighted else np.ones(shape[0])
+    chosen = ridge_by_loo(regression(D, Y, counts, omega=omega, shares=shares, xp=xp))
+    scores = {lam: scores_without_each_row(D, Y, lam, omega, counts) for lam in LAMBDAS}
+    errors = {
+        lam: np.average(((s - Y) ** 2).mean(axis=1), weights=omega * counts) for lam, s in scores.items()
+    }
+    assert chosen.lam == min(errors, key=errors.get)
+    np.testing.assert_allclose(to_host(chosen.loo), scores[chosen.lam], atol=1e-7)
+    expected = ridge(regression(D, Y, omega * counts), chosen.lam).beta
+    np.testing.assert_allclose(to_host(chosen.beta), expected, atol=1e-8)
+
+
 def test_the_judged_rows_decide(xp, rng):
     D, _, base = random_regression(rng, 60, 8)
     y = classes_of(rng, D)

@@ -83,7 +83,7 @@ def theirs(search, X, y, **metadata):
         {"regularization": [0.0, 1.0, "loo"], "prune_rate": [0.0, 0.3]},
         {"correct_weight": [0.5, 1.0], "weight_from": ["train", "loo"], "regularization": [0.1, 1.0]},
         {"layer_votes": ["equal", "prefix", "weighted"], "coverage_from": ["loo", None]},
-        {"layer_votes": ["prefix", "weighted"], "regularization": ["loo"], "n_hidden": [60]},
+        {"layer_votes": ["prefix", "weighted"], "regularization": ["loo"], "prune_rate": [0.0, 0.3]},
         {"n_layers": [1, 3], "n_hidden": [8, "auto"], "random_state": [1, 2]},
         {"encoder": ["standard", "bins", None], "renormalize": [True, False]},
         {"inputs_per_neuron": [2], "pair_share": [0.0, 0.5], "input_scaling": [None, "gradient"]},
@@ -295,8 +295,9 @@ def test_without_refit_there_is_nothing_to_predict_with(rows):
 @pytest.mark.parametrize(
     ("params", "expected"),
     [
-        ({}, {"n_hidden", "norm_scale", "norm_shift", "prune_rate"}),
-        ({"regularization": 1.0}, {"n_hidden", "norm_scale", "norm_shift", "prune_rate", "regularization"}),
+        ({}, {"n_hidden", "norm_scale", "norm_shift"}),
+        ({"prune_rate": 0.2}, {"n_hidden", "norm_scale", "norm_shift", "prune_rate"}),
+        ({"regularization": 1.0}, {"n_hidden", "norm_scale", "norm_shift", "regularization"}),
         ({"renormalize": False, "prune_rate": 0.0, "correct_weight": 0.5}, {"n_hidden", "correct_weight"}),
         ({"renormalize": False, "prune_rate": 0.0}, {"n_hidden"}),
     ],

@@ -89,17 +89,22 @@ def prepare_values(X: Array, y: Array, sample_weight: Any = None) -> Rows:
         counts, X, Y = keep_weighted(sample_weight, X, Y)
     weights = RowWeights(counts)
     _refuse_overflow(weights)
-    with ignore_overflow():
-        mean = weighted_mean(xp.matrix_transpose(Y), counts)
-        centred = Y - mean
-        sd = xp.sqrt(weighted_mean(xp.matrix_transpose(centred * centred), counts))
-    if not bool(xp.all(xp.isfinite(sd))) or float(xp.max(sd)) > float(xp.finfo(X.dtype).max):
-        raise ValueError("The values of y are so large that their squares overflow. Divide y by a number.")
+    # a power of two is an exact factor, and numbers near 1 have squares that neither overflow nor vanish
+    largest = xp.max(xp.abs(Y), axis=0)
+    unit = 2.0 ** xp.floor(xp.log2(xp.where(largest > 0, largest, xp.ones_like(largest))))
+    Y = Y / unit
+    mean = weighted_mean(xp.matrix_transpose(Y), counts)
+    mean = mean + weighted_mean(xp.matrix_transpose(Y - mean), counts)  # what rounding left
+    centred = Y - mean
+    sd = xp.sqrt(weighted_mean(xp.matrix_transpose(centred * centred), counts))
     # an output that is constant but for rounding has no scale
     flat = sd <= 4 * float(xp.finfo(xp.float64).eps) * xp.abs(mean)
     sd = xp.where(flat, xp.ones_like(sd), sd)
     Y = xp.where(flat, xp.zeros_like(centred), centred / sd)
-    Y, mean, sd = (xp.astype(values, X.dtype, copy=False) for values in (Y, mean, sd))
+    with ignore_overflow():
+        Y, mean, sd = (xp.astype(values, X.dtype, copy=False) for values in (Y, mean * unit, sd * unit))
+    if not bool(xp.all(xp.isfinite(mean) & xp.isfinite(sd))):
+        raise ValueError(f"The values of y are too large for {X.dtype}, in which X is. Divide y by a number.")
     return Rows(X, None, Values(Y, mean, sd), weights)
 
 

@@ -28,8 +28,10 @@ def ranking(targets: Targets, counts: Array | None) -> numpy.ndarray:
         return Y[:, 0]
     weights = numpy.ones(len(Y)) if counts is None else to_host(counts).astype(float)
     direction = numpy.linalg.eigh((Y * weights[:, None]).T @ Y)[1][:, -1]
-    # rounding decides neither the sign nor which of two equal rows is first
-    direction *= numpy.sign(direction[numpy.abs(direction).argmax()])
+    # Rounding decides neither the sign nor which of two equal rows is first. Two outputs have equal parts in
+    # the direction, so the sign is that of the first large part, not of the largest.
+    size = numpy.abs(direction)
+    direction *= numpy.sign(direction[(size > 0.5 * size.max()).argmax()])
     along: numpy.ndarray = numpy.round(Y @ direction, 9)
     return along
 

@@ -52,8 +52,11 @@ class Values:
         reached = xp.cumulative_sum(sorted_counts, axis=-1)
         # rows before the weighted median; rounding must not move it
         below = xp.astype(reached < (0.5 - 1e-9) * reached[..., -1:], xp.int64)
-        median = xp.sum(below, axis=-1, keepdims=True)
-        return losses <= xp.take_along_axis(xp.sort(losses, axis=-1), median, axis=-1)
+        place = xp.sum(below, axis=-1, keepdims=True)
+        median = xp.take_along_axis(xp.sort(losses, axis=-1), place, axis=-1)
+        # rounding gives copies of a row losses that differ a little, and none of them may be wrong alone
+        eps = float(xp.finfo(losses.dtype).eps)
+        return losses <= median * (1 + eps**0.5) + eps
 
     def in_units(self, beta: Array, bias: int = -1) -> Array:
         """Return read-outs (..., c, k) that answer in the user's units; `bias` is the constant's row."""

@@ -62,12 +62,13 @@ FEW = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelVoter:
-    """A fitted kernel ridge: score(x) = prior + sum_s alpha_s exp(-|x - z_s| / width)."""
+    """A fitted kernel ridge: score(x) = prior + scale * sum_s alpha_s exp(-|x - z_s| / width)."""
 
     inputs: Inputs  # how a row of X becomes encoded columns
     landmarks: Array  # (s, d), encoded rows, in float32 if there were many training rows
     alpha: Array  # (s, k), in the same precision
-    prior: Array  # (k,), the classes' shares or the mean values, in the precision of X: the score far away
+    scale: Array  # (k,), what a step of 1 stands for in the units of y, in the precision of X; 1 for classes
+    prior: Array  # (k,), the classes' shares or the mean values, in the same units: the score far away
     bandwidth: float
     lam: float
 
@@ -103,9 +104,12 @@ def fit_kernel(
     bandwidth would cost as much as everything before.
     """
     draw, sample = Draw(rows, seed), Sample.of(rows, inputs, judged)
-    s, n_parts, most = _plan(settings, sample)
+    s, n_parts, most = _plan(settings, sample, rows.worth)
     cheap = s is None and most >= FEW
-    choice = search(sample, draw, Choice.of(settings, sample), SEARCH_ROWS[:1] if cheap else SEARCH_ROWS)
+    choice = Choice.of(settings, sample)
+    if s is not None and rows.X.shape[0] <= SEARCH_ROWS[0]:  # landmarks do not look for a bandwidth
+        choice, _ = descend(System(sample), choice, choice.n_candidates)
+    choice = search(sample, draw, choice, SEARCH_ROWS[:1] if cheap else SEARCH_ROWS)
     if n_parts > 1:
         parts = draw.parts(n_parts, MOST_ROWS[on_accelerator(rows.X)])
         choice, landmarks, found = _fit_parts(sample, parts, choice, most)
@@ -115,10 +119,10 @@ def fit_kernel(
         choice, found = descend(system, choice, most, STEPS if s is None else PENALTY_STEPS)
         landmarks, found = system.landmarks, regular(system, choice.values[0], found)
     prior, xp = sample.prior, array_namespace(sample.prior)
-    # the prior is a row of coefficients too, that of a constant 1
-    in_units = rows.targets.in_units(xp.concat([xp.astype(found.alpha, prior.dtype), prior[None, :]]))
-    alpha = xp.astype(in_units[:-1, :], found.alpha.dtype, copy=False)
-    voter = KernelVoter(inputs, landmarks, alpha, in_units[-1, :], choice.values[0], found.lam)
+    # units may be too large or small for the precision of the coefficients, so these stay without
+    in_units = rows.targets.in_units(xp.stack([xp.ones_like(prior), prior]))
+    scale, offset = in_units[0, :], in_units[1, :]
+    voter = KernelVoter(inputs, landmarks, found.alpha, scale, offset, choice.values[0], found.lam)
     return voter, xp.astype(found.loo, prior.dtype) + prior
 
 
@@ -180,15 +184,18 @@ def kernel_scores(voter: KernelVoter, X: Array) -> Array:
     for rows in row_blocks(X, X.shape[0], 3 * s + 2 * voter.inputs.width):
         encoded = xp.astype(voter.inputs.apply(X[rows, :]), dtype, copy=False)
         found = laplace(measure(encoded), voter.width) @ voter.alpha
-        scores[rows, :] = xp.astype(found, X.dtype, copy=False) + voter.prior
+        scores[rows, :] = xp.astype(found, X.dtype, copy=False) * voter.scale + voter.prior
     return scores
 
 
-def _plan(settings: KernelSettings, sample: Sample) -> tuple[int | None, int, int]:
-    """Return the number of landmarks, if there are any, of parts, and of candidates that all rows may try."""
+def _plan(settings: KernelSettings, sample: Sample, worth: float) -> tuple[int | None, int, int]:
+    """Return the number of landmarks, if there are any, of parts, and of candidates that all rows may try.
+
+    Rows whose weights are worth more rows get landmarks as these would.
+    """
     X, s = sample.raw, settings.n_landmarks
     m, gpu = X.shape[0], on_accelerator(X)
-    if isinstance(s, int) and s < m:
+    if isinstance(s, int) and s < max(m, worth):
         return s, 1, len(LAMBDAS)
     n_parts = 1
     if s == "auto":
