@@ -6,7 +6,8 @@
 Intervals: the group `values` of the study, `predict_interval` of our regressors with quantiles from
 leave-one-out and from rows held back, beside boosting of the two quantiles (HistGradientBoosting, LightGBM)
 and, if it is installed, MAPIE's five-fold conformal intervals of HistGradientBoosting. Widths are in standard
-deviations of the target.
+deviations of the target, and so is the score at 90 % (Winkler's): the width, plus twenty times what a value
+is outside, so that smaller is better. "equal widths" is the same network without a model of the spread.
 
 Sets: some frames of the study with classes, `predict_set` of our classifiers, beside the fewest classes whose
 probabilities by HistGradientBoosting reach the coverage. Widths are classes in a set.
@@ -23,6 +24,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -40,7 +42,7 @@ CLASSIFIERS = ("EDRVFLPortfolioClassifier", "EDRVFLClassifier", "LaplaceRidgeCla
 
 Answer = Callable[[float], Any]  # coverage -> (lower, upper), or a boolean matrix of rows and classes
 Method = Callable[[Any, Any, Any, int], Answer]  # (X, y, X_test, seed) -> what is answered for X_test
-Held = dict[float, tuple[float, float]]  # coverage asked for -> what was reached, and the width
+Held = dict[float, tuple[float, ...]]  # coverage asked for -> what was reached, the width, and the score
 
 
 # --- ours --------------------------------------------------------------------------------------------
@@ -49,6 +51,11 @@ Held = dict[float, tuple[float, float]]  # coverage asked for -> what was reache
 def ours(X: Any, y: Any, X_test: Any, seed: int, *, kind: str, ask: str, **params: Any) -> Answer:
     model = getattr(edrvfl, kind)(random_state=seed, **params).fit(X, y)
     return lambda coverage: getattr(model, ask)(X_test, coverage=coverage)
+
+
+def equal_widths(X: Any, y: Any, X_test: Any, seed: int) -> Answer:
+    with mock.patch("edrvfl._coverage.choose_widths", return_value=None):
+        return ours(X, y, X_test, seed, kind="EDRVFLRegressor", ask="predict_interval")
 
 
 def our_rows(kinds: tuple[str, ...], ask: str) -> Iterator[tuple[str, Method]]:
@@ -113,6 +120,7 @@ def find_methods(kind: str) -> dict[str, Method]:
         probabilities = {"HistGradientBoosting, probabilities": fewest_classes}
         return {**dict(our_rows(CLASSIFIERS, "predict_set")), **probabilities}
     methods = dict(our_rows(REGRESSORS, "predict_interval"))
+    methods["EDRVFLRegressor, loo, equal widths"] = equal_widths
     methods["HistGradientBoosting, quantiles"] = boosted_quantiles
     for package, name, method in (
         ("lightgbm", "LightGBM, quantiles", lightgbm_quantiles),
@@ -126,38 +134,42 @@ def find_methods(kind: str) -> dict[str, Method]:
 # --- measuring ---------------------------------------------------------------------------------------
 
 
-def measure_interval(y: np.ndarray, answer: Any, unit: float) -> tuple[float, float]:
+def measure_interval(y: np.ndarray, answer: Any, coverage: float, unit: float) -> tuple[float, ...]:
     # Boosted quantiles may cross; what lies between them is meant.
     lower, upper = np.sort(np.stack([np.asarray(end, dtype=float) for end in answer]), axis=0)
-    return float(np.mean((lower <= y) & (y <= upper))), float(np.mean(upper - lower) / unit)
+    width = float(np.mean(upper - lower))
+    outside = float(np.mean(np.maximum(lower - y, 0) + np.maximum(y - upper, 0)))
+    score = width + 2 / (1 - coverage) * outside
+    return float(np.mean((lower <= y) & (y <= upper))), width / unit, score / unit
 
 
-def measure_set(y: np.ndarray, answer: Any) -> tuple[float, float]:
+def measure_set(y: np.ndarray, answer: Any) -> tuple[float, ...]:
     chosen = np.asarray(answer, dtype=bool)
     return float(np.mean(chosen[np.arange(len(y)), y])), float(chosen.sum(axis=1).mean())
 
 
 def measure(method: Method, d: Dataset, seeds: int) -> Held:
     """Average coverage and width over the seeds, for each coverage asked for."""
-    found: dict[float, list[tuple[float, float]]] = {coverage: [] for coverage in COVERAGES}
+    found: dict[float, list[tuple[float, ...]]] = {coverage: [] for coverage in COVERAGES}
     for i, part in enumerate(d.splits[:seeds]):
         train, y = d.y[part.train], d.y[part.test]
         answer = method(d.X[part.train], train, d.X[part.test], seed_of("hidden", d.name, i))
         for coverage, rows in found.items():
             if d.task == "regression":
-                rows.append(measure_interval(y, answer(coverage), float(train.std())))
+                rows.append(measure_interval(y, answer(coverage), coverage, float(train.std())))
             else:
                 rows.append(measure_set(y, answer(coverage)))
-    return {c: (float(a), float(b)) for c, (a, b) in ((c, np.mean(r, axis=0)) for c, r in found.items())}
+    return {c: tuple(np.mean(r, axis=0).tolist()) for c, r in found.items()}
 
 
 def write(held: Held) -> str:
     def one(asked: float) -> str:
-        reached, width = held[asked]
+        reached, width = held[asked][:2]
         mark = "!" if reached < asked - TOLERATED else " "
         return f"{100 * reached:6.1f}{mark}{width:7.3f}"
 
-    return "  ".join(map(one, COVERAGES))
+    score = "".join(f"{value:8.3f}" for value in held[0.9][2:])
+    return "  ".join(map(one, COVERAGES)) + score
 
 
 def print_means(table: Mapping[tuple[str, str], Held], methods: Mapping[str, Method]) -> None:
@@ -168,7 +180,7 @@ def print_means(table: Mapping[tuple[str, str], Held], methods: Mapping[str, Met
     print(f"\nMeans over the {len(common)} datasets without a failure, and how many of {marks} are marked")
     for method in methods if common else ():
         rows = [table[name, method] for name in common]
-        means = {c: (np.mean([r[c][0] for r in rows]), np.mean([r[c][1] for r in rows])) for c in COVERAGES}
+        means = {c: tuple(np.mean([row[c] for row in rows], axis=0)) for c in COVERAGES}
         marked = sum(row[c][0] < c - TOLERATED for row in rows for c in COVERAGES)
         print(f"{'':16s} {method:36s} {write(means)}  {marked:3d} marked")
 
@@ -187,7 +199,7 @@ def main() -> None:
         if any(part.lower() in name.lower() for part in given.methods)
     }
     head = "  ".join(f"at {100 * c:g} %: width".rjust(14) for c in COVERAGES)
-    print(f"{'dataset':16s} {'method':36s} {head}")
+    print(f"{'dataset':16s} {'method':36s} {head}{'   score' if given.kind == 'intervals' else ''}")
     table = {}
     for name in dataset_names(asked, frames=True):
         d = load_frame(name)

@@ -1,4 +1,4 @@
-"""Predict numbers from a frame of mixed columns, and look at every depth. Draws docs/regression.png.
+"""Predict numbers from a frame of mixed columns, with intervals. Draws docs/regression.png.
 
 python examples/plot_regression.py [file]
 """
@@ -17,18 +17,24 @@ from sklearn.metrics import r2_score
 from edrvfl import EDRVFLPortfolioRegressor, EDRVFLRegressor
 
 N_TRAIN, N_NEW = 2_000, 10_000
-N_SHOWN = 500
+COVERAGE, N_SHOWN = 0.9, 70
 # Blue and vermillion can be told apart by everyone.
 BLUE, RED = "#0072b2", "#d55e00"
 
 
-def draw_values(axes, values, y):
-    """A dot for some new rows: what was predicted, and what came true."""
+def draw_intervals(axes, values, lower, upper, y):
+    """A bar for the interval of some new rows, and a dot for what came true."""
     some = np.random.default_rng(0).permutation(len(y))[:N_SHOWN]
-    axes.plot(values[some], y[some], "o", color=BLUE, markersize=3.5, alpha=0.6)
+    held = (lower <= y) & (y <= upper)
+    axes.vlines(values[some], lower[some], upper[some], color="0.72", linewidth=2.2)
+    for inside, colour, words in ((True, BLUE, "inside"), (False, RED, "outside")):
+        rows = some[held[some] == inside]
+        axes.plot(values[rows], y[rows], "o", color=colour, markersize=4, label=words)
     ends = [values[some].min(), values[some].max()]
-    axes.plot(ends, ends, color=RED, linewidth=1.6)
-    axes.set(xlabel="predicted, per year", ylabel="spent", title=f"{len(some)} of {len(y):,} new customers")
+    axes.plot(ends, ends, color="0.4", linewidth=1)
+    share = f"{100 * held.mean():.1f} % of {len(y):,} new customers are inside"
+    axes.set(xlabel="predicted, per year", ylabel="spent", title=f"{100 * COVERAGE:.0f} % intervals: {share}")
+    axes.legend(frameon=False, loc="upper left")
 
 
 def draw_depths(axes, network, staged, y, common):
@@ -47,11 +53,12 @@ def main():
     portfolio = EDRVFLPortfolioRegressor(n_jobs=2, random_state=0).fit(X, y)
     network = EDRVFLRegressor(random_state=0).fit(X, y)
     values, staged = portfolio.predict(X_new), list(network.staged_predict(X_new))
+    lower, upper = portfolio.predict_interval(X_new, coverage=COVERAGE)
     answers = {"portfolio": values, "one network": staged[-1], "the truth, without gaps": expected}
     for name, answer in answers.items():
         print(f"{name}: R^2 {r2_score(y_new, answer):.3f}")
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.2), layout="constrained", width_ratios=(1.5, 1))
-    draw_values(left, values, y_new)
+    draw_intervals(left, values, lower, upper, y_new)
     draw_depths(right, network, staged, y_new, r2_score(y_new, values))
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)

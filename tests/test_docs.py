@@ -35,7 +35,7 @@ def test_the_readme_runs(capsys):
 
 def test_the_guide_runs():
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "guide.md").read_text(), re.DOTALL)
-    assert len(blocks) == 21
+    assert len(blocks) == 23
     names = {}
     for block in blocks:
         exec(compile(block, "guide.md", "exec"), names)
@@ -57,6 +57,9 @@ def test_the_guide_runs():
     X_test, y_test = names["X_test"], names["y_test"]
     raw, calibrated = (log_loss(y_test, names[name].predict_proba(X_test)) for name in ("raw", "model"))
     assert calibrated < raw / 2
+    assert 0.8 < names["held"] <= 1
+    assert names["sets"].shape == (800, 2)
+    assert names["guaranteed"].coverage_.n_rows == 70
     assert len(names["weighted"].network_.votes) == 10 >= names["early"].n_layers_
     assert names["search"].score(X_test, y_test) > 0.93
     assert len(names["pool"].estimators_) == 10

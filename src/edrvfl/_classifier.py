@@ -8,14 +8,15 @@ from typing import Any, ClassVar
 from ._answers.combine import CLASS_RULES, log_odds
 from ._answers.follow import CALIBRATIONS
 from ._arrays import Array
+from ._coverage import CoveringClassifier
 from ._encoder import TabularEncoder
 from ._history import ACCURACY
 from ._layered import CONSTRAINTS, LayeredEstimator
-from ._shell import ClassifierShell, unchanged_on_failure
+from ._shell import unchanged_on_failure
 from ._sklearn import StrOptions, _fit_context
 
 
-class EDRVFLClassifier(LayeredEstimator, ClassifierShell):
+class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
     """Ensemble deep random vector functional link network, with weighting and pruning.
 
     It takes arrays and frames as they come, with categories, text and missing values, and answers with
@@ -136,6 +137,14 @@ class EDRVFLClassifier(LayeredEstimator, ClassifierShell):
         with "balanced", the probabilities are those of classes that are equally frequent. A class with
         weight 0 is left out.
 
+    coverage_from : {"loo", "split"}, default="loo"
+        Where `predict_set` takes its threshold from. "loo": from what each training row gives its own class
+        without itself, which calibration needs anyway; with ``calibration=None`` and equal votes it is not
+        computed, and there are no sets. "split" holds a fifth of the rows back from the fit, drawn by the
+        seed (at least 39 or half of them, at most 5,000), and takes the threshold from these; then the share
+        of covered rows has a guarantee. All classes stay in the fit: of a class whose rows were all drawn one
+        returns, and counts as a row that no set covers.
+
     random_state : int, RandomState instance or None, default=None
         Seed of the random layers. The same seed gives the same network with every array library.
 
@@ -184,6 +193,10 @@ class EDRVFLClassifier(LayeredEstimator, ClassifierShell):
         How many layers answer: `n_layers`, or fewer if a callback ended the fit or with
         ``layer_votes="prefix"``.
 
+    coverage_ : Coverage or None
+        What `predict_set` needs beside the probabilities; None where neither
+        leave-one-out answers nor held-back rows tell it.
+
     network_ : Network
         Everything that decides an answer: the fitted arrays, layer by layer, in the namespace and on the
         device of the training `X`, the encoding of the columns, how the layers vote, the calibrations, the
@@ -231,6 +244,7 @@ class EDRVFLClassifier(LayeredEstimator, ClassifierShell):
         "ensemble": [StrOptions(set(CLASS_RULES))],
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "coverage_from": [StrOptions({"loo", "split"})],
     }
     _figures = ACCURACY
 
@@ -257,6 +271,7 @@ class EDRVFLClassifier(LayeredEstimator, ClassifierShell):
         calibration: str | None = "loo",
         encoder: str | TabularEncoder | None = "standard",
         class_weight: Mapping[Any, float] | str | None = None,
+        coverage_from: str = "loo",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -280,6 +295,7 @@ class EDRVFLClassifier(LayeredEstimator, ClassifierShell):
         self.calibration = calibration
         self.encoder = encoder
         self.class_weight = class_weight
+        self.coverage_from = coverage_from
         self.random_state = random_state
         self.verbose = verbose
 

@@ -31,6 +31,7 @@ from ._arrays import (
     on_accelerator,
     row_blocks,
 )
+from ._coverage import CoveringShell, Evidence
 from ._encoder import TabularEncoder, learn_network_inputs
 from ._history import Figures
 from ._inputs.inputs import Inputs
@@ -41,7 +42,7 @@ from ._members.race import Race
 from ._members.voters import Data, Member, Progress, Voter, answer, n_outputs
 from ._roster import check_member
 from ._search.plan import encoder_key
-from ._shell import LARGEST_SEED, Shell
+from ._shell import LARGEST_SEED
 from ._sklearn import Count, Interval, StrOptions
 
 # What the parameters that both portfolios have may be.
@@ -76,7 +77,7 @@ class Portfolio:
         return dataclasses.replace(moved, columns=self.columns, voters=voters)
 
 
-class PortfolioEstimator(CallbackSupportMixin, Shell):
+class PortfolioEstimator(CallbackSupportMixin, CoveringShell):
     """An estimator that is a portfolio. Subclasses name parameters, default members and figures."""
 
     _figures: Figures
@@ -125,8 +126,8 @@ class PortfolioEstimator(CallbackSupportMixin, Shell):
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         door = TabularEncoder(categorical_features=self.categorical_features)
         table, y, columns = self._check_training_rows(X, y, door)
-        rows = self._prepare_rows(table, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        rows, held = self._divide_rows(table, y, sample_weight, seed)
         members = list(self._prepared_members(rows, columns, seed))
         data = Data(rows, columns, judge_some(rows.targets))
         n_jobs = 1 if on_accelerator(rows.X) else effective_n_jobs(self.n_jobs)
@@ -134,7 +135,8 @@ class PortfolioEstimator(CallbackSupportMixin, Shell):
         n_pieces = race.n_pieces(self.finalists)
         task = self._init_callback_context(max_subtasks=n_pieces).call_on_fit_task_begin(**given)
         fitted = race.run(self.finalists, lambda member, done: self._report(member, done, task, given))
-        self._keep(data, members, race.progress, fitted)
+        P = self._keep(data, members, race.progress, fitted)
+        self._learn_coverage(Evidence(rows, columns, data.judged, P, held, seed))
         self._warn_of_fallbacks(members, race.progress)
         task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
 
@@ -162,8 +164,11 @@ class PortfolioEstimator(CallbackSupportMixin, Shell):
 
     def _keep(
         self, data: Data, members: Sequence[Member], progress: Mapping[int, Progress], fitted: list[int]
-    ) -> None:
-        """Weigh the members, calibrate their common answer, and store what is kept."""
+    ) -> numpy.ndarray:
+        """Weigh the members, calibrate their common answer, and store what is kept.
+
+        Return the leave-one-out answers of the judged rows.
+        """
         rows = data.rows
         jury = jury_of(rows.targets, rows.weights, data.judged)
         answers = [progress[i].chosen.P for i in fitted]
@@ -172,8 +177,9 @@ class PortfolioEstimator(CallbackSupportMixin, Shell):
             weights = keep_heavy(pool_weights(answers, jury, weights))
         P = self._pool(answers, weights.tolist())
         calibration = jury.calibration(P, CALIBRATIONS[self.calibration or "temperature"])
-        P = P if calibration is None else calibration(P)
-        for name, figure in self._figures.of_answer(jury.score(P), jury.loss(P)).items():
+        calibrated = P if calibration is None else calibration(P)
+        figures = jury.score(calibrated), jury.loss(calibrated)
+        for name, figure in self._figures.of_answer(*figures).items():
             setattr(self, name, figure)
         heavy = [(progress[i].kept, float(w)) for i, w in zip(fitted, weights, strict=True) if w > 0]
         if self.calibration is not None:
@@ -187,6 +193,7 @@ class PortfolioEstimator(CallbackSupportMixin, Shell):
             array_namespace(rows.X).empty((0,), dtype=rows.X.dtype, device=device(rows.X)),
         )
         self.members_ = self._members(members, progress, dict(zip(fitted, weights.tolist(), strict=True)))
+        return P if self.calibration is None else calibrated
 
     def _warn_of_fallbacks(self, members: Sequence[Member], progress: Mapping[int, Progress]) -> None:
         fell = [members[i].name for i in sorted(progress) if progress[i].fell_back]
@@ -207,8 +214,7 @@ class PortfolioEstimator(CallbackSupportMixin, Shell):
     def _columns(self) -> Columns | None:
         return self.portfolio_.columns
 
-    def _answers(self, X: Any, method: str) -> Array:
-        X = self._check_new_rows(X, method)
+    def _answer(self, X: Array) -> Array:
         portfolio = self.portfolio_
         k, calibration = n_outputs(portfolio.voters[0]), portfolio.calibration
         P = array_namespace(X).empty((X.shape[0], k), dtype=X.dtype, device=device(X))

@@ -1,89 +1,21 @@
-"""LaplaceRidgeClassifier and LaplaceRidgeRegressor: parameters, fit, answers."""
+"""LaplaceRidgeClassifier and LaplaceRidgeRegressor: parameters and docstrings."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any, ClassVar
 
-from scipy.linalg import LinAlgWarning
-from sklearn.utils import check_random_state
-
 from ._answers.follow import CALIBRATIONS
-from ._arrays import Array, ignore_overflow
-from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_network_inputs
-from ._history import ACCURACY, R2, Figures
-from ._inputs.judged import judge_some
-from ._inputs.table import Columns
-from ._kernel.voter import kernel_answers
-from ._members.voters import Data, Member, fit_voter
-from ._shell import LARGEST_SEED, ClassifierShell, RegressorShell, Shell, unchanged_on_failure
-from ._sklearn import Count, Interval, StrOptions, _fit_context
-
-# What the parameters that both estimators have may be.
-CONSTRAINTS: Mapping[str, list[Any]] = {
-    "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
-    "regularization": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
-    "n_landmarks": [Count(1), StrOptions({"auto"}), None],
-    "encoder": [StrOptions(set(ENCODERS)), TabularEncoder, None],
-    "input_scaling": [StrOptions({"gradient"}), None],
-    "random_state": ["random_state"],
-    "verbose": ["verbose"],
-}
+from ._arrays import Array
+from ._coverage import CoveringClassifier, CoveringRegressor
+from ._encoder import TabularEncoder
+from ._history import ACCURACY, R2
+from ._kernel_ridge import CONSTRAINTS, LaplaceRidge
+from ._shell import unchanged_on_failure
+from ._sklearn import StrOptions, _fit_context
 
 
-class LaplaceRidge(Shell):
-    """What LaplaceRidgeClassifier and LaplaceRidgeRegressor share: their fit."""
-
-    _figures: Figures
-
-    def _validate_params(self) -> None:
-        super()._validate_params()
-        if isinstance(self.encoder, TabularEncoder):
-            self.encoder._validate_params()
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Fit the voter, and store it with what leave-one-out says about it."""
-        table, y, columns = self._check_training_rows(X, y, as_encoder(self.encoder))
-        rows = self._prepare_rows(table, y, sample_weight)
-        seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
-        with ignore_overflow():
-            inputs = learn_network_inputs(rows, self, columns, seed)
-        data = Data(rows, columns, judge_some(rows.targets))
-        done = fit_voter(data, Member("kernel", self, inputs, seed), self.calibration)
-        self.model_, voter, stage = done.voter, done.voter.voter, done.chosen
-        self.bandwidth_, self.regularization_ = voter.bandwidth, voter.lam
-        self.n_landmarks_ = int(voter.landmarks.shape[0])
-        for name, figure in self._figures.of_answer(stage.score, stage.loss).items():
-            setattr(self, name, figure)
-        if self.verbose:
-            print(
-                f"[{type(self).__name__}] bandwidth {voter.bandwidth:g}, regularization {voter.lam:g}, "
-                f"{self.n_landmarks_} landmarks: {self._figures.words(stage.score, stage.loss)}"
-            )
-        if done.fell_back:
-            warnings.warn(
-                f"The kernel matrix is numerically singular with regularization={self.regularization}; "
-                f"{voter.lam:.3g} was taken instead. Increase regularization.",
-                LinAlgWarning,
-                stacklevel=4,
-            )
-
-    @property
-    def _fitted_array(self) -> Array:
-        return self.model_.voter.prior
-
-    @property
-    def _columns(self) -> Columns | None:
-        return self.model_.columns
-
-    def _answers(self, X: Any, method: str) -> Array:
-        X = self._check_new_rows(X, method)  # first: it tells that nothing was fitted
-        return kernel_answers(self.model_, X)
-
-
-class LaplaceRidgeClassifier(LaplaceRidge, ClassifierShell):
+class LaplaceRidgeClassifier(LaplaceRidge, CoveringClassifier):
     """Ridge regression on the classes with a Laplace kernel, chosen and calibrated by leave-one-out.
 
     It takes arrays and frames as they come, with categories, text and missing values, and answers with
@@ -130,6 +62,13 @@ class LaplaceRidgeClassifier(LaplaceRidge, ClassifierShell):
         Weights of the classes' errors and shares. With "balanced", the probabilities are those of classes
         that are equally frequent. A class with weight 0 is left out.
 
+    coverage_from : {"loo", "split"}, default="loo"
+        Where `predict_set` takes its threshold from. "loo": from what each training row gives its own class
+        without itself. "split" holds a fifth of the rows back from the fit, drawn by the seed (at least
+        39 or half of them, at most 5,000), and takes the threshold from these; then the share of covered rows
+        has a guarantee. All classes stay in the fit: of a class whose rows were all drawn one returns, and
+        counts as a row that no set covers.
+
     random_state : int, RandomState instance or None, default=None
         Decides which of many rows are used, and which of them look for bandwidth and penalty. The order of
         the rows matters only where leave-one-out judges a part of them, of more than 3,000 rows.
@@ -162,6 +101,9 @@ class LaplaceRidgeClassifier(LaplaceRidge, ClassifierShell):
 
     loo_log_loss_ : float
         Leave-one-out log-loss after calibration (after a temperature if `calibration` is None).
+
+    coverage_ : Coverage
+        What `predict_set` needs beside the probabilities.
 
     model_ : KernelModel
         Everything that decides an answer: the landmarks and their coefficients, the encoding of the columns,
@@ -200,6 +142,7 @@ class LaplaceRidgeClassifier(LaplaceRidge, ClassifierShell):
         **CONSTRAINTS,
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "coverage_from": [StrOptions({"loo", "split"})],
     }
     _figures = ACCURACY
 
@@ -213,6 +156,7 @@ class LaplaceRidgeClassifier(LaplaceRidge, ClassifierShell):
         encoder: str | TabularEncoder | None = "bins",
         input_scaling: str | None = "gradient",
         class_weight: Mapping[Any, float] | str | None = None,
+        coverage_from: str = "loo",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -223,6 +167,7 @@ class LaplaceRidgeClassifier(LaplaceRidge, ClassifierShell):
         self.encoder = encoder
         self.input_scaling = input_scaling
         self.class_weight = class_weight
+        self.coverage_from = coverage_from
         self.random_state = random_state
         self.verbose = verbose
 
@@ -258,7 +203,7 @@ class LaplaceRidgeClassifier(LaplaceRidge, ClassifierShell):
         return self.model_.classes
 
 
-class LaplaceRidgeRegressor(LaplaceRidge, RegressorShell):
+class LaplaceRidgeRegressor(LaplaceRidge, CoveringRegressor):
     """Ridge regression with a Laplace kernel, chosen by leave-one-out.
 
     It takes arrays and frames as they come, with categories, text and missing values, and one output or
@@ -291,6 +236,12 @@ class LaplaceRidgeRegressor(LaplaceRidge, RegressorShell):
         it, so that columns that decide nothing do not blur the distances. None leaves the columns as they
         are.
 
+    coverage_from : {"loo", "split"} or None, default="loo"
+        Where `predict_interval` takes its quantiles from. "loo": from the training rows' leave-one-out
+        errors. "split" holds a fifth of the rows back from the fit, drawn by the seed (at least 39 or half of
+        them, at most 5,000), and takes the quantiles from these; then the share of covered rows has a
+        guarantee. None: there are no intervals.
+
     random_state : int, RandomState instance or None, default=None
         Decides which of many rows are used, and which of them look for bandwidth and penalty. The order of
         the rows matters only where leave-one-out judges a part of them, of more than 3,000 rows.
@@ -318,6 +269,10 @@ class LaplaceRidgeRegressor(LaplaceRidge, RegressorShell):
     loo_r2_score_ : float
         Leave-one-out R^2, by the rows' weights; the mean over the outputs if there are several.
 
+    coverage_ : Coverage or None
+        What `predict_interval` needs beside the predictions: sorted errors, and where the widths of intervals
+        vary, a small network for the spread. None if `coverage_from` is.
+
     model_ : KernelModel
         Everything that decides an answer: the landmarks and their coefficients, and the encoding of the
         columns.
@@ -341,7 +296,10 @@ class LaplaceRidgeRegressor(LaplaceRidge, RegressorShell):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CONSTRAINTS,
+        "coverage_from": [StrOptions({"loo", "split"}), None],
+    }
     _figures = R2
 
     def __init__(
@@ -352,6 +310,7 @@ class LaplaceRidgeRegressor(LaplaceRidge, RegressorShell):
         n_landmarks: int | str | None = "auto",
         encoder: str | TabularEncoder | None = "bins",
         input_scaling: str | None = "gradient",
+        coverage_from: str | None = "loo",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -360,6 +319,7 @@ class LaplaceRidgeRegressor(LaplaceRidge, RegressorShell):
         self.n_landmarks = n_landmarks
         self.encoder = encoder
         self.input_scaling = input_scaling
+        self.coverage_from = coverage_from
         self.random_state = random_state
         self.verbose = verbose
 

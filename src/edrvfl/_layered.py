@@ -13,8 +13,9 @@ from scipy.linalg import LinAlgWarning
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.utils import check_random_state
 
-from ._answers.follow import LAYER_VOTES, Follower, needs_loo
+from ._answers.follow import LAYER_VOTES, Follower, Stage, needs_loo
 from ._arrays import Array, array_namespace, ignore_overflow
+from ._coverage import CoveringShell, Evidence
 from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_network_inputs
 from ._history import Figures, History
 from ._inputs.rows import Rows
@@ -27,7 +28,7 @@ from ._network.layers import fill_inputs, new_features
 from ._network.pruning import n_pruned
 from ._network.readers import READOUTS, check_readout
 from ._network.records import Network, Settings
-from ._shell import LARGEST_SEED, Shell
+from ._shell import LARGEST_SEED
 from ._sklearn import Count, Interval, Pair, StrOptions
 from ._threads import suitable_threads
 
@@ -55,7 +56,7 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
 }
 
 
-class LayeredEstimator(CallbackSupportMixin, Shell):
+class LayeredEstimator(CallbackSupportMixin, CoveringShell):
     """An estimator whose fit grows a network. Subclasses name the parameters and the figures."""
 
     _figures: Figures
@@ -69,8 +70,8 @@ class LayeredEstimator(CallbackSupportMixin, Shell):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         table, y, columns = self._check_training_rows(X, y, as_encoder(self.encoder))
-        rows = self._prepare_rows(table, y, sample_weight)
         seed = self._draw_seed()
+        rows, held = self._divide_rows(table, y, sample_weight, seed)
         task = self._init_callback_context(max_subtasks=self.n_layers).call_on_fit_task_begin(**given)
         with ignore_overflow():
             inputs = learn_network_inputs(rows, self, columns, seed)
@@ -78,16 +79,23 @@ class LayeredEstimator(CallbackSupportMixin, Shell):
             of_answers = (self.ensemble, rows.classes, seed, DRAW_SCHEME)
             network = Network(columns, inputs, self.activation, n, *of_answers, joint=self.readout == "joint")
             with suitable_threads(rows.X, n + inputs.width + 1, n):
-                self._grow(network, rows, task, given)
+                problem, stage = self._grow(network, rows, task, given)
         self._warn_of_fallbacks()
+        judged, P = (None, None) if stage is None else (problem.judged, stage.P)
+        self._learn_coverage(Evidence(rows, columns, judged, P, held, seed))
         task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
 
     def _draw_seed(self) -> int:
         """Draw the seed of the random layers; a RandomState instance moves on."""
         return int(check_random_state(self.random_state).randint(LARGEST_SEED))
 
-    def _grow(self, network: Network, rows: Rows, task: CallbackContext, given: dict[str, Any]) -> None:
-        """Grow the network and keep its layers; after each layer print a line and ask the callbacks."""
+    def _grow(
+        self, network: Network, rows: Rows, task: CallbackContext, given: dict[str, Any]
+    ) -> tuple[Problem, Stage | None]:
+        """Grow the network and keep its layers; after each layer print a line and ask the callbacks.
+
+        Return what leave-one-out says about the layers that answer, with the problem, which tells the rows.
+        """
         settings = replace(Settings.of(self), n_hidden=network.n_hidden)
         D = new_features(rows.X.shape[0], rows.X, network.n_hidden, network.inputs)
         fill_inputs(D, rows.X, network.inputs)
@@ -96,7 +104,7 @@ class LayeredEstimator(CallbackSupportMixin, Shell):
         follower = None
         if problem.judges:
             follower = Follower(rows.targets, rows.weights, problem.judged, self)
-        history = History(self._figures)
+        history, kept = History(self._figures), None
         layer = _begin_layer(task, given)
         for grown in grow(start(D, settings), problem):
             # Keep only the hidden weights and the read-out: the next layer overwrites the features in D.
@@ -105,6 +113,8 @@ class LayeredEstimator(CallbackSupportMixin, Shell):
             vote, calibration = (1.0, None) if stage is None else (stage.vote, stage.calibration)
             network = network.with_layer(grown.hidden, beta, vote, calibration)
             history.add(grown, stage, rows.weights.counts)
+            if kept is None or stage is None or self.layer_votes != "prefix" or stage.loss < kept.loss:
+                kept = stage
             self._print_layer(history)
             so_far = {"network_": network, **history.figures()}
             if layer.call_on_fit_task_end(**given, reconstruction_attributes=lambda so_far=so_far: so_far):
@@ -114,6 +124,7 @@ class LayeredEstimator(CallbackSupportMixin, Shell):
         if rows.classes is not None:
             self._warn_if_scores_vanish(grown.D, network)
         self._keep(network, history)
+        return problem, kept
 
     def _keep(self, network: Network, history: History) -> None:
         """Store what was fitted."""
@@ -167,8 +178,7 @@ class LayeredEstimator(CallbackSupportMixin, Shell):
     def _columns(self) -> Columns | None:
         return self.network_.columns
 
-    def _answers(self, X: Any, method: str) -> Array:
-        X = self._check_new_rows(X, method)  # first: it tells that nothing was fitted
+    def _answer(self, X: Array) -> Array:
         return answers(self.network_, X)
 
     def _staged_answers(self, X: Any, method: str) -> Iterator[Array]:

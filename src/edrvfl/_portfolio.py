@@ -9,16 +9,17 @@ from ._answers.follow import CALIBRATIONS
 from ._answers.pool import averaged, pooled
 from ._arrays import Array
 from ._classifier import EDRVFLClassifier
+from ._coverage import CoveringClassifier, CoveringRegressor
 from ._ensemble import CONSTRAINTS, PortfolioEstimator
 from ._history import ACCURACY, R2
 from ._laplace import LaplaceRidgeClassifier, LaplaceRidgeRegressor
 from ._regressor import EDRVFLRegressor
 from ._roster import MEMBERS, VALUE_MEMBERS
-from ._shell import ClassifierShell, RegressorShell, unchanged_on_failure
+from ._shell import unchanged_on_failure
 from ._sklearn import StrOptions, _fit_context
 
 
-class EDRVFLPortfolioClassifier(PortfolioEstimator, ClassifierShell):
+class EDRVFLPortfolioClassifier(PortfolioEstimator, CoveringClassifier):
     """Diverse random networks and a kernel voter, weighed and calibrated by exact leave-one-out.
 
     It needs no tuning and no validation rows, takes frames as they come, with categories, text and missing
@@ -54,6 +55,13 @@ class EDRVFLPortfolioClassifier(PortfolioEstimator, ClassifierShell):
 
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes' errors, as for :class:`EDRVFLClassifier`.
+
+    coverage_from : {"loo", "split"}, default="loo"
+        Where `predict_set` takes its threshold from. "loo": from what each training row gives its own class
+        without itself. "split" holds a fifth of the rows back from the fit, drawn by the seed (at least
+        39 or half of them, at most 5,000), and takes the threshold from these; then the share of covered rows
+        has a guarantee. All classes stay in the fit: of a class whose rows were all drawn one returns, and
+        counts as a row that no set covers.
 
     max_seconds : float or None, default=None
         After so many seconds no new work begins. What was fitted until then is the model, and one layer of
@@ -94,6 +102,9 @@ class EDRVFLPortfolioClassifier(PortfolioEstimator, ClassifierShell):
     loo_log_loss_ : float
         Leave-one-out log-loss of the common answer after calibration.
 
+    coverage_ : Coverage
+        What `predict_set` needs beside the probabilities.
+
     portfolio_ : Portfolio
         Everything that decides an answer: the members that are kept, their weights, and the calibration.
 
@@ -126,6 +137,7 @@ class EDRVFLPortfolioClassifier(PortfolioEstimator, ClassifierShell):
         **CONSTRAINTS,
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "coverage_from": [StrOptions({"loo", "split"})],
     }
     _figures = ACCURACY
     _table = MEMBERS
@@ -141,6 +153,7 @@ class EDRVFLPortfolioClassifier(PortfolioEstimator, ClassifierShell):
         calibration: str | None = "loo",
         categorical_features: Any = "from_dtype",
         class_weight: Mapping[Any, float] | str | None = None,
+        coverage_from: str = "loo",
         max_seconds: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -152,6 +165,7 @@ class EDRVFLPortfolioClassifier(PortfolioEstimator, ClassifierShell):
         self.calibration = calibration
         self.categorical_features = categorical_features
         self.class_weight = class_weight
+        self.coverage_from = coverage_from
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -189,7 +203,7 @@ class EDRVFLPortfolioClassifier(PortfolioEstimator, ClassifierShell):
         return self.portfolio_.classes
 
 
-class EDRVFLPortfolioRegressor(PortfolioEstimator, RegressorShell):
+class EDRVFLPortfolioRegressor(PortfolioEstimator, CoveringRegressor):
     """Diverse random networks and a kernel voter for values, weighed by exact leave-one-out.
 
     It needs no tuning and no validation rows, takes frames as they come, with categories, text and missing
@@ -219,6 +233,12 @@ class EDRVFLPortfolioRegressor(PortfolioEstimator, RegressorShell):
 
     categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
         Which columns hold categories, as for :class:`TabularEncoder`.
+
+    coverage_from : {"loo", "split"} or None, default="loo"
+        Where `predict_interval` takes its quantiles from. "loo": from the training rows' leave-one-out
+        errors. "split" holds a fifth of the rows back from the fit, drawn by the seed (at least 39 or half of
+        them, at most 5,000), and takes the quantiles from these; then the share of covered rows has a
+        guarantee. None: there are no intervals.
 
     max_seconds : float or None, default=None
         After so many seconds no new work begins. What was fitted until then is the model, and one layer of
@@ -253,6 +273,10 @@ class EDRVFLPortfolioRegressor(PortfolioEstimator, RegressorShell):
     loo_r2_score_ : float
         Leave-one-out R^2 of the common answer; the mean over the outputs if there are several.
 
+    coverage_ : Coverage or None
+        What `predict_interval` needs beside the predictions: sorted errors, and where the widths of intervals
+        vary, a small network for the spread. None if `coverage_from` is.
+
     portfolio_ : Portfolio
         Everything that decides an answer: the members that are kept, and their weights.
 
@@ -280,7 +304,10 @@ class EDRVFLPortfolioRegressor(PortfolioEstimator, RegressorShell):
     1.0
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CONSTRAINTS,
+        "coverage_from": [StrOptions({"loo", "split"}), None],
+    }
     _figures = R2
     _table = VALUE_MEMBERS
     _kinds = (EDRVFLRegressor, LaplaceRidgeRegressor)
@@ -293,6 +320,7 @@ class EDRVFLPortfolioRegressor(PortfolioEstimator, RegressorShell):
         finalists: int | None = 3,
         weights: str = "loo",
         categorical_features: Any = "from_dtype",
+        coverage_from: str | None = "loo",
         max_seconds: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -302,6 +330,7 @@ class EDRVFLPortfolioRegressor(PortfolioEstimator, RegressorShell):
         self.finalists = finalists
         self.weights = weights
         self.categorical_features = categorical_features
+        self.coverage_from = coverage_from
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from ._arrays import Array
+from ._coverage import CoveringRegressor
 from ._encoder import TabularEncoder
 from ._history import R2
 from ._layered import CONSTRAINTS, LayeredEstimator
-from ._shell import RegressorShell, unchanged_on_failure, without_axis
+from ._shell import unchanged_on_failure, without_axis
 from ._sklearn import StrOptions, _fit_context
 
 
-class EDRVFLRegressor(LayeredEstimator, RegressorShell):
+class EDRVFLRegressor(LayeredEstimator, CoveringRegressor):
     """Ensemble deep random vector functional link network for values.
 
     It takes arrays and frames as they come, with categories, text and missing values, and one output or
@@ -106,9 +107,12 @@ class EDRVFLRegressor(LayeredEstimator, RegressorShell):
         these takes missing values and columns of categories and text. A :class:`TabularEncoder` sets the
         details, for instance which columns of numbers are categories. None takes finite numbers as they are.
 
-    coverage_from : "loo" or None, default="loo"
-        Whether the leave-one-out errors of the network are computed beside those that choose the penalties.
-        None saves their time, and `loo_r2_scores_` is empty.
+    coverage_from : {"loo", "split"} or None, default="loo"
+        Where `predict_interval` takes its quantiles from. "loo": from the training rows' leave-one-out
+        errors. "split" holds a fifth of the rows back from the fit, drawn by the seed (at least 39 or half of
+        them, at most 5,000), and takes the quantiles from these; then the share of covered rows has a
+        guarantee. None: there are no intervals, and unless layers vote by leave-one-out it is not
+        computed, which saves time, and `loo_r2_scores_` is empty.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the random layers. The same seed gives the same network with every array library.
@@ -150,6 +154,10 @@ class EDRVFLRegressor(LayeredEstimator, RegressorShell):
     n_layers_ : int
         How many layers answer: `n_layers`, or fewer if a callback ended the fit or with
         ``layer_votes="prefix"``.
+
+    coverage_ : Coverage or None
+        What `predict_interval` needs beside the predictions: sorted errors, and where the widths of intervals
+        vary, a small network for the spread. None if `coverage_from` is.
 
     network_ : Network
         Everything that decides an answer: the fitted arrays, layer by layer, in the namespace and on the
@@ -193,7 +201,7 @@ class EDRVFLRegressor(LayeredEstimator, RegressorShell):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CONSTRAINTS,
-        "coverage_from": [StrOptions({"loo"}), None],
+        "coverage_from": [StrOptions({"loo", "split"}), None],
     }
     _figures = R2
 

@@ -48,6 +48,7 @@ DECIDED: Mapping[str, Any] = {
     "calibration": "loo",
     "layer_votes": "equal",
     "readout": "layers",
+    "coverage_from": "loo",
     "categorical_features": "from_dtype",
 }
 

@@ -35,7 +35,7 @@ class Stage:
     calibration: Calibration | None
     score: float  # the accuracy, or R^2
     loss: float  # the log-loss after calibration, or the mean squared error of standardised values
-    P: numpy.ndarray  # (rows, k), the leave-one-out answers: calibrated probabilities, or standardised values
+    P: numpy.ndarray  # (rows, k), what the network answers rows without them; values are standardised
 
 
 class Follower:
@@ -62,9 +62,11 @@ class Follower:
         self._total = self._total + vote * contribution
         self._votes.append(vote)
         P = self._rule.finish(self._total / sum(self._votes))
-        self._last, P = self._calibrated(P, self._calibration)
-        calibration = self._last if self._calibrates else None
-        return Stage(vote, calibration, self._jury.score(P), self._jury.loss(P), P)
+        self._last, calibrated = self._calibrated(P, self._calibration)
+        figures = self._jury.score(calibrated), self._jury.loss(calibrated)
+        if not self._calibrates:
+            return Stage(vote, None, *figures, P)
+        return Stage(vote, self._last, *figures, calibrated)
 
     def _calibrated(self, P: numpy.ndarray, rule: str) -> tuple[Calibration | None, numpy.ndarray]:
         """Return the calibration of answers, if there is one, and the answers after it."""
@@ -101,5 +103,5 @@ def keeps_predictions(estimator: Any) -> bool:
 def needs_loo(estimator: Any) -> bool:
     """Tell whether an estimator's parameters ask for the leave-one-out scores of every layer."""
     if estimator.ensemble == "value":
-        return estimator.coverage_from == "loo" or estimator.layer_votes != "equal"
+        return estimator.coverage_from is not None or estimator.layer_votes != "equal"
     return estimator.calibration is not None or estimator.layer_votes != "equal"

@@ -31,6 +31,7 @@ class Jury:
     codes: numpy.ndarray  # (n,)
     weights: numpy.ndarray  # (n,); those of the honest rows add up to the number of rows they are worth
     honest: numpy.ndarray  # (n,) of bool; False for a row alone in its class
+    counts: numpy.ndarray | None = None  # (n,), the weights without class weights: how often such rows come
 
     @classmethod
     def of(cls, targets: Classes, weights: RowWeights, judged: Judged | None) -> Jury:
@@ -47,10 +48,13 @@ class Jury:
         codes, honest, counts = codes[some], honest[some], counts[some]
         # Class weights, and the rows that a judged row stands for, shift the probabilities, but they are no
         # further evidence: n counts the judged rows.
-        evidence = counts / counts.max() * costs[some] * stand_for
+        frequencies = counts / counts.max() * stand_for
+        evidence = frequencies * costs[some]
         if honest.any():
-            evidence *= rows_worth(counts[honest]) / evidence[honest].sum()
-        return cls(codes, evidence, honest)
+            worth = rows_worth(counts[honest])
+            evidence *= worth / evidence[honest].sum()
+            frequencies *= worth / frequencies[honest].sum()
+        return cls(codes, evidence, honest, frequencies)
 
     def calibration(
         self, P: numpy.ndarray, rule: str, start: Calibration | None = None, floor: float = SMALLEST

@@ -62,7 +62,7 @@ def prepare_rows(X: Array, y: Array, sample_weight: Any = None, class_weight: An
         counts, X, y = keep_weighted(sample_weight, X, y)
     if class_weight is not None:
         costs = from_numpy(_class_costs(class_weight, y, counts), X)
-        X, y, counts, costs = _keep(costs > 0, X, y, counts, costs)
+        X, y, counts, costs = keep_marked(costs > 0, X, y, counts, costs)
     weights = RowWeights(counts, costs)
     _refuse_overflow(weights)
     found = get_namespace(y)[0].unique_inverse(y)
@@ -111,7 +111,7 @@ def prepare_values(X: Array, y: Array, sample_weight: Any = None) -> Rows:
 def keep_weighted(sample_weight: Any, X: Array, *others: Array) -> list[Array]:
     """Drop rows of weight 0; return the weights of the rows that stay, and these rows of X and the others."""
     counts = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
-    return _keep(counts > 0, counts, X, *others)
+    return keep_marked(counts > 0, counts, X, *others)
 
 
 def to_host(array: Array) -> numpy.ndarray:
@@ -134,7 +134,7 @@ def _class_costs(class_weight: Any, y: Array, counts: Array | None) -> numpy.nda
     return by_row
 
 
-def _keep(rows: Array, *arrays: Array | None) -> list[Array | None]:
+def keep_marked(rows: Array, *arrays: Array | None) -> list[Array | None]:
     """Keep the rows marked True. The arrays may belong to different libraries."""
     if bool(array_namespace(rows).all(rows)):
         return list(arrays)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -14,11 +15,27 @@ from .._arrays import Array
 from .._shell import ProbabilityShell, predicts, read_labels, read_values, without_axis
 
 
+def _best_has(method: str) -> Callable[[Any], bool]:
+    """Return a check that the best estimator answers alone, and has a method."""
+
+    def check(search: SearchShell) -> bool:
+        if search.ensemble_size > 1:
+            raise AttributeError(f"{method} is that of one estimator; set ensemble_size=1.")
+        if not hasattr(search._estimator(), method):
+            kind = type(search._estimator()).__name__
+            raise AttributeError(f"the estimator that this search tunes, {kind}, has no {method}.")
+        return predicts(search)
+
+    return check
+
+
 class SearchShell(ProbabilityShell):
     """An estimator that tunes another and answers as it does. Subclasses search."""
 
     scoring: Any
     cv: Any
+    ensemble_size: int
+    best_estimator_: Any
 
     def _estimator(self) -> Any:
         """Return the estimator that is tuned."""
@@ -83,3 +100,44 @@ class SearchShell(ProbabilityShell):
         """
         kind = ClassifierMixin if self._classifies else RegressorMixin
         return float(kind.score(self, X, y, sample_weight))
+
+    @available_if(_best_has("predict_interval"))
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
+        """Return the prediction intervals of `best_estimator_`, where it is a regressor and answers alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        coverage : float, default=0.9
+            The share of rows whose value is to be in the interval.
+
+        Returns
+        -------
+        lower, upper : arrays of shape (n_samples,), or (n_samples, n_outputs) for several outputs
+            The ends of the intervals, in the units of `fit`.
+        """
+        self._check_fitted_alike(X, "predict_interval")
+        ends: tuple[Array, Array] = self.best_estimator_.predict_interval(X, coverage)
+        return ends
+
+    @available_if(_best_has("predict_set"))
+    def predict_set(self, X: Any, coverage: float = 0.9) -> Array:
+        """Return the prediction sets of `best_estimator_`, where it is a classifier and answers alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        coverage : float, default=0.9
+            The share of rows whose class is to be in their set.
+
+        Returns
+        -------
+        sets : array of bool of shape (n_samples, n_classes)
+            Which classes are in the set of each row, in the order of `classes_`.
+        """
+        self._check_fitted_alike(X, "predict_set")
+        return self.best_estimator_.predict_set(X, coverage)
