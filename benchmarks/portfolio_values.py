@@ -31,7 +31,7 @@ from edrvfl._inputs.table import learn_table, open_table, read_table
 from edrvfl._kernel.voter import kernel_answers
 from edrvfl._members.voters import Data, Member, fit_voter, grow_network
 from edrvfl._network.answer import staged_answers
-from edrvfl._roster import BINS, PAIRS, RAW, SIGMOID, SPARSE, VALUE_SHARED
+from edrvfl._roster import BINS, PAIRS, RAW, SIGMOID, SPARSE
 from edrvfl.bench.contenders import as_categories_or_codes
 
 
@@ -74,7 +74,7 @@ APART = "MedExp"  # nobody predicts it, and its R^2 of less than 0 would rule a 
 
 
 def network(*settings, **more):
-    return EDRVFLRegressor(**dict(ChainMap(more, *reversed(settings), VALUE_SHARED)))
+    return EDRVFLRegressor(**dict(ChainMap(more, *reversed(settings))))
 
 
 KERNEL, PRUNED, WEIGHTED = LaplaceRidgeRegressor, {"prune_rate": 0.2}, {"correct_weight": 0.8}
