@@ -90,7 +90,13 @@ def main() -> None:
             report(f"predict {m} rows, n {n}", seconds, parts, predict_limit)
     for m, d, n, limit in ((5000, 50, 1000, 1.35), (1000, 20, 100, 3.0)):
         X, y = make_friedman1(m, d, noise=1.0, random_state=0)
-        settings = {"n_hidden": n, "regularization": 64.0, "prune_rate": 0.2, "coverage_from": None}
+        settings = {
+            "n_layers": 10,
+            "n_hidden": n,
+            "regularization": 64.0,
+            "prune_rate": 0.2,
+            "coverage_from": None,
+        }
         model = EDRVFLRegressor(**settings, random_state=0)
         seconds = median_seconds(lambda X=X, y=y, model=model: model.fit(X, y))
         report(f"fit values {m} x {d}, n {n}, 10 layers", seconds, bound(model, m, d, True), limit)

@@ -225,7 +225,7 @@ class LaplaceRidgeRegressor(LaplaceRidge, CoveringRegressor):
 
     n_landmarks : int, "auto" or None, default="auto"
         Which training rows the sum goes over, as for :class:`LaplaceRidgeClassifier`: all of up to 8,000
-        (on a GPU 20,000), and parts of that size, up to 20,000 rows (100,000), if there are more.
+        (on a GPU 20,000), and parts of that size, up to 40,000 rows (100,000), if there are more.
 
     encoder : {"standard", "robust", "bins"}, TabularEncoder or None, default="bins"
         How the columns of a frame or array become numbers, as for :class:`EDRVFLRegressor`. None takes

@@ -34,12 +34,11 @@ MEMBERS: Mapping[str, Any] = {
     "raw sparse": EDRVFLClassifier(**SHARED, **RAW, **SPARSE),
 }
 # The members of a portfolio for values: the same, with what regressors have.
-VALUE_SHARED: Mapping[str, Any] = {"n_layers": 4, "n_hidden": 512}
 VALUE_MEMBERS: Mapping[str, Any] = {
     "kernel": LaplaceRidgeRegressor(),
-    "dense": EDRVFLRegressor(**VALUE_SHARED, **BINS, **PAIRS),
-    "sparse": EDRVFLRegressor(**VALUE_SHARED, **BINS, **SPARSE, **SIGMOID),
-    "raw sparse": EDRVFLRegressor(**VALUE_SHARED, **RAW, **SPARSE),
+    "dense": EDRVFLRegressor(**BINS, **PAIRS),
+    "sparse": EDRVFLRegressor(**BINS, **SPARSE, **SIGMOID),
+    "raw sparse": EDRVFLRegressor(**RAW, **SPARSE),
 }
 # What the portfolio decides, and the value that leaves it to the portfolio.
 DECIDED: Mapping[str, Any] = {

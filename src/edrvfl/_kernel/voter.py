@@ -52,9 +52,11 @@ from .systems import (
 # On a CPU and on a GPU (False and True): the rows of an exact system, which takes about a second; the rows
 # that have a coefficient; and what trying candidates on all rows may cost, three systems of so many rows.
 PART_ROWS = {False: 5_000, True: 20_000}
-VALUE_PART_ROWS = {False: 8_000, True: 20_000}  # values gain more by the rows that a part would lack
 LEAST_PART = 1_000  # rows of a part, however little memory is free
 MOST_ROWS = {False: 20_000, True: 100_000}
+# Values gain more by further rows than classes do.
+VALUE_PART_ROWS = {False: 8_000, True: 20_000}
+VALUE_MOST_ROWS = {False: 40_000, True: 100_000}
 WORK = {False: 3 * 4_000**3, True: 3 * 20_000**3}
 SEARCH_ROWS = (1_000, 2_000)  # rows that choose for all rows; the second where all rows can try little
 FEW = 3
@@ -111,7 +113,7 @@ def fit_kernel(
         choice, _ = descend(System(sample), choice, choice.n_candidates)
     choice = search(sample, draw, choice, SEARCH_ROWS[:1] if cheap else SEARCH_ROWS)
     if n_parts > 1:
-        parts = draw.parts(n_parts, MOST_ROWS[on_accelerator(rows.X)])
+        parts = draw.parts(n_parts, _most_rows(sample)[1])
         choice, landmarks, found = _fit_parts(sample, parts, choice, most)
     else:
         landmarks = None if s is None else sample.encoded(draw.landmarks(s, rows.X))
@@ -188,6 +190,13 @@ def kernel_scores(voter: KernelVoter, X: Array) -> Array:
     return scores
 
 
+def _most_rows(sample: Sample) -> tuple[int, int]:
+    """Return how many rows a part may have, and how many all parts together."""
+    gpu, values = on_accelerator(sample.raw), isinstance(sample.targets, Values)
+    of_part, of_all = (VALUE_PART_ROWS, VALUE_MOST_ROWS) if values else (PART_ROWS, MOST_ROWS)
+    return of_part[gpu], of_all[gpu]
+
+
 def _plan(settings: KernelSettings, sample: Sample, worth: float) -> tuple[int | None, int, int]:
     """Return the number of landmarks, if there are any, of parts, and of candidates that all rows may try.
 
@@ -199,11 +208,11 @@ def _plan(settings: KernelSettings, sample: Sample, worth: float) -> tuple[int |
         return s, 1, len(LAMBDAS)
     n_parts = 1
     if s == "auto":
-        m = min(m, MOST_ROWS[gpu])
+        of_part, most = _most_rows(sample)
+        m = min(m, most)
         size = array_namespace(X).finfo(sample.dtype).bits // 8
         # distances, the kernel, its factor and the factor's inverse
-        most = VALUE_PART_ROWS if isinstance(sample.targets, Values) else PART_ROWS
-        largest = min(most[gpu], int(math.sqrt(free_bytes(X) / (5 * size))))
+        largest = min(of_part, int(math.sqrt(free_bytes(X) / (5 * size))))
         n_parts = math.ceil(m / max(LEAST_PART, largest))
     return None, n_parts, max(1, WORK[gpu] // math.ceil(m / n_parts) ** 3)
 
