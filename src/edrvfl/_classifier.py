@@ -244,7 +244,7 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
         "ensemble": [StrOptions(set(CLASS_RULES))],
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "coverage_from": [StrOptions({"loo", "split"})],
+        "coverage_from": [StrOptions({"loo", "split"}), None],
     }
     _figures = ACCURACY
 
@@ -271,7 +271,7 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
         calibration: str | None = "loo",
         encoder: str | TabularEncoder | None = "standard",
         class_weight: Mapping[Any, float] | str | None = None,
-        coverage_from: str = "loo",
+        coverage_from: str | None = "loo",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:

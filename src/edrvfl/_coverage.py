@@ -26,7 +26,7 @@ from ._inputs.judged import Judged
 from ._inputs.rows import Rows, prepare_values, to_host
 from ._inputs.table import Columns
 from ._inputs.targets import Classes, Values
-from ._inputs.weights import rows_worth
+from ._inputs.weights import equal_rows
 from ._members.voters import Data, Member, grow_network
 from ._network.answer import answers
 from ._network.records import Network
@@ -161,17 +161,23 @@ class CoveringClassifier(CoveringShell, ClassifierShell):
         targets = evidence.rows.targets
         assert isinstance(targets, Classes)
         self.coverage_ = None
+        if self.coverage_from is None:
+            return
         if evidence.held is not None:
             own = _own_of_held(evidence.held, evidence.rows.classes, self._answer)
             self.coverage_ = Coverage("split", len(own.values), own)
         elif evidence.P is not None:
             jury = Jury.of(targets, evidence.rows.weights, evidence.judged)
-            honest = jury.honest
             assert jury.counts is not None
-            own = OwnProbabilities.of(evidence.P[honest], jury.codes[honest], jury.counts[honest])
-            self.coverage_ = Coverage("loo", len(own.values), own)
+            values = numpy.where(jury.honest, _own(evidence.P, jury.codes), -numpy.inf)
+            self.coverage_ = Coverage("loo", len(values), OwnProbabilities.of(values, jury.counts))
 
     def _how_to_cover(self) -> str:
+        if self.coverage_from is None:
+            return (
+                f"predict_set needs the answers of rows that were left out, and this {type(self).__name__} "
+                'was fitted with coverage_from=None. Fit it again with coverage_from="loo" or "split".'
+            )
         return (
             f"predict_set needs leave-one-out answers, and with calibration=None this {type(self).__name__} "
             'computed none. Fit again with calibration="loo", or with coverage_from="split", which holds a '
@@ -281,17 +287,25 @@ def _own_of_held(held: HeldBack, classes: Array, answer: Callable[[Array], Array
     # a class of weight 0 is not fitted, and its rows are no rows
     here = numpy.isin(labels, known)
     codes = numpy.searchsorted(known, labels[here])
-    P, weights = to_host(answer(held.X))[here], _weights_of(held)[here]
+    own = _own(to_host(answer(held.X))[here], codes)
     n_returned = int(numpy.isin(held.returned, known).sum())
-    own = numpy.concatenate([numpy.full(n_returned, -numpy.inf), P[numpy.arange(len(codes)), codes]])
     return OwnProbabilities.of(
-        own[:, None], numpy.zeros(len(own), dtype=int), numpy.concatenate([numpy.ones(n_returned), weights])
+        numpy.concatenate([numpy.full(n_returned, -numpy.inf), own]),
+        numpy.concatenate([numpy.ones(n_returned), _weights_of(held, here)]),
     )
 
 
-def _weights_of(held: HeldBack) -> numpy.ndarray:
-    """Return how much each held-back row counts; together as much as the rows that they are worth."""
-    if held.counts is None:
-        return numpy.ones(int(held.X.shape[0]))
-    counts = to_host(held.counts).astype(float)
-    return counts * (rows_worth(counts) / counts.sum()) if len(counts) else counts
+def _own(P: numpy.ndarray, codes: numpy.ndarray) -> numpy.ndarray:
+    """Return the probabilities (n,) of the rows' own classes."""
+    own: numpy.ndarray = P[numpy.arange(len(codes)), codes]
+    return own
+
+
+def _weights_of(held: HeldBack, some: Any = slice(None)) -> numpy.ndarray:
+    """Return how much some held-back rows count: 1 if all weigh the same, whatever that is."""
+    m = int(held.X.shape[0])
+    counts = (numpy.ones(m) if held.counts is None else to_host(held.counts).astype(float))[some]
+    if not counts.size:
+        return counts
+    weights: numpy.ndarray = counts * (equal_rows(counts) / counts.sum())
+    return weights

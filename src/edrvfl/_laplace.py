@@ -142,7 +142,7 @@ class LaplaceRidgeClassifier(LaplaceRidge, CoveringClassifier):
         **CONSTRAINTS,
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "coverage_from": [StrOptions({"loo", "split"})],
+        "coverage_from": [StrOptions({"loo", "split"}), None],
     }
     _figures = ACCURACY
 
@@ -156,7 +156,7 @@ class LaplaceRidgeClassifier(LaplaceRidge, CoveringClassifier):
         encoder: str | TabularEncoder | None = "bins",
         input_scaling: str | None = "gradient",
         class_weight: Mapping[Any, float] | str | None = None,
-        coverage_from: str = "loo",
+        coverage_from: str | None = "loo",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:

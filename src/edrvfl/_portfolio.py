@@ -137,7 +137,7 @@ class EDRVFLPortfolioClassifier(PortfolioEstimator, CoveringClassifier):
         **CONSTRAINTS,
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "coverage_from": [StrOptions({"loo", "split"})],
+        "coverage_from": [StrOptions({"loo", "split"}), None],
     }
     _figures = ACCURACY
     _table = MEMBERS
@@ -153,7 +153,7 @@ class EDRVFLPortfolioClassifier(PortfolioEstimator, CoveringClassifier):
         calibration: str | None = "loo",
         categorical_features: Any = "from_dtype",
         class_weight: Mapping[Any, float] | str | None = None,
-        coverage_from: str = "loo",
+        coverage_from: str | None = "loo",
         max_seconds: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
