@@ -244,7 +244,6 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
         "ensemble": [StrOptions(set(CLASS_RULES))],
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "coverage_from": [StrOptions({"loo", "split"}), None],
     }
     _figures = ACCURACY
 

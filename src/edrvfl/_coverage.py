@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from types import SimpleNamespace
 from typing import Any
 
 import numpy
+from sklearn.utils import check_random_state
 
 from ._answers.coverage import (
     Margins,
@@ -29,27 +29,18 @@ from ._inputs.targets import Classes, Values
 from ._inputs.weights import equal_rows
 from ._members.voters import Data, Member, grow_network
 from ._network.answer import answers
-from ._network.records import Network
-from ._shell import ClassifierShell, RegressorShell, Shell, without_axis
+from ._network.records import Network, Settings
+from ._shell import LARGEST_SEED, ClassifierShell, RegressorShell, Shell, without_axis
+from ._sklearn import StrOptions
 
 # The model of the spread: one random layer whose penalty leave-one-out chooses.
-SPREAD = SimpleNamespace(
-    n_layers=1,
-    n_hidden=256,
-    regularization="loo",
-    activation="relu",
-    renormalize=True,
-    norm_scale=1.0,
-    norm_shift=0.0,
-    inputs_per_neuron=None,
-    hidden_per_neuron=None,
-    pair_share=0.0,
-    correct_weight=1.0,
-    weight_from="train",
-    prune_rate=0.0,
-    readout="layers",
-    ensemble="value",
-)
+SPREAD = Settings(n_layers=1, n_hidden=256)
+# What the parameters that all estimators have may be.
+COMMON: Mapping[str, list[Any]] = {
+    "coverage_from": [StrOptions({"loo", "split"}), None],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +74,17 @@ class CoveringShell(Shell):
     """An estimator that can say how far its answers may be off. Subclasses answer."""
 
     coverage_from: str | None
+    random_state: Any
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        encoder = getattr(self, "encoder", None)  # portfolios have none
+        if isinstance(encoder, TabularEncoder):
+            encoder._validate_params()
+
+    def _draw_seed(self) -> int:
+        """Draw the seed of a fit; a RandomState instance moves on."""
+        return int(check_random_state(self.random_state).randint(LARGEST_SEED))
 
     def _answer(self, X: Array) -> Array:
         """Return the probabilities or values (rows, k) of rows that were checked."""
@@ -239,13 +241,14 @@ class CoveringRegressor(CoveringShell, RegressorShell):
         if targets.sd is not None:
             residuals = residuals * to_host(targets.sd).astype(float)
         weights = jury.weights
-        spread, log_spread = fit_spread(evidence, residuals, weights)
-        widths = choose_widths(residuals, log_spread, weights)
+        spread, of_rows = fit_spread(evidence, residuals, weights)
+        widths = choose_widths(residuals, of_rows, weights)
+        log_spread = None if widths is None else of_rows
         if held is not None:
             y = to_host(held.y).astype(float)
             residuals = (y[:, None] if y.ndim == 1 else y) - to_host(self._answer(held.X)).astype(float)
             weights = _weights_of(held)
-            log_spread = to_host(answers(spread, held.X))
+            log_spread = None if widths is None else to_host(answers(spread, held.X))
         margins = Margins.of(residuals, weights, widths, log_spread, guaranteed=held is not None)
         kept = None if widths is None else spread
         self.coverage_ = Coverage(str(self.coverage_from), len(weights), margins, kept)

@@ -142,7 +142,6 @@ class LaplaceRidgeClassifier(LaplaceRidge, CoveringClassifier):
         **CONSTRAINTS,
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "coverage_from": [StrOptions({"loo", "split"}), None],
     }
     _figures = ACCURACY
 
@@ -296,10 +295,7 @@ class LaplaceRidgeRegressor(LaplaceRidge, CoveringRegressor):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
-        "coverage_from": [StrOptions({"loo", "split"}), None],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
     _figures = R2
 
     def __init__(

@@ -137,7 +137,6 @@ class EDRVFLPortfolioClassifier(PortfolioEstimator, CoveringClassifier):
         **CONSTRAINTS,
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "coverage_from": [StrOptions({"loo", "split"}), None],
     }
     _figures = ACCURACY
     _table = MEMBERS
@@ -304,10 +303,7 @@ class EDRVFLPortfolioRegressor(PortfolioEstimator, CoveringRegressor):
     1.0
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
-        "coverage_from": [StrOptions({"loo", "split"}), None],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
     _figures = R2
     _table = VALUE_MEMBERS
     _kinds = (EDRVFLRegressor, LaplaceRidgeRegressor)

@@ -11,7 +11,7 @@ from ._encoder import TabularEncoder
 from ._history import R2
 from ._layered import CONSTRAINTS, LayeredEstimator
 from ._shell import unchanged_on_failure, without_axis
-from ._sklearn import StrOptions, _fit_context
+from ._sklearn import _fit_context
 
 
 class EDRVFLRegressor(LayeredEstimator, CoveringRegressor):
@@ -200,10 +200,7 @@ class EDRVFLRegressor(LayeredEstimator, CoveringRegressor):
     4
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
-        "coverage_from": [StrOptions({"loo", "split"}), None],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
     _figures = R2
 
     def __init__(
