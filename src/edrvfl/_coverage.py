@@ -138,8 +138,14 @@ class CoveringClassifier(CoveringShell, ClassifierShell):
         same kind, and equal sample weights, the probability is `coverage` or more, whatever the
         model is worth.
 
+        Do not trust "loo" where there are about as many columns as rows, or more, and
+        ``input_scaling="gradient"``, as it is by default in kernel voters and in the members of portfolios.
+        The factors of the columns saw the labels, so each row's answer without it is much too good, and far
+        fewer rows are covered than stated. Take ``coverage_from="split"`` there, or ``input_scaling=None``.
+
         Either way the promise is for all rows together. In a class that is rare or hard, fewer may be
-        covered.
+        covered. A class that no fitted row has is in no set. The threshold allows for this: training rows
+        that are alone in their class count as rows outside their set.
 
         Parameters
         ----------
@@ -205,6 +211,11 @@ class CoveringRegressor(CoveringShell, RegressorShell):
         guarantees it: the random features and the penalties saw all rows. With ``coverage_from="split"`` the
         rows were held back from the fit, and for new rows of the same kind, and equal sample weights, the
         probability is `coverage` or more, whatever the model is worth.
+
+        Do not trust "loo" where there are about as many columns as rows, or more, and
+        ``input_scaling="gradient"``, as it is by default in kernel voters and in the members of portfolios.
+        The factors of the columns saw the values, so each row's prediction without it is much too good, and
+        fewer rows are covered than stated. Take ``coverage_from="split"`` there, or ``input_scaling=None``.
 
         Either way the promise is for all rows together, and for each output alone.
 
