@@ -22,6 +22,8 @@ from edrvfl import (
     to_numpy,
     variant,
 )
+from edrvfl._coverage import _weights_of
+from edrvfl._inputs.held_back import hold_back
 
 NETWORK = {"n_layers": 3, "n_hidden": 60, "random_state": 0}
 FEW = [("net", EDRVFLRegressor(n_layers=2, n_hidden=40)), ("kernel", LaplaceRidgeRegressor())]
@@ -216,6 +218,22 @@ def test_own_probabilities_are_those_of_leave_one_out(noisy, model):
     assert -np.average(np.log(own.values), weights=own.weights) == pytest.approx(loss)
 
 
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=kind)
+def test_rows_alone_in_their_class_count_as_rows_outside_their_set(noisy, model):
+    X, y = noisy
+    y = y.copy()
+    y[:5] = [10, 11, 12, 13, 14]
+    model = clone(model).fit(X, y)
+    own = model.coverage_.record
+    assert model.coverage_.n_rows == 90
+    assert np.isneginf(own.values[:5]).all()
+    assert (own.values[5:] > 0).all()
+    np.testing.assert_allclose(own.weights, 1)
+    # 95 % of 91 are more than the 85 others, so only full sets would do
+    assert model.predict_set(X, 0.95).all()
+    assert not model.predict_set(X, 0.8).all()
+
+
 def test_class_weights_are_no_weights_of_rows(noisy):
     model = EDRVFLClassifier(**NETWORK, class_weight={0: 5.0, 1: 1.0, 2: 0.2}).fit(*noisy)
     np.testing.assert_allclose(model.coverage_.record.weights, 1)
@@ -253,6 +271,20 @@ def test_split_sets_are_guaranteed_among_classes_that_come_once(rng):
         codes = np.searchsorted(model.classes_, y[test][known])
         covered.append(sets[known][np.arange(known.sum()), codes].sum() / 400)  # an unknown class is in none
     assert np.mean(covered) > 0.8 - 3 * np.std(covered) / np.sqrt(150)
+
+
+@pytest.mark.parametrize("weight", [1e-3, 3.0, 100.0])
+def test_a_row_held_back_is_one_row_whatever_it_weighs(rng, weight):
+    X, _, _, y = wave(rng, 20)
+    model = EDRVFLRegressor(**NETWORK, coverage_from="split").fit(X, y, np.full(20, weight))
+    np.testing.assert_allclose(model.coverage_.record.weights, 1)
+    assert np.isinf(model.predict_interval(X)).all()  # ten rows do not know the ends of 90 %
+    model = EDRVFLClassifier(**NETWORK, coverage_from="split").fit(X, y > 0, np.full(20, weight))
+    np.testing.assert_allclose(model.coverage_.record.weights, 1)
+    assert model.predict_set(X, 0.95).all()
+    _, held = hold_back(X, y, weight * np.arange(1, 21), 0, classes=False)
+    w = held.counts / weight
+    np.testing.assert_allclose(_weights_of(held), w * w.sum() / (w @ w))
 
 
 def test_few_rows_held_back_have_infinite_intervals_and_full_sets(rng):
@@ -431,10 +463,11 @@ def test_a_fit_without_evidence_says_what_to_set(noisy):
     with pytest.raises(ValueError, match=r'Fit again with calibration="loo", or with coverage_from="split"'):
         model.predict_set(X)
     assert model.set_params(coverage_from="split").fit(X, y).predict_set(X).shape == (90, 3)
-    for model in REGRESSORS:
+    for model in [*CLASSIFIERS, *REGRESSORS]:
         model = clone(model).set_params(coverage_from=None).fit(X, y)
+        assert model.coverage_ is None
         with pytest.raises(ValueError, match=r'fitted with coverage_from=None. Fit it again with .*"split"'):
-            model.predict_interval(X)
+            ask(model, X)
     with pytest.raises(NotFittedError):
         clone(model).predict_interval(X)
 

@@ -82,8 +82,8 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
         "gradient" multiplies the inputs by how much the classes depend on each column of `X`: a kernel ridge
         is fitted to at most 1,000 rows and thrown away, and the factor is the root mean squared gradient of
         its scores. Random weights then no longer give columns of noise as much room as the others. It has
-        seen the labels, so leave-one-out figures become a little more optimistic. None: all columns alike, as
-        in the paper.
+        seen the labels, so leave-one-out figures become a little more optimistic, and much too optimistic
+        where there are about as many columns as rows, or more. None: all columns alike, as in the paper.
 
     correct_weight : float, default=0.8
         Weight in the next layer of the samples that this layer classifies correctly, omega_r, in
@@ -137,13 +137,13 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
         with "balanced", the probabilities are those of classes that are equally frequent. A class with
         weight 0 is left out.
 
-    coverage_from : {"loo", "split"}, default="loo"
+    coverage_from : {"loo", "split"} or None, default="loo"
         Where `predict_set` takes its threshold from. "loo": from what each training row gives its own class
         without itself, which calibration needs anyway; with ``calibration=None`` and equal votes it is not
         computed, and there are no sets. "split" holds a fifth of the rows back from the fit, drawn by the
         seed (at least 39 or half of them, at most 5,000), and takes the threshold from these; then the share
         of covered rows has a guarantee. All classes stay in the fit: of a class whose rows were all drawn one
-        returns, and counts as a row that no set covers.
+        returns, and counts as a row that no set covers. None: there are no sets.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the random layers. The same seed gives the same network with every array library.
@@ -194,7 +194,7 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
         ``layer_votes="prefix"``.
 
     coverage_ : Coverage or None
-        What `predict_set` needs beside the probabilities; None where neither
+        What `predict_set` needs beside the probabilities; None if `coverage_from` is, and where neither
         leave-one-out answers nor held-back rows tell it.
 
     network_ : Network
@@ -212,7 +212,8 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
     did see the row.
 
     ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. (Calibration and
-    ``regularization="loo"`` look at a part of many rows; then weight 2 is only nearly the row twice.)
+    ``regularization="loo"`` look at a part of many rows; then weight 2 is only nearly the row twice. With
+    ``coverage_from="split"`` it is not, because a row is held back or not as a whole.)
 
     The fit holds one (n_samples, n_hidden + n_features + 1) matrix, with ``readout="joint"`` the features of
     all layers beside it; ``predict`` works by blocks of rows.
@@ -244,7 +245,6 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
         "ensemble": [StrOptions(set(CLASS_RULES))],
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "coverage_from": [StrOptions({"loo", "split"})],
     }
     _figures = ACCURACY
 
@@ -271,7 +271,7 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
         calibration: str | None = "loo",
         encoder: str | TabularEncoder | None = "standard",
         class_weight: Mapping[Any, float] | str | None = None,
-        coverage_from: str = "loo",
+        coverage_from: str | None = "loo",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:

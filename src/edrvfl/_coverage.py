@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from types import SimpleNamespace
 from typing import Any
 
 import numpy
+from sklearn.utils import check_random_state
 
 from ._answers.coverage import (
     Margins,
@@ -26,30 +26,21 @@ from ._inputs.judged import Judged
 from ._inputs.rows import Rows, prepare_values, to_host
 from ._inputs.table import Columns
 from ._inputs.targets import Classes, Values
-from ._inputs.weights import rows_worth
+from ._inputs.weights import equal_rows
 from ._members.voters import Data, Member, grow_network
 from ._network.answer import answers
-from ._network.records import Network
-from ._shell import ClassifierShell, RegressorShell, Shell, without_axis
+from ._network.records import Network, Settings
+from ._shell import LARGEST_SEED, ClassifierShell, RegressorShell, Shell, without_axis
+from ._sklearn import StrOptions
 
 # The model of the spread: one random layer whose penalty leave-one-out chooses.
-SPREAD = SimpleNamespace(
-    n_layers=1,
-    n_hidden=256,
-    regularization="loo",
-    activation="relu",
-    renormalize=True,
-    norm_scale=1.0,
-    norm_shift=0.0,
-    inputs_per_neuron=None,
-    hidden_per_neuron=None,
-    pair_share=0.0,
-    correct_weight=1.0,
-    weight_from="train",
-    prune_rate=0.0,
-    readout="layers",
-    ensemble="value",
-)
+SPREAD = Settings(n_layers=1, n_hidden=256)
+# What the parameters that all estimators have may be.
+COMMON: Mapping[str, list[Any]] = {
+    "coverage_from": [StrOptions({"loo", "split"}), None],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +74,17 @@ class CoveringShell(Shell):
     """An estimator that can say how far its answers may be off. Subclasses answer."""
 
     coverage_from: str | None
+    random_state: Any
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        encoder = getattr(self, "encoder", None)  # portfolios have none
+        if isinstance(encoder, TabularEncoder):
+            encoder._validate_params()
+
+    def _draw_seed(self) -> int:
+        """Draw the seed of a fit; a RandomState instance moves on."""
+        return int(check_random_state(self.random_state).randint(LARGEST_SEED))
 
     def _answer(self, X: Array) -> Array:
         """Return the probabilities or values (rows, k) of rows that were checked."""
@@ -136,8 +138,14 @@ class CoveringClassifier(CoveringShell, ClassifierShell):
         same kind, and equal sample weights, the probability is `coverage` or more, whatever the
         model is worth.
 
+        Do not trust "loo" where there are about as many columns as rows, or more, and
+        ``input_scaling="gradient"``, as it is by default in kernel voters and in the members of portfolios.
+        The factors of the columns saw the labels, so each row's answer without it is much too good, and far
+        fewer rows are covered than stated. Take ``coverage_from="split"`` there, or ``input_scaling=None``.
+
         Either way the promise is for all rows together. In a class that is rare or hard, fewer may be
-        covered.
+        covered. A class that no fitted row has is in no set. The threshold allows for this: training rows
+        that are alone in their class count as rows outside their set.
 
         Parameters
         ----------
@@ -161,17 +169,23 @@ class CoveringClassifier(CoveringShell, ClassifierShell):
         targets = evidence.rows.targets
         assert isinstance(targets, Classes)
         self.coverage_ = None
+        if self.coverage_from is None:
+            return
         if evidence.held is not None:
             own = _own_of_held(evidence.held, evidence.rows.classes, self._answer)
             self.coverage_ = Coverage("split", len(own.values), own)
         elif evidence.P is not None:
             jury = Jury.of(targets, evidence.rows.weights, evidence.judged)
-            honest = jury.honest
             assert jury.counts is not None
-            own = OwnProbabilities.of(evidence.P[honest], jury.codes[honest], jury.counts[honest])
-            self.coverage_ = Coverage("loo", len(own.values), own)
+            values = numpy.where(jury.honest, _own(evidence.P, jury.codes), -numpy.inf)
+            self.coverage_ = Coverage("loo", len(values), OwnProbabilities.of(values, jury.counts))
 
     def _how_to_cover(self) -> str:
+        if self.coverage_from is None:
+            return (
+                f"predict_set needs the answers of rows that were left out, and this {type(self).__name__} "
+                'was fitted with coverage_from=None. Fit it again with coverage_from="loo" or "split".'
+            )
         return (
             f"predict_set needs leave-one-out answers, and with calibration=None this {type(self).__name__} "
             'computed none. Fit again with calibration="loo", or with coverage_from="split", which holds a '
@@ -197,6 +211,11 @@ class CoveringRegressor(CoveringShell, RegressorShell):
         guarantees it: the random features and the penalties saw all rows. With ``coverage_from="split"`` the
         rows were held back from the fit, and for new rows of the same kind, and equal sample weights, the
         probability is `coverage` or more, whatever the model is worth.
+
+        Do not trust "loo" where there are about as many columns as rows, or more, and
+        ``input_scaling="gradient"``, as it is by default in kernel voters and in the members of portfolios.
+        The factors of the columns saw the values, so each row's prediction without it is much too good, and
+        fewer rows are covered than stated. Take ``coverage_from="split"`` there, or ``input_scaling=None``.
 
         Either way the promise is for all rows together, and for each output alone.
 
@@ -233,13 +252,14 @@ class CoveringRegressor(CoveringShell, RegressorShell):
         if targets.sd is not None:
             residuals = residuals * to_host(targets.sd).astype(float)
         weights = jury.weights
-        spread, log_spread = fit_spread(evidence, residuals, weights)
-        widths = choose_widths(residuals, log_spread, weights)
+        spread, of_rows = fit_spread(evidence, residuals, weights)
+        widths = choose_widths(residuals, of_rows, weights)
+        log_spread = None if widths is None else of_rows
         if held is not None:
             y = to_host(held.y).astype(float)
             residuals = (y[:, None] if y.ndim == 1 else y) - to_host(self._answer(held.X)).astype(float)
             weights = _weights_of(held)
-            log_spread = to_host(answers(spread, held.X))
+            log_spread = None if widths is None else to_host(answers(spread, held.X))
         margins = Margins.of(residuals, weights, widths, log_spread, guaranteed=held is not None)
         kept = None if widths is None else spread
         self.coverage_ = Coverage(str(self.coverage_from), len(weights), margins, kept)
@@ -281,17 +301,25 @@ def _own_of_held(held: HeldBack, classes: Array, answer: Callable[[Array], Array
     # a class of weight 0 is not fitted, and its rows are no rows
     here = numpy.isin(labels, known)
     codes = numpy.searchsorted(known, labels[here])
-    P, weights = to_host(answer(held.X))[here], _weights_of(held)[here]
+    own = _own(to_host(answer(held.X))[here], codes)
     n_returned = int(numpy.isin(held.returned, known).sum())
-    own = numpy.concatenate([numpy.full(n_returned, -numpy.inf), P[numpy.arange(len(codes)), codes]])
     return OwnProbabilities.of(
-        own[:, None], numpy.zeros(len(own), dtype=int), numpy.concatenate([numpy.ones(n_returned), weights])
+        numpy.concatenate([numpy.full(n_returned, -numpy.inf), own]),
+        numpy.concatenate([numpy.ones(n_returned), _weights_of(held, here)]),
     )
 
 
-def _weights_of(held: HeldBack) -> numpy.ndarray:
-    """Return how much each held-back row counts; together as much as the rows that they are worth."""
-    if held.counts is None:
-        return numpy.ones(int(held.X.shape[0]))
-    counts = to_host(held.counts).astype(float)
-    return counts * (rows_worth(counts) / counts.sum()) if len(counts) else counts
+def _own(P: numpy.ndarray, codes: numpy.ndarray) -> numpy.ndarray:
+    """Return the probabilities (n,) of the rows' own classes."""
+    own: numpy.ndarray = P[numpy.arange(len(codes)), codes]
+    return own
+
+
+def _weights_of(held: HeldBack, some: Any = slice(None)) -> numpy.ndarray:
+    """Return how much some held-back rows count: 1 if all weigh the same, whatever that is."""
+    m = int(held.X.shape[0])
+    counts = (numpy.ones(m) if held.counts is None else to_host(held.counts).astype(float))[some]
+    if not counts.size:
+        return counts
+    weights: numpy.ndarray = counts * (equal_rows(counts) / counts.sum())
+    return weights

@@ -15,7 +15,6 @@ from joblib import effective_n_jobs
 from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
 from sklearn.callback import CallbackContext, CallbackSupportMixin
-from sklearn.utils import check_random_state
 
 from ._answers.calibrate import Calibration
 from ._answers.follow import CALIBRATIONS
@@ -31,7 +30,7 @@ from ._arrays import (
     on_accelerator,
     row_blocks,
 )
-from ._coverage import CoveringShell, Evidence
+from ._coverage import COMMON, CoveringShell, Evidence
 from ._encoder import TabularEncoder, learn_network_inputs
 from ._history import Figures
 from ._inputs.inputs import Inputs
@@ -47,14 +46,13 @@ from ._sklearn import Count, Interval, StrOptions
 
 # What the parameters that both portfolios have may be.
 CONSTRAINTS: Mapping[str, list[Any]] = {
+    **COMMON,
     "members": [list, tuple, None],
     "finalists": [Count(1), None],
     "weights": [StrOptions({"loo", "equal"})],
     "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
     "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
     "n_jobs": [Integral, None],
-    "random_state": ["random_state"],
-    "verbose": ["verbose"],
 }
 
 
@@ -126,7 +124,7 @@ class PortfolioEstimator(CallbackSupportMixin, CoveringShell):
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         door = TabularEncoder(categorical_features=self.categorical_features)
         table, y, columns = self._check_training_rows(X, y, door)
-        seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        seed = self._draw_seed()
         rows, held = self._divide_rows(table, y, sample_weight, seed)
         members = list(self._prepared_members(rows, columns, seed))
         data = Data(rows, columns, judge_some(rows.targets))

@@ -8,28 +8,25 @@ from numbers import Real
 from typing import Any
 
 from scipy.linalg import LinAlgWarning
-from sklearn.utils import check_random_state
 
 from ._arrays import Array, ignore_overflow
-from ._coverage import CoveringShell, Evidence
+from ._coverage import COMMON, CoveringShell, Evidence
 from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_network_inputs
 from ._history import Figures
 from ._inputs.judged import judge_some
 from ._inputs.table import Columns
 from ._kernel.voter import kernel_answers
 from ._members.voters import Data, Member, fit_voter
-from ._shell import LARGEST_SEED
 from ._sklearn import Count, Interval, StrOptions
 
 # What the parameters that both estimators have may be.
 CONSTRAINTS: Mapping[str, list[Any]] = {
+    **COMMON,
     "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
     "regularization": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
     "n_landmarks": [Count(1), StrOptions({"auto"}), None],
     "encoder": [StrOptions(set(ENCODERS)), TabularEncoder, None],
     "input_scaling": [StrOptions({"gradient"}), None],
-    "random_state": ["random_state"],
-    "verbose": ["verbose"],
 }
 
 
@@ -38,15 +35,10 @@ class LaplaceRidge(CoveringShell):
 
     _figures: Figures
 
-    def _validate_params(self) -> None:
-        super()._validate_params()
-        if isinstance(self.encoder, TabularEncoder):
-            self.encoder._validate_params()
-
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit the voter, and store it with what leave-one-out says about it."""
         table, y, columns = self._check_training_rows(X, y, as_encoder(self.encoder))
-        seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        seed = self._draw_seed()
         rows, held = self._divide_rows(table, y, sample_weight, seed)
         with ignore_overflow():
             inputs = learn_network_inputs(rows, self, columns, seed)

@@ -62,12 +62,12 @@ class LaplaceRidgeClassifier(LaplaceRidge, CoveringClassifier):
         Weights of the classes' errors and shares. With "balanced", the probabilities are those of classes
         that are equally frequent. A class with weight 0 is left out.
 
-    coverage_from : {"loo", "split"}, default="loo"
+    coverage_from : {"loo", "split"} or None, default="loo"
         Where `predict_set` takes its threshold from. "loo": from what each training row gives its own class
         without itself. "split" holds a fifth of the rows back from the fit, drawn by the seed (at least
         39 or half of them, at most 5,000), and takes the threshold from these; then the share of covered rows
         has a guarantee. All classes stay in the fit: of a class whose rows were all drawn one returns, and
-        counts as a row that no set covers.
+        counts as a row that no set covers. None: there are no sets.
 
     random_state : int, RandomState instance or None, default=None
         Decides which of many rows are used, and which of them look for bandwidth and penalty. The order of
@@ -102,8 +102,8 @@ class LaplaceRidgeClassifier(LaplaceRidge, CoveringClassifier):
     loo_log_loss_ : float
         Leave-one-out log-loss after calibration (after a temperature if `calibration` is None).
 
-    coverage_ : Coverage
-        What `predict_set` needs beside the probabilities.
+    coverage_ : Coverage or None
+        What `predict_set` needs beside the probabilities. None if `coverage_from` is.
 
     model_ : KernelModel
         Everything that decides an answer: the landmarks and their coefficients, the encoding of the columns,
@@ -116,11 +116,13 @@ class LaplaceRidgeClassifier(LaplaceRidge, CoveringClassifier):
     Notes
     -----
     Leave-one-out is exact given the encoding, the classes' shares and the landmarks: the scores are those of
-    the coefficients fitted without the row (without one unit of its weight).
+    the coefficients fitted without the row (without one unit of its weight). But `input_scaling` saw the
+    labels: where there are about as many columns as rows, or more, leave-one-out figures are much too good.
 
     ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. Of more than 1,000
     rows some look for bandwidth and penalty, and of more than 5,000 there are parts: then weight 2 is only
-    nearly the row twice.
+    nearly the row twice. With ``coverage_from="split"`` it is not, because a row is held back or not as a
+    whole.
 
     With more than 1,000 rows the kernel is computed in float32, which changes log-losses in the fifth digit.
 
@@ -142,7 +144,6 @@ class LaplaceRidgeClassifier(LaplaceRidge, CoveringClassifier):
         **CONSTRAINTS,
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "coverage_from": [StrOptions({"loo", "split"})],
     }
     _figures = ACCURACY
 
@@ -156,7 +157,7 @@ class LaplaceRidgeClassifier(LaplaceRidge, CoveringClassifier):
         encoder: str | TabularEncoder | None = "bins",
         input_scaling: str | None = "gradient",
         class_weight: Mapping[Any, float] | str | None = None,
-        coverage_from: str = "loo",
+        coverage_from: str | None = "loo",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -284,7 +285,7 @@ class LaplaceRidgeRegressor(LaplaceRidge, CoveringRegressor):
     Notes
     -----
     Leave-one-out is exact given the encoding, the mean and scale of y, and the landmarks. What
-    :class:`LaplaceRidgeClassifier` says of weights and of float32 is true here too.
+    :class:`LaplaceRidgeClassifier` says of many columns, of weights and of float32 is true here too.
 
     Examples
     --------
@@ -296,10 +297,7 @@ class LaplaceRidgeRegressor(LaplaceRidge, CoveringRegressor):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
-        "coverage_from": [StrOptions({"loo", "split"}), None],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
     _figures = R2
 
     def __init__(

@@ -11,11 +11,10 @@ from typing import Any
 import numpy
 from scipy.linalg import LinAlgWarning
 from sklearn.callback import CallbackContext, CallbackSupportMixin
-from sklearn.utils import check_random_state
 
 from ._answers.follow import LAYER_VOTES, Follower, Stage, needs_loo
 from ._arrays import Array, array_namespace, ignore_overflow
-from ._coverage import CoveringShell, Evidence
+from ._coverage import COMMON, CoveringShell, Evidence
 from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_network_inputs
 from ._history import Figures, History
 from ._inputs.rows import Rows
@@ -28,12 +27,12 @@ from ._network.layers import fill_inputs, new_features
 from ._network.pruning import n_pruned
 from ._network.readers import READOUTS, check_readout
 from ._network.records import Network, Settings
-from ._shell import LARGEST_SEED
 from ._sklearn import Count, Interval, Pair, StrOptions
 from ._threads import suitable_threads
 
 # What the parameters that both estimators have may be.
 CONSTRAINTS: Mapping[str, list[Any]] = {
+    **COMMON,
     "n_layers": [Count(1)],
     "n_hidden": [Count(1), StrOptions({"auto"})],
     "regularization": [Interval(Real, 0, None, closed="left"), StrOptions({"loo"})],
@@ -51,8 +50,6 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
     "readout": [StrOptions(set(READOUTS))],
     "layer_votes": [StrOptions(set(LAYER_VOTES))],
     "encoder": [StrOptions(set(ENCODERS)), TabularEncoder, None],
-    "random_state": ["random_state"],
-    "verbose": ["verbose"],
 }
 
 
@@ -63,8 +60,6 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
 
     def _validate_params(self) -> None:
         super()._validate_params()
-        if isinstance(self.encoder, TabularEncoder):
-            self.encoder._validate_params()
         check_readout(self)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
@@ -84,10 +79,6 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         judged, P = (None, None) if stage is None else (problem.judged, stage.P)
         self._learn_coverage(Evidence(rows, columns, judged, P, held, seed))
         task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
-
-    def _draw_seed(self) -> int:
-        """Draw the seed of the random layers; a RandomState instance moves on."""
-        return int(check_random_state(self.random_state).randint(LARGEST_SEED))
 
     def _grow(
         self, network: Network, rows: Rows, task: CallbackContext, given: dict[str, Any]

@@ -56,12 +56,12 @@ class EDRVFLPortfolioClassifier(PortfolioEstimator, CoveringClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes' errors, as for :class:`EDRVFLClassifier`.
 
-    coverage_from : {"loo", "split"}, default="loo"
+    coverage_from : {"loo", "split"} or None, default="loo"
         Where `predict_set` takes its threshold from. "loo": from what each training row gives its own class
         without itself. "split" holds a fifth of the rows back from the fit, drawn by the seed (at least
         39 or half of them, at most 5,000), and takes the threshold from these; then the share of covered rows
         has a guarantee. All classes stay in the fit: of a class whose rows were all drawn one returns, and
-        counts as a row that no set covers.
+        counts as a row that no set covers. None: there are no sets.
 
     max_seconds : float or None, default=None
         After so many seconds no new work begins. What was fitted until then is the model, and one layer of
@@ -102,8 +102,8 @@ class EDRVFLPortfolioClassifier(PortfolioEstimator, CoveringClassifier):
     loo_log_loss_ : float
         Leave-one-out log-loss of the common answer after calibration.
 
-    coverage_ : Coverage
-        What `predict_set` needs beside the probabilities.
+    coverage_ : Coverage or None
+        What `predict_set` needs beside the probabilities. None if `coverage_from` is.
 
     portfolio_ : Portfolio
         Everything that decides an answer: the members that are kept, their weights, and the calibration.
@@ -116,8 +116,11 @@ class EDRVFLPortfolioClassifier(PortfolioEstimator, CoveringClassifier):
     Notes
     -----
     Leave-one-out scores are exact given the features. Pruning, weighting and input scaling have seen the
-    labels, so on small data `loo_log_loss_` is a little too good. Of more than 10,000 rows a network's
-    training predictions are nearly its leave-one-out predictions, and decide what it weighs.
+    labels, so on small data `loo_log_loss_` is a little too good. On wide data, with about as many columns as
+    rows or more, it is much too good, because of the input scaling, and so are prediction sets from "loo".
+
+    Of more than 10,000 rows a network's training predictions are nearly its leave-one-out predictions, and
+    decide what it weighs.
 
     Examples
     --------
@@ -137,7 +140,6 @@ class EDRVFLPortfolioClassifier(PortfolioEstimator, CoveringClassifier):
         **CONSTRAINTS,
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "coverage_from": [StrOptions({"loo", "split"})],
     }
     _figures = ACCURACY
     _table = MEMBERS
@@ -153,7 +155,7 @@ class EDRVFLPortfolioClassifier(PortfolioEstimator, CoveringClassifier):
         calibration: str | None = "loo",
         categorical_features: Any = "from_dtype",
         class_weight: Mapping[Any, float] | str | None = None,
-        coverage_from: str = "loo",
+        coverage_from: str | None = "loo",
         max_seconds: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -288,7 +290,8 @@ class EDRVFLPortfolioRegressor(PortfolioEstimator, CoveringRegressor):
     Notes
     -----
     Leave-one-out values are exact given the features. Pruning and input scaling have seen the values, so on
-    small data `loo_r2_score_` is a little too good.
+    small data `loo_r2_score_` is a little too good. On wide data, with about as many columns as rows or
+    more, it is much too good, because of the input scaling, and intervals from "loo" are too short.
 
     Examples
     --------
@@ -304,10 +307,7 @@ class EDRVFLPortfolioRegressor(PortfolioEstimator, CoveringRegressor):
     1.0
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
-        "coverage_from": [StrOptions({"loo", "split"}), None],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
     _figures = R2
     _table = VALUE_MEMBERS
     _kinds = (EDRVFLRegressor, LaplaceRidgeRegressor)

@@ -11,7 +11,7 @@ from ._encoder import TabularEncoder
 from ._history import R2
 from ._layered import CONSTRAINTS, LayeredEstimator
 from ._shell import unchanged_on_failure, without_axis
-from ._sklearn import StrOptions, _fit_context
+from ._sklearn import _fit_context
 
 
 class EDRVFLRegressor(LayeredEstimator, CoveringRegressor):
@@ -76,8 +76,9 @@ class EDRVFLRegressor(LayeredEstimator, CoveringRegressor):
     input_scaling : "gradient" or None, default=None
         "gradient" multiplies the inputs by how much the values depend on each column of `X`: a kernel ridge
         is fitted to at most 1,000 rows and thrown away, and the factor is its root mean squared gradient.
-        Random weights then no longer give columns of noise as much room as the others. None: all columns
-        alike, as in the paper.
+        Random weights then no longer give columns of noise as much room as the others. It has seen the
+        values, so leave-one-out figures become a little more optimistic, and much too optimistic where there
+        are about as many columns as rows, or more. None: all columns alike, as in the paper.
 
     correct_weight : float, default=1.0
         Weight in the next layer of the samples that this layer predicts well, omega_r, in (0, 1]; the others
@@ -134,10 +135,11 @@ class EDRVFLRegressor(LayeredEstimator, CoveringRegressor):
         Leave-one-out R^2 of the first one, two, ... layers together, by the rows' weights; the mean over the
         outputs if there are several. It needs no further rows, and is a little optimistic on small data,
         because the penalties, pruning and weighting saw the values. Of more than 10,000 rows a fixed part
-        is judged.
+        is judged. Empty if neither `coverage_from` nor `layer_votes` asks for leave-one-out.
 
     train_r2_scores_ : tuple of float
-        Each layer's own R^2 on the training rows.
+        Each layer's own R^2 on the training rows. With ``readout="joint"``, that of the first one, two, ...
+        layers together.
 
     fallback_layers_ : tuple of int
         Layers (from 1) whose Gram matrix was numerically singular, so that the least-norm solution
@@ -179,7 +181,8 @@ class EDRVFLRegressor(LayeredEstimator, CoveringRegressor):
     fitted without the row (without one unit of its weight), in closed form.
 
     ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. (Of more than
-    10,000 rows leave-one-out looks at a part; then weight 2 is only nearly the row twice.)
+    10,000 rows leave-one-out looks at a part; then weight 2 is only nearly the row twice. With
+    ``coverage_from="split"`` it is not, because a row is held back or not as a whole.)
 
     References
     ----------
@@ -200,10 +203,7 @@ class EDRVFLRegressor(LayeredEstimator, CoveringRegressor):
     4
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
-        "coverage_from": [StrOptions({"loo", "split"}), None],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
     _figures = R2
 
     def __init__(

@@ -323,7 +323,8 @@ def to_numpy(model: Estimator) -> Estimator:
     Parameters
     ----------
     model : estimator
-        An :class:`EDRVFLClassifier`, or a scikit-learn estimator that holds some.
+        A network, a kernel voter, a portfolio, a search or a :class:`TabularEncoder` of this library, or
+        a scikit-learn estimator that holds some.
 
     Returns
     -------

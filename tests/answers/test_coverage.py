@@ -25,9 +25,7 @@ COUNTED = st.lists(st.tuples(st.floats(-5, 5), st.integers(1, 9)), min_size=1, m
 
 def own(values, weights=None):
     """A record of classifiers whose rows gave their own classes these probabilities."""
-    P = np.stack([values, 1 - values], axis=1)
-    weights = np.ones(len(values)) if weights is None else weights
-    return OwnProbabilities.of(P, np.zeros(len(values), dtype=int), weights)
+    return OwnProbabilities.of(values, np.ones(len(values)) if weights is None else weights)
 
 
 def noisy_spread(rng, n=400, k=1):
@@ -79,7 +77,7 @@ def test_sets_cover_as_many_new_rows_as_stated(rng):
     for _ in range(2000):
         P = rng.dirichlet(np.ones(4), 25)
         codes = (rng.random((25, 1)) < P.cumsum(axis=1)).argmax(axis=1)
-        record = OwnProbabilities.of(P[:24], codes[:24], np.ones(24))
+        record = OwnProbabilities.of(P[np.arange(24), codes[:24]], np.ones(24))
         sets = prediction_sets(P[24:], record, 0.8)
         assert sets[0, P[24].argmax()]
         held.append(sets[0, codes[24]])

@@ -9,8 +9,10 @@ Both come from rows whose own targets the answer did not see. Two kinds of rows 
   penalties, pruning and re-normalisation saw all rows. On test rows of nine datasets such intervals of 90 %
   covered 89 % on average (benchmarks/intervals.py, docs/decisions.md).
 
-Weights count rows: weight 2 is the row twice. They add up to the number of rows they are worth, as those of a
-jury do. Everything is found on the host in float64, so every array library gets the same numbers.
+Weights count rows. Those of training rows add up to the number of rows they are worth, as those of a jury do:
+weight 2 is the row twice. A held-back row is one row, whatever its weight: there the weights add up to the
+number of rows of equal weight that say as much, and their scale is no matter. Everything is found on the
+host in float64, so every array library gets the same numbers.
 """
 
 from __future__ import annotations
@@ -49,16 +51,15 @@ class OwnProbabilities:
     weights: Array  # (n,)
 
     @classmethod
-    def of(cls, P: numpy.ndarray, codes: numpy.ndarray, weights: numpy.ndarray) -> OwnProbabilities:
-        """Take the probabilities P (n, k) of the rows' own classes.
+    def of(cls, own: numpy.ndarray, weights: numpy.ndarray) -> OwnProbabilities:
+        """Sort the probabilities (n,) of the rows' own classes; -inf for a row that no set would cover.
 
         The weights say how often rows like these come. Class weights are no part of them: a set covers the
-        stated share of the rows as they come. A row alone in its class should be left out, as it is where
-        probabilities are calibrated: it was answered by a network that never saw its class.
+        stated share of the rows as they come. A row alone in its class is one that no set would cover:
+        without it the fit would not know the class.
         """
-        own = P[numpy.arange(len(codes)), codes].astype(numpy.float64)
         order = numpy.argsort(own, kind="stable")
-        return cls(own[order], weights.astype(numpy.float64)[order])
+        return cls(own.astype(numpy.float64)[order], weights.astype(numpy.float64)[order])
 
     def threshold(self, coverage: float) -> float:
         """Return the probability from which on a class is in the set; -inf if there are too few rows."""

@@ -38,7 +38,7 @@ class Jury:
         """Take the judged rows' classes and weights from those of the training rows."""
         codes = to_host(targets.codes)
         counts, costs = (_host(part, len(codes)) for part in (weights.counts, weights.costs))
-        # A row alone in its class was scored by a network that never saw the class, so it does not count.
+        # A row alone in its class was scored by a network that never saw the class, so it does not calibrate.
         of_class = numpy.bincount(codes, counts, minlength=targets.width)[codes]
         honest = of_class - numpy.minimum(counts, 1) > 1e-9 * of_class
         some: Any = slice(None)

@@ -33,7 +33,7 @@ class Member:
     """A member before it is fitted."""
 
     name: str
-    estimator: Any  # a network or a kernel voter that is not fitted, which gives the settings
+    estimator: Any  # a network or a kernel voter that is not fitted, or the settings of a network for values
     inputs: Inputs
     seed: int
 
@@ -41,6 +41,16 @@ class Member:
     def is_network(self) -> bool:
         """Whether the member has layers."""
         return hasattr(self.estimator, "n_layers")
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of a network."""
+        return self.estimator if isinstance(self.estimator, Settings) else Settings.of(self.estimator)
+
+    @property
+    def ensemble(self) -> str:
+        """How the layers of a network become its answer."""
+        return getattr(self.estimator, "ensemble", "value")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,14 +119,14 @@ def grow_network(data: Data, member: Member, so_far: Progress | None, n_layers: 
 
     A network that paused does not keep its features: they are computed again, which takes a fifth of a layer.
     """
-    began, rows, e = time.perf_counter(), data.rows, member.estimator
-    settings = replace(Settings.of(e).for_rows(rows.worth), n_layers=n_layers)
+    began, rows, given = time.perf_counter(), data.rows, member.settings
+    settings = replace(given.for_rows(rows.worth), n_layers=n_layers)
     if rows.X.shape[0] > MANY_ROWS:
         settings = replace(settings, weight_from="train")
     if so_far is None:
-        of_answers = (e.ensemble, rows.classes, member.seed, DRAW_SCHEME)
-        network = Network(data.columns, member.inputs, e.activation, settings.n_hidden, *of_answers)
-        follower = Follower(rows.targets, rows.weights, data.judged, _Votes(e.ensemble))
+        of_answers = (member.ensemble, rows.classes, member.seed, DRAW_SCHEME)
+        network = Network(data.columns, member.inputs, given.activation, settings.n_hidden, *of_answers)
+        follower = Follower(rows.targets, rows.weights, data.judged, _Votes(member.ensemble))
         so_far = Progress(network, (), 0.0, follower=follower)
     else:  # pairs of rows are weights of the first layer alone
         settings = replace(settings, draws=replace(settings.draws, pair_share=0.0))
@@ -137,7 +147,7 @@ def grow_network(data: Data, member: Member, so_far: Progress | None, n_layers: 
             fell_back = fell_back or bool(grown.readout.fell_back[0])
             beta = rows.targets.in_units(grown.readout.beta[0, ...])
             network = network.with_layer(grown.hidden, beta, stage.vote, stage.calibration)
-        if n_layers < e.n_layers:
+        if n_layers < given.n_layers:
             paused = pause(grown, settings, problem)
     seconds = so_far.seconds + time.perf_counter() - began
     return Progress(network, stages, seconds, fell_back, follower, paused)

@@ -50,18 +50,19 @@ class Settings:
 
     Networks that are grown together have lam and omega_r of shape (..., r): r read-outs for each hidden
     setting. gamma, alpha and p, which decide the features, have shape (...). For a single network these
-    are numbers. lam is None where leave-one-out chooses the penalty, layer by layer.
+    are numbers. lam is None where leave-one-out chooses the penalty, layer by layer. The defaults are
+    neutral.
     """
 
     n_layers: int
     n_hidden: Any  # a number; "auto" until the training rows are known
-    activation: str
-    renormalize: bool
-    lam: Any
-    gamma: Any
-    alpha: Any
-    omega_r: Any
-    p: Any
+    activation: str = "relu"
+    renormalize: bool = True
+    lam: Any = None
+    gamma: Any = 1.0
+    alpha: Any = 0.0
+    omega_r: Any = 1.0
+    p: Any = 0.0
     weight_from: str = "train"  # or "loo": whose predictions decide which samples are right (Eq. 12)
     draws: DrawSettings = PAPER_DRAWS
     joint: bool = False  # whether one read-out is over all layers (dRVFL), instead of one for each layer
