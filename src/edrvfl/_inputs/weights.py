@@ -22,6 +22,11 @@ def rows_worth(counts: numpy.ndarray) -> float:
     return float(max(counts.sum(), shares.sum() ** 2 / (shares @ shares)))
 
 
+def weight_of_one(counts: numpy.ndarray) -> float:
+    """Return the weight of one row: 1 if weights are 1 or more, but weights below 1 may have any scale."""
+    return float(counts.sum()) / rows_worth(counts)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RowWeights:
     """How much each training row weighs, apart from the layer's own omega (Eq. 14).
