@@ -237,6 +237,23 @@ def test_a_weight_of_zero_leaves_the_row_out(rng):
     )
 
 
+@EVERY_OPTION
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_small_weights_have_no_scale(rng, name, dtype):
+    X, y = noisy_values(rng, 80, 4)
+    X, weights = X.astype(dtype), rng.uniform(0.2, 1, 80)
+    # exact factors: nothing may change but the penalties' scale
+    one, tiny = (
+        small(name).set_params(regularization="loo").fit(X, y, unit * weights) for unit in (2.0**-1, 2.0**-30)
+    )
+    np.testing.assert_allclose(tiny.predict(X), one.predict(X), rtol=1e-3 if dtype == np.float32 else 1e-9)
+    np.testing.assert_allclose(np.divide(one.regularization_, tiny.regularization_), 2.0**29)
+    plain, equal = (
+        small(name).set_params(regularization="loo").fit(X, y, w) for w in (None, np.full(80, 2.0**-20))
+    )
+    np.testing.assert_allclose(equal.predict(X), plain.predict(X), rtol=1e-3 if dtype == np.float32 else 1e-9)
+
+
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
@@ -293,6 +310,32 @@ def test_values_too_large_for_the_precision_of_the_rows(rng):
     for large in (1e39 * y, np.full(60, 1e39)):
         with pytest.raises(ValueError, match=r"y are too large for float32.* Divide y by a number"):
             small().fit(X.astype(np.float32), large)
+
+
+@pytest.mark.parametrize(
+    ("move", "message"),
+    [
+        (lambda y: 1.7e9 + y, r"y has the mean 1\.7e\+09 and the standard deviation \d"),
+        (lambda y: 1e-50 * y, "y has the mean -?0 and the standard deviation 0"),
+        (lambda y: np.column_stack([y, 1e9 - y]), "output 1 of y has the mean 1e.09"),
+    ],
+)
+def test_values_that_the_precision_of_the_rows_cannot_tell_apart(rng, move, message):
+    X, y = noisy_values(rng, 60, 4)
+    with pytest.raises(ValueError, match=rf"In float32, .*{message}.* Give X in float64, or subtract"):
+        small().fit(X.astype(np.float32), move(y))
+    expected = small().fit(X, np.reshape(move(y), (60, -1)) - np.reshape(move(y), (60, -1)).mean(axis=0))
+    np.testing.assert_allclose(small().fit(X, move(y)).loo_r2_scores_, expected.loo_r2_scores_, atol=1e-6)
+    # a constant has nothing to resolve
+    assert (small().fit(X.astype(np.float32), np.full(60, 2.0**30)).predict(X) == 2.0**30).all()
+
+
+def test_four_steps_of_the_precision_in_a_standard_deviation_are_enough(rng):
+    X, y = noisy_values(rng, 400, 4)
+    single, mean = X.astype(np.float32), y.std() / (4.1 * np.finfo(np.float32).eps)
+    exact = small(n_hidden=64).fit(X, y)
+    far = small(n_hidden=64).fit(single, mean + y).predict(single).astype(float) - mean
+    assert np.mean((far - exact.predict(X)) ** 2) < 0.02 * y.var()
 
 
 @EVERY_OPTION

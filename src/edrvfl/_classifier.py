@@ -41,10 +41,10 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
 
     regularization : float or "loo", default=64.0
         Ridge penalty of every read-out, lambda, on the squared output weights. 0 gives the
-        Moore-Penrose solution. "loo" lets every layer choose among 25 powers of two, 2^-12 to 2^12, by
-        its leave-one-out accuracy; if several are equally good, it takes the largest. With a few classes
-        that takes about half as long again; with hundreds of classes the scores of all 25 take most of the
-        time.
+        Moore-Penrose solution. "loo" lets every layer choose among 25 powers of two, 2^-12 to 2^12 (times the
+        mean weight if all weights are small), by its leave-one-out accuracy; if several are equally good, it
+        takes the largest. With a few classes that takes about half as long again; with hundreds of classes
+        the scores of all 25 take most of the time.
 
     activation : {"relu", "selu", "sigmoid", "tanh", "sin", "radbas", "swish"}, default="relu"
         Activation function g of the hidden neurons.

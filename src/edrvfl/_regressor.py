@@ -39,7 +39,7 @@ class EDRVFLRegressor(LayeredEstimator, CoveringRegressor):
     regularization : float or "loo", default="loo"
         Ridge penalty of every read-out, lambda, on the squared output weights of standardised outputs. 0
         gives the Moore-Penrose solution. "loo" lets every layer choose among 25 powers of two, 2^-12 to
-        2^12, by its leave-one-out squared error.
+        2^12 (times the mean weight if all weights are small), by its leave-one-out squared error.
 
     activation : {"relu", "selu", "sigmoid", "tanh", "sin", "radbas", "swish"}, default="relu"
         Activation function g of the hidden neurons.

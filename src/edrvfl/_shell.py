@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 
 from ._answers.combine import log_odds
 from ._arrays import Array, array_namespace
-from ._inputs.rows import Rows, prepare_rows, prepare_values, to_host
+from ._inputs.rows import Rows, prepare_rows, prepare_values, refuse_unresolved, to_host
 from ._inputs.table import Columns, float_dtypes, learn_table, open_table, read_table
 from ._sklearn import CALLBACK_ATTRIBUTES, _estimator_with_converted_arrays, check_same_namespace
 
@@ -217,7 +217,9 @@ class RegressorShell(RegressorMixin, Shell):
         return read_values(self, y)
 
     def _prepare_rows(self, X: Array, y: Array, sample_weight: Any) -> Rows:
-        return prepare_values(X, y, sample_weight)
+        rows = prepare_values(X, y, sample_weight)
+        refuse_unresolved(rows)
+        return rows
 
     @available_if(predicts)
     def predict(self, X: Any) -> Array:

@@ -125,6 +125,13 @@ def test_few_rows(rng):
     assert Margins.of(r[:1], np.ones(1)).ends(0.8) == (-np.inf, np.inf)
 
 
+@pytest.mark.parametrize("unit", [2.0**1000, 2.0**-1000])
+def test_few_rows_in_extreme_units(rng, unit):
+    r, w = rng.standard_normal((10, 2)), np.ones(10)
+    for one, other in zip(Margins.of(r, w).ends(0.95), Margins.of(unit * r, w).ends(0.95), strict=True):
+        np.testing.assert_array_equal(other, unit * one)
+
+
 def test_each_output_has_its_own_ends(rng):
     r = rng.standard_normal((60, 3)) * [1, 10, 100]
     prediction = rng.standard_normal((5, 3))

@@ -83,6 +83,7 @@ def theirs(search, X, y, **metadata):
         {"regularization": [0.0, 1.0, "loo"], "prune_rate": [0.0, 0.3]},
         {"correct_weight": [0.5, 1.0], "weight_from": ["train", "loo"], "regularization": [0.1, 1.0]},
         {"layer_votes": ["equal", "prefix", "weighted"], "coverage_from": ["loo", None]},
+        {"regularization": [1.0, "loo"], "coverage_from": ["loo", "split", None]},
         {"layer_votes": ["prefix", "weighted"], "regularization": ["loo"], "prune_rate": [0.0, 0.3]},
         {"n_layers": [1, 3], "n_hidden": [8, "auto"], "random_state": [1, 2]},
         {"encoder": ["standard", "bins", None], "renormalize": [True, False]},
@@ -108,6 +109,16 @@ def test_every_parameter_can_be_searched_at_every_depth(request, space, outputs)
 def test_scores_are_those_of_the_scorer(two, estimator, space, scoring):
     search = grid_of(estimator, space, scoring=scoring, refit=False).fit(*two)
     np.testing.assert_allclose(by_split(search), theirs(search, *two), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("scoring", sorted({"r2", *VALUE_KERNELS} - {None, "neg_mean_squared_error"}))
+@pytest.mark.parametrize("power", [600, -600])
+def test_units_do_not_matter(two, scoring, power):
+    X, Y = two
+    search = grid_of(NETWORK, {"regularization": [1.0, "loo"]}, scoring=scoring, refit=False)
+    expected = by_split(search.fit(X, Y))
+    expected = expected if scoring == "r2" else expected * 2.0**power
+    np.testing.assert_allclose(by_split(search.fit(X, Y * 2.0**power)), expected, rtol=1e-9)
 
 
 @each
@@ -338,6 +349,10 @@ def test_a_scorer_that_is_not_for_values_fails(rows, estimator, space):
         search.fit(*rows)
     with pytest.raises(ValueError, match=r"All \d+ scores failed.*no attribute 'predict_proba'"):
         search.set_params(scoring=lambda model, X, y: model.predict_proba(X).max()).fit(*rows)
+    for scoring in ("neg_log_loss", "roc_auc"):  # said before anything is fitted
+        message = rf"scoring='{scoring}' needs .*predict_proba, which {type(estimator).__name__} .*\"r2\""
+        with pytest.raises(ValueError, match=message):
+            search.set_params(scoring=scoring).fit(*rows)
 
 
 def test_one_test_row_has_no_r2_but_an_error(rows):

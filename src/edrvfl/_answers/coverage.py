@@ -255,5 +255,7 @@ def _tail(values: numpy.ndarray, weights: numpy.ndarray, level: float) -> float:
     n = float(weights.sum())
     if n <= 1:
         return math.inf
-    root = math.sqrt(float(weights @ values**2) / n)
+    # a power of two is an exact factor, and squares of numbers near 1 neither overflow nor vanish
+    unit = math.ldexp(1.0, math.frexp(float(numpy.abs(values).max()))[1] - 1)
+    root = unit * math.sqrt(float(weights @ (values / unit) ** 2) / n)
     return max(float(values.max()), float(stdtrit(n - 1, level)) * root)

@@ -108,6 +108,29 @@ def prepare_values(X: Array, y: Array, sample_weight: Any = None) -> Rows:
     return Rows(X, None, Values(Y, mean, sd), weights)
 
 
+def refuse_unresolved(rows: Rows) -> None:
+    """Refuse outputs that vary by less than answers in the precision of the rows can tell apart.
+
+    An answer is rounded to eps times its size. Four such steps in a standard deviation cost about one
+    percent of the variance. In float64 what varies by less counts as constant, and nothing can be done.
+    """
+    targets, dtype, xp = rows.targets, rows.X.dtype, array_namespace(rows.X)
+    assert isinstance(targets, Values)
+    if dtype == xp.float64 or targets.mean is None or targets.sd is None:
+        return
+    limits = xp.finfo(dtype)
+    least = xp.clip(4 * float(limits.eps) * xp.abs(targets.mean), float(limits.smallest_normal), None)
+    lost = to_host(xp.any(targets.Y != 0, axis=0) & (targets.sd < least))
+    if lost.any():
+        i = int(lost.argmax())
+        which = "y" if targets.width == 1 else f"output {i} of y"
+        raise ValueError(
+            f"In {dtype}, in which X is, {which} has the mean {float(targets.mean[i]):.6g} and the standard "
+            f"deviation {float(targets.sd[i]):.3g}: too little to tell values apart. Give X in float64, or "
+            "subtract the mean from y and divide it by its standard deviation."
+        )
+
+
 def keep_weighted(sample_weight: Any, X: Array, *others: Array) -> list[Array]:
     """Drop rows of weight 0; return the weights of the rows that stay, and these rows of X and the others."""
     counts = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)

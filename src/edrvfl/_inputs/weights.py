@@ -30,6 +30,11 @@ def equal_rows(counts: numpy.ndarray) -> float:
     return float(shares.sum() ** 2 / (shares @ shares))
 
 
+def weight_of_one(counts: numpy.ndarray) -> float:
+    """Return the weight of one row: 1 if weights are 1 or more, but weights below 1 may have any scale."""
+    return float(counts.sum()) / rows_worth(counts)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RowWeights:
     """How much each training row weighs, apart from the layer's own omega (Eq. 14).

@@ -17,7 +17,7 @@ from .._inputs.order import draw_rows
 from .._inputs.rows import Rows, to_host
 from .._inputs.strata import codes_of, ranking
 from .._inputs.targets import Targets, Values
-from .._inputs.weights import RowWeights
+from .._inputs.weights import RowWeights, weight_of_one
 from .._ridge.equations import Regression
 from .._ridge.kernel import (
     KernelReadOut,
@@ -114,7 +114,7 @@ class Sample:
 def unit_of(rows: Rows) -> float:
     """Return the weight of one row: 1, but weights below 1 may have any scale."""
     counts = rows.weights.counts
-    return 1.0 if counts is None else float(to_host(counts).astype(float).sum()) / rows.worth
+    return 1.0 if counts is None else weight_of_one(to_host(counts).astype(float))
 
 
 def refuse_extreme(base: Array | None, unit: float, m: int, dtype: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy
 
 from .._arrays import (
@@ -15,6 +17,7 @@ from .._arrays import (
     take_rows,
 )
 from .._inputs.rows import to_host
+from .._inputs.weights import weight_of_one
 from .._linalg import add_to_diagonal, factorise, solve
 from .equations import Regression, linear_system, output_weights
 from .leave_one_out import from_dual, from_leverage, leave_one_out
@@ -30,10 +33,20 @@ def ridge_by_loo(problem: Regression, want_loo: bool = True) -> ReadOut:
     The loss is that of the judged rows, each for the rows that it stands for: the share of wrong classes, or
     the squared error of values. Of equal candidates the larger wins. A lambda at which the system is
     numerically singular does not compete; if no system is regular the largest lambda is taken. The problem's
-    shares are given. Leave-one-out scores are returned if they are wanted.
+    shares are given. Leave-one-out scores are returned if they are wanted. The candidates are LAMBDAS times
+    the weight of one row, so that weights which are all small choose as their multiples do.
     """
-    if on_accelerator(problem.D):
-        return _side_by_side(problem)
+    base, unit = problem.base, 1.0
+    if base is not None:
+        unit = weight_of_one(to_host(base).astype(float))
+        if unit != 1:  # with weights near 1 no product vanishes
+            problem = replace(problem, base=base / unit, of_inputs=None)
+    found = _side_by_side(problem) if on_accelerator(problem.D) else _by_eigenvalues(problem, want_loo)
+    return found if found.lam is None else replace(found, lam=unit * found.lam)
+
+
+def _by_eigenvalues(problem: Regression, want_loo: bool) -> ReadOut:
+    """Do what `ridge_by_loo` says by the eigenvalues of the system, which serve every lambda."""
     D, xp = problem.D, array_namespace(problem.D)
     system = linear_system(problem)
     G, B = system.G, system.R

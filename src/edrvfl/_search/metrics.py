@@ -168,6 +168,17 @@ def _log_loss(P: Array, codes: Array, weights: Array | None) -> Array:
     return weighted_mean(xp.log(xp.clip(of_truth, float(xp.finfo(P.dtype).eps), 1.0)), weights)
 
 
+def _near_one(V: Array, Y: Array) -> tuple[Array, Array, Array]:
+    """Divide values (..., v, k) by a power of two of each output, so that squares do not overflow.
+
+    Return V, Y and the powers (k,). A power of two is an exact factor.
+    """
+    xp = array_namespace(V)
+    largest = xp.max(xp.abs(Y), axis=0)
+    unit = 2.0 ** xp.floor(xp.log2(xp.where(largest > 0, largest, xp.ones_like(largest))))
+    return xp.astype(V, xp.float64) / unit, Y / unit, unit
+
+
 def _squared_errors(V: Array, Y: Array, weights: Array | None) -> Array:
     """Return the mean squared error, by weight, of each output: (..., v, k) -> (..., k)."""
     xp = array_namespace(V)
@@ -178,8 +189,8 @@ def _squared_errors(V: Array, Y: Array, weights: Array | None) -> Array:
 def _absolute_error(V: Array, Y: Array, weights: Array | None) -> Array:
     """Return minus the mean absolute error: (..., v, k) -> (...)."""
     xp = array_namespace(V)
-    E = xp.abs(xp.astype(V, xp.float64) - Y)
-    return -xp.mean(weighted_mean(xp.matrix_transpose(E), weights), axis=-1)
+    V, Y, unit = _near_one(V, Y)
+    return -xp.mean(weighted_mean(xp.matrix_transpose(xp.abs(V - Y)), weights) * unit, axis=-1)
 
 
 def _squared_error(V: Array, Y: Array, weights: Array | None) -> Array:
@@ -190,7 +201,8 @@ def _squared_error(V: Array, Y: Array, weights: Array | None) -> Array:
 def _root_squared_error(V: Array, Y: Array, weights: Array | None) -> Array:
     """Return minus the mean over the outputs of the root mean squared errors."""
     xp = array_namespace(V)
-    return -xp.mean(xp.sqrt(_squared_errors(V, Y, weights)), axis=-1)
+    V, Y, unit = _near_one(V, Y)
+    return -xp.mean(xp.sqrt(_squared_errors(V, Y, weights)) * unit, axis=-1)
 
 
 def _r2(V: Array, Y: Array, weights: Array | None) -> Array:
@@ -199,6 +211,7 @@ def _r2(V: Array, Y: Array, weights: Array | None) -> Array:
     An output that does not vary has the R^2 1 where every answer is right, and 0 elsewhere. One row has none.
     """
     xp = array_namespace(V)
+    V, Y, _ = _near_one(V, Y)
     errors = _squared_errors(V, Y, weights)
     mean = weighted_mean(xp.matrix_transpose(Y), weights)
     variance = xp.broadcast_to(_squared_errors(mean[None, :], Y, weights), errors.shape)

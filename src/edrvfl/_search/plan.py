@@ -35,7 +35,8 @@ class NetworkCandidate(Candidate):
         """A key: networks that share it have the same training rows, inputs and random layers."""
         e = self.estimator
         drawn = (self.seed, self.settings.n_hidden, self.settings.draws)
-        return *drawn, e.input_scaling, encoder_key(e.encoder), repr(e.class_weight)
+        held_back = e.coverage_from == "split"
+        return *drawn, e.input_scaling, encoder_key(e.encoder), repr(e.class_weight), held_back
 
     @property
     def stack_key(self) -> Hashable:

@@ -14,7 +14,7 @@ from .._answers.follow import Follower, keeps_predictions, needs_loo
 from .._arrays import Array, array_namespace, device, ignore_overflow
 from .._encoder import learn_network_inputs
 from .._inputs.inputs import Inputs
-from .._inputs.rows import Rows, prepare_rows, prepare_values, to_host
+from .._inputs.rows import Rows, to_host
 from .._inputs.table import Columns
 from .._inputs.targets import side_by_side
 from .._network.draws import Draws, Recipe
@@ -69,21 +69,21 @@ def score_split(
 
 def _prepare(candidate: NetworkCandidate, train: Sample, columns: Columns | None) -> Prepared:
     estimator = candidate.estimator
-    rows, classes = _prepare_rows(estimator, train)
+    rows, classes = _prepare_rows(candidate, train)
     settings = candidate.settings.for_rows(rows.worth)
     inputs = learn_network_inputs(rows, estimator, columns, candidate.seed)
     draws = Draws(Recipe.of(settings, candidate.seed, inputs, rows), rows.X, keep=True)
     return rows, classes, inputs, draws, settings.n_hidden
 
 
-def _prepare_rows(estimator: Any, train: Sample) -> tuple[Rows, numpy.ndarray | None]:
-    """Return the training rows of a split, and their classes; None if the targets are values."""
-    if not estimator._classifies:
-        return prepare_values(train.X, train.labels, train.weights), None
-    rows = prepare_rows(train.X, train.labels, train.weights, estimator.class_weight)
-    if rows.targets.width < 2:
+def _prepare_rows(candidate: NetworkCandidate, train: Sample) -> tuple[Rows, numpy.ndarray | None]:
+    """Return the rows of a split that are fitted, and their classes; None if the targets are values."""
+    estimator = candidate.estimator
+    if estimator._classifies and len(numpy.unique(train.labels)) < 2:
         raise ValueError("A training split holds only one class. Use stratified splits or fewer of them.")
-    return rows, to_host(rows.classes)
+    # the rows that the network alone would hold back
+    rows, _ = estimator._divide_rows(train.X, train.labels, train.weights, candidate.seed)
+    return rows, None if rows.classes is None else to_host(rows.classes)
 
 
 def _score_stack(

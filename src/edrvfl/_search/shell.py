@@ -49,7 +49,16 @@ class SearchShell(ProbabilityShell):
         return read_labels(self, y) if self._classifies else read_values(self, y)
 
     def _scorer(self) -> Any:
-        return check_scoring(self._estimator(), scoring=self.scoring)
+        estimator = self._estimator()
+        scorer = check_scoring(estimator, scoring=self.scoring)
+        asked = getattr(scorer, "_response_method", "predict")
+        asked = (asked,) if isinstance(asked, str) else asked
+        if not any(hasattr(estimator, method) for method in asked):
+            raise ValueError(
+                f"scoring={self.scoring!r} needs {' or '.join(asked)}, which {type(estimator).__name__} does "
+                'not have. Take a scoring of values, for instance "r2" or "neg_mean_absolute_error".'
+            )
+        return scorer
 
     def _splitter(self, labels: Any = None) -> Any:
         return check_cv(self.cv, labels, classifier=self._classifies)
