@@ -11,7 +11,7 @@ from sklearn.utils.parallel import delayed
 
 from .._arrays import Array
 from .._network.answer import answers
-from .._shell import read_new_table
+from .._reading import read_new_table
 from .candidates import door_of
 from .material import Material
 from .plan import NetworkCandidate, bytes_needed, groups, memory_budget, result_rows
