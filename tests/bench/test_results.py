@@ -85,7 +85,7 @@ def test_the_readme_tells_how_drvfl_did(records):
             sum(percent(records[d, m, 50], choice) for d in GROUPS["uci24"]) / 24
             for m in ("dRVFL", "edRVFL_N")
         ]
-        printed = re.search(rf"{choice} choice: ([\d.]+) and ([\d.]+)", text)
+        printed = re.search(rf"{choice} choice: (\d+\.\d+) and (\d+\.\d+)", text)
         assert all(
             abs(mean - Decimal(figure)) < Decimal("0.006")
             for mean, figure in zip(means, printed.groups(), strict=True)
