@@ -119,7 +119,7 @@ class Case:
         self.y = self.of["y"]
 
     def depths(self, label: str, most: int) -> list[float]:
-        return [self.jury.log_loss(P) for P in self.of[f"{label}|loo"][:most]]
+        return [self.jury.loss(P) for P in self.of[f"{label}|loo"][:most]]
 
     def score(self, labels, finalists=3, weights="loo", rule="matrix", most=4) -> tuple[float, float]:
         """Return the accuracy and the log-loss of a portfolio of these candidates on the validation rows."""

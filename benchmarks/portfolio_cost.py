@@ -30,8 +30,8 @@ import pandas as pd
 from sklearn.datasets import load_iris
 from threadpoolctl import threadpool_limits
 
+from edrvfl.bench.contenders import CONTENDERS, contender_names
 from edrvfl.bench.data import Dataset, dataset_names, load_dataset
-from edrvfl.bench.defaults import CONTENDERS, contender_names
 from edrvfl.bench.record import stamp
 from edrvfl.bench.timing import find_processor
 

@@ -15,7 +15,7 @@ from edrvfl._inputs.targets import Classes, Values
 from edrvfl._inputs.weights import RowWeights
 from edrvfl._network.draws import Draws, Recipe
 from edrvfl._network.grow import Problem, grow, start
-from edrvfl._network.layers import fill_inputs, layer_scores, new_features
+from edrvfl._network.layers import fill_inputs, layer_scores, new_features, replay
 from edrvfl._network.records import Network
 from edrvfl._ridge.equations import Regression
 
@@ -34,6 +34,27 @@ def noisy_rows(rng, m, d):
     """Draw m rows of three classes that are not separable."""
     X = rng.standard_normal((m, d))
     return X, np.digitize(X[:, 0] + X[:, 1] * X[:, 2] + 0.8 * rng.standard_normal(m), [-0.6, 0.6])
+
+
+def noisy_values(rng, m, d, k=None):
+    """Draw m rows with a value that has noise, or with k of them."""
+    X = rng.standard_normal((m, d))
+    y = X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * rng.standard_normal(m)
+    if k is None:
+        return X, y
+    others = X[:, [j % d for j in range(k - 1)]] ** 2 + rng.standard_normal((m, k - 1))
+    return X, np.column_stack([3.0 - 2.0 * y, *others.T])
+
+
+def features_by_layer(network, X):
+    """The features [H, X, 1] of every layer for rows of X."""
+    D = new_features(len(X), X, network.n_hidden, network.inputs)
+    fill_inputs(D, X, network.inputs)
+    found = []
+    for layer in network.layers:
+        replay(layer, network, D)
+        found.append(D.copy())
+    return found
 
 
 def random_regression(rng, m, c, k=3):
@@ -68,7 +89,7 @@ def grow_alone(X, y, settings, seed=5, counts=None, costs=None, standardize=True
     network = Network(None, inputs, settings.activation, settings.n_hidden, "softmax", classes, seed, 1)
     layers = []
     for grown in grow(start(D, settings), Problem(targets, rows.weights, draws)):
-        assert grown.right.shape == (1, X.shape[0])  # asked for now: the next layer overwrites D
+        assert grown.losses.shape == (1, X.shape[0])  # asked for now: the next layer overwrites D
         layers.append(grown)
         network = network.with_layer(grown.hidden, grown.readout.beta[0, ...])
     return network, layers
@@ -100,6 +121,17 @@ def assert_passes_scikit_learns_checks(model, expected_failures=(), at_least=60)
     absent = re.compile("cuda|XPU|MPS|cupy is not installed|dpnp is not installed", re.IGNORECASE)
     assert all(absent.search(reason) for reason in skipped), skipped
     assert passed >= at_least, passed
+
+
+class FixedSeed(np.random.RandomState):
+    """A random state from which an estimator draws a known seed."""
+
+    def __init__(self, seed):
+        super().__init__(0)
+        self.value = seed
+
+    def randint(self, *_):
+        return self.value
 
 
 class Recorder:

@@ -24,14 +24,28 @@ def output_weights(D, Y, omega, lam):
     return D.T @ np.linalg.solve(W_l @ D @ D.T + lam * np.eye(m), W_l @ Y)  # Eq. 16, as printed
 
 
-def right_without_themselves(D, Y, y, omega, lam):
-    """Which rows are classified correctly by the read-out of all the other rows."""
-    right = []
+def scores_without_themselves(D, Y, omega, lam):
+    """Scores of each row by the read-out of all the other rows."""
+    scores = []
     for i in range(len(D)):
         others = [j for j in range(len(D)) if j != i]
-        beta = output_weights(D[others], Y[others], omega[others], lam)
-        right.append(int(np.argmax(D[i] @ beta)) == y[i])
-    return right
+        scores.append(D[i] @ output_weights(D[others], Y[others], omega[others], lam))
+    return np.array(scores)
+
+
+def losses(scores, Y, classes):
+    """1 for a row whose largest score is not that of its class, or the mean squared error of values."""
+    if classes:
+        return [float(np.argmax(s) != np.argmax(t)) for s, t in zip(scores, Y, strict=True)]
+    return [
+        sum((a - b) ** 2 for a, b in zip(s, t, strict=True)) / len(t) for s, t in zip(scores, Y, strict=True)
+    ]
+
+
+def which_are_right(losses, classes):
+    """Which rows count as right in Eq. 12: rows without a loss, or rows of values not above the median."""
+    limit = 0.0 if classes else sorted(losses)[(len(losses) - 1) // 2]
+    return [loss <= limit for loss in losses]
 
 
 def generator(seed, *child):
@@ -65,10 +79,16 @@ def layer_scores(
 ):  # fmt: skip
     """Scores of each layer for the rows of X_new, as an array (layers, rows, classes).
 
-    lam may be "loo"; gamma and alpha may be pairs, between which each neuron's own is drawn.
+    y holds the classes 0, 1, ..., or is a matrix of values, which are standardised; the scores are then in
+    their units. lam may be "loo"; gamma and alpha may be pairs, between which each neuron's own is drawn.
     """
     m, d = X.shape
-    Y = np.array([[float(label == k) for k in range(max(y) + 1)] for label in y])
+    classes, offset, unit = np.ndim(y) == 1, 0.0, 1.0
+    if classes:
+        Y = np.array([[float(label == k) for k in range(max(y) + 1)] for label in y])
+    else:
+        offset, unit = y.mean(axis=0), y.std(axis=0)
+        Y = (y - offset) / unit
     mean, sd = X.mean(axis=0), X.std(axis=0)
     X, X_new = (X - mean) / sd, (X_new - mean) / sd
     A, A_new, omega, scores = X, X_new, np.ones(m), []
@@ -101,17 +121,16 @@ def layer_scores(
         D_new = np.hstack([H_new, X_new, np.ones((len(X_new), 1))])
         penalty = lam
         if lam == "loo":
-            hits = {}
+            total = {}
             for value in [2.0**x for x in range(-12, 13)]:
-                each = zip(omega, right_without_themselves(D, Y, y, omega, value), strict=True)
-                hits[value] = round(sum(weight for weight, right in each if right), 9)
-            penalty = max(hits, key=lambda value: (hits[value], value))
+                each = losses(scores_without_themselves(D, Y, omega, value), Y, classes)
+                total[value] = round(sum(w * loss for w, loss in zip(omega, each, strict=True)), 9)
+            penalty = min(total, key=lambda value: (total[value], -value))
         beta = output_weights(D, Y, omega, penalty)
-        scores.append(D_new @ beta)
+        scores.append(D_new @ beta * unit + offset)
 
-        right = [int(np.argmax(row)) == label for row, label in zip(D @ beta, y, strict=True)]
-        if weight_from == "loo":
-            right = right_without_themselves(D, Y, y, omega, penalty)
+        answers = D @ beta if weight_from == "train" else scores_without_themselves(D, Y, omega, penalty)
+        right = which_are_right(losses(answers, Y, classes), classes)
         n_r, n_w = sum(right), m - sum(right)  # Eq. 12
         if n_r == 0 or n_w == 0 or omega_r == 1:
             omega = np.ones(m)
@@ -137,6 +156,26 @@ def scores_without_each_row(D, Y, lam, omega, counts):
         if lam == 0:
             beta = np.linalg.pinv(S) @ T
         else:
-            beta = Ridge(lam, fit_intercept=False, solver="svd").fit(S, T).coef_.T
+            beta = Ridge(lam, fit_intercept=False, solver="svd").fit(S, T).coef_.reshape(Y.shape[1], -1).T
         scores.append(D[i] @ beta)
     return np.array(scores)
+
+
+def joint_features(X, X_new, seed, n_layers, n, counts, g="relu"):
+    """The columns [X, 1, H1, ..., HL] of dRVFL, for training rows and new rows, re-normalised (gamma 1)."""
+    total = sum(counts)
+    mean = counts @ X / total
+    sd = np.sqrt(counts @ (X - mean) ** 2 / total)
+    X, X_new = (X - mean) / sd, (X_new - mean) / sd
+    A, A_new = np.hstack([X, np.ones((len(X), 1))]), np.hstack([X_new, np.ones((len(X_new), 1))])
+    before, before_new = X, X_new
+    for l in range(n_layers):
+        W = generator(seed, l, 0).uniform(-1, 1, (before.shape[1], n))
+        b = generator(seed, l, 1).uniform(0, 1, n)
+        Z, Z_new = before @ W, before_new @ W
+        mu = counts @ Z / total
+        deviation = np.sqrt(counts @ (Z - mu) ** 2 / total + 1e-5)
+        H, H_new = (np.vectorize(G[g])((some - mu) / deviation + b) for some in (Z, Z_new))
+        A, A_new = np.hstack([A, H]), np.hstack([A_new, H_new])
+        before, before_new = np.hstack([H, X]), np.hstack([H_new, X_new])
+    return A, A_new

@@ -175,7 +175,8 @@ def test_a_pipe_gets_whole_lines_without_colours(environment):
     assert "\x1b" not in ended.stdout
     names = [line.split()[0] for line in ended.stdout.splitlines()]
     assert names[0] == "dataset"
-    assert names[-25:] == ["iris", "wine", "breast_cancer", "digits", *ALL_FRAMES]
+    tail = ["iris", "wine", "breast_cancer", "digits", *ALL_FRAMES]
+    assert names[-len(tail) :] == tail
 
 
 # --- Ctrl-C ------------------------------------------------------------------------------------------

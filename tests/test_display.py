@@ -6,10 +6,19 @@ from itertools import pairwise
 import matplotlib
 import numpy as np
 import pytest
+from helpers import noisy_values
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import NotFittedError
 
-from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, LaplaceRidgeClassifier, MembersDisplay
+from edrvfl import (
+    EDRVFLClassifier,
+    EDRVFLPortfolioClassifier,
+    EDRVFLPortfolioRegressor,
+    EDRVFLRegressor,
+    LaplaceRidgeClassifier,
+    LaplaceRidgeRegressor,
+    MembersDisplay,
+)
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -44,6 +53,22 @@ def test_bars_and_dots_are_those_of_the_table(model):
     assert list(bars) == sorted(bars, reverse=True)
     assert weights.get_ylim() == losses.get_ylim()  # a bar and its dot are at the same height
     assert weights.yaxis_inverted()  # the heaviest is on top
+
+
+def test_a_regressor_shows_its_r2(rng):
+    networks = [(g, EDRVFLRegressor(n_layers=1, n_hidden=8, activation=g)) for g in ("relu", "sin", "tanh")]
+    members = [("kernel", LaplaceRidgeRegressor()), *networks]
+    model = EDRVFLPortfolioRegressor(members=members, finalists=1, random_state=0).fit(
+        *noisy_values(rng, 60, 3)
+    )
+    weights, figures = MembersDisplay.from_estimator(model).ax_
+    names = [label.get_text() for label in weights.get_yticklabels()]
+    places = [names.index(name) for name in model.members_["member"]]
+    dots = np.asarray(figures.collections[0].get_offsets())[:, 0]
+    assert dots[places] == pytest.approx(model.members_["loo_r2_score"])
+    assert dots[2] > dots[3]  # of two without a say the better is above
+    assert figures.lines[0].get_xdata()[0] == model.loo_r2_score_
+    assert figures.get_xlabel() == "leave-one-out R^2"
 
 
 def test_members_without_a_say_are_pale(model):
@@ -95,12 +120,12 @@ def test_one_member_alone():
 def test_what_cannot_be_drawn_is_refused():
     with pytest.raises(NotFittedError):
         MembersDisplay.from_estimator(EDRVFLPortfolioClassifier())
-    with pytest.raises(TypeError, match=r"EDRVFLPortfolioClassifier, but got EDRVFLClassifier"):
+    with pytest.raises(TypeError, match=r"EDRVFLPortfolioRegressor, but got EDRVFLClassifier"):
         MembersDisplay.from_estimator(EDRVFLClassifier())
 
 
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)  # importing it fails
-    display = MembersDisplay(names=["a"], weights=[1.0], log_losses=[0.1], common_log_loss=0.1)
+    display = MembersDisplay(names=["a"], weights=[1.0], figures=[0.1], common_figure=0.1)
     with pytest.raises(ImportError, match=r"pip install 'edrvfl\[demo\]'"):
         display.plot()

@@ -17,6 +17,7 @@ QUICK = {
     "plot_calibration": ({"N_TRAIN": 300, "N_NEW": 600}, "after"),
     "plot_layers": ({"SPLITS": 1, "DATASETS": {"iris": load_iris}}, ".png"),
     "plot_portfolio": ({"N_TRAIN": 300, "N_NEW": 600}, "portfolio: log-loss 0."),
+    "plot_regression": ({"N_TRAIN": 300, "N_NEW": 600}, "portfolio: R^2 0."),
     "plot_search": ({"N_ITER": 4, "N_JOBS": 1}, "validation accuracy 0.9"),
 }
 

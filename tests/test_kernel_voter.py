@@ -170,9 +170,7 @@ def losses_of_all(X, y, monkeypatch):
     for h in BANDWIDTHS:
         for lam in LAMBDAS:
             key = h, lam
-            monkeypatch.setattr(edrvfl._kernel.systems, "BANDWIDTHS", (h,) * 4)
-            monkeypatch.setattr(edrvfl._kernel.systems, "LAMBDAS", (lam,) * 3)
-            fit(X, y, FREE)
+            fit(X, y, KernelSettings(h, lam))
     monkeypatch.undo()
     return losses
 

@@ -1,6 +1,5 @@
 """EDRVFLPortfolioClassifier: scikit-learn's contract, what its answer is made of, frames, bad input."""
 
-import inspect
 import pickle
 import re
 
@@ -9,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from helpers import Recorder, assert_passes_scikit_learns_checks, noisy_rows, to_host
+from helpers import FixedSeed, Recorder, assert_passes_scikit_learns_checks, noisy_rows, to_host
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.datasets import load_wine
@@ -72,27 +71,7 @@ def test_scikit_learns_checks_pass(params):
     assert_passes_scikit_learns_checks(EDRVFLPortfolioClassifier(**params))
 
 
-def test_documented_defaults_are_the_real_ones():
-    for name, parameter in inspect.signature(EDRVFLPortfolioClassifier).parameters.items():
-        documented = re.search(
-            rf"^    {name} : .*default=(\S+)$", EDRVFLPortfolioClassifier.__doc__, re.MULTILINE
-        )
-        assert documented, name
-        assert documented[1] == repr(parameter.default).replace("'", '"'), name
-
-
 # --- what the answer is made of --------------------------------------------------------------------------
-
-
-class FixedSeed(np.random.RandomState):
-    """A random state from which an estimator draws a known seed."""
-
-    def __init__(self, seed):
-        super().__init__(0)
-        self.value = seed
-
-    def randint(self, *_):
-        return self.value
 
 
 def alone(model, i, X, y):

@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from ._classifier import EDRVFLClassifier
     from ._display import MembersDisplay
     from ._encoder import TabularEncoder
-    from ._laplace import LaplaceRidgeClassifier
-    from ._portfolio import EDRVFLPortfolioClassifier
+    from ._laplace import LaplaceRidgeClassifier, LaplaceRidgeRegressor
+    from ._portfolio import EDRVFLPortfolioClassifier, EDRVFLPortfolioRegressor
+    from ._regressor import EDRVFLRegressor
     from ._search.space import paper_configurations
     from ._search_cv import EDRVFLSearchCV
     from ._shell import to_numpy
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
 __all__ = [
     "EDRVFLClassifier",
     "EDRVFLPortfolioClassifier",
+    "EDRVFLPortfolioRegressor",
+    "EDRVFLRegressor",
     "EDRVFLSearchCV",
     "LaplaceRidgeClassifier",
+    "LaplaceRidgeRegressor",
     "MembersDisplay",
     "TabularEncoder",
     "paper_configurations",
@@ -32,8 +36,11 @@ __version__ = "0.1.0"
 _MODULES = {
     "EDRVFLClassifier": "_classifier",
     "EDRVFLPortfolioClassifier": "_portfolio",
+    "EDRVFLPortfolioRegressor": "_portfolio",
+    "EDRVFLRegressor": "_regressor",
     "EDRVFLSearchCV": "_search_cv",
     "LaplaceRidgeClassifier": "_laplace",
+    "LaplaceRidgeRegressor": "_laplace",
     "MembersDisplay": "_display",
     "TabularEncoder": "_encoder",
     "paper_configurations": "_search.space",

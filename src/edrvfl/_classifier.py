@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from numbers import Real
 from typing import Any, ClassVar
 
-import numpy
-from scipy.linalg import LinAlgWarning
-from sklearn.callback import CallbackContext, CallbackSupportMixin
-from sklearn.utils import check_random_state
-
-from ._answers.combine import RULES, log_odds
-from ._answers.follow import CALIBRATIONS, LAYER_VOTES, Follower, needs_loo
-from ._arrays import Array, array_namespace, ignore_overflow
-from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_network_inputs
-from ._history import History
-from ._inputs.rows import Rows
-from ._inputs.table import Columns
-from ._network.activations import ACTIVATIONS
-from ._network.answer import probabilities, staged_probabilities
-from ._network.draws import DRAW_SCHEME, Draws, Recipe
-from ._network.grow import Problem, grow, start
-from ._network.layers import fill_inputs, new_features
-from ._network.pruning import n_pruned
-from ._network.records import Network, Settings
-from ._shell import LARGEST_SEED, ClassifierShell, unchanged_on_failure
-from ._sklearn import Count, Interval, Pair, StrOptions, _fit_context
-from ._threads import suitable_threads
+from ._answers.combine import CLASS_RULES, log_odds
+from ._answers.follow import CALIBRATIONS
+from ._arrays import Array
+from ._coverage import CoveringClassifier
+from ._encoder import TabularEncoder
+from ._history import ACCURACY
+from ._layered import CONSTRAINTS, LayeredEstimator
+from ._shell import unchanged_on_failure
+from ._sklearn import StrOptions, _fit_context
 
 
-class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
+class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
     """Ensemble deep random vector functional link network, with weighting and pruning.
 
     It takes arrays and frames as they come, with categories, text and missing values, and answers with
@@ -57,10 +41,10 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
 
     regularization : float or "loo", default=64.0
         Ridge penalty of every read-out, lambda, on the squared output weights. 0 gives the
-        Moore-Penrose solution. "loo" lets every layer choose among 25 powers of two, 2^-12 to 2^12, by
-        its leave-one-out accuracy; if several are equally good, it takes the largest. With a few classes
-        that takes about half as long again; with hundreds of classes the scores of all 25 take most of the
-        time.
+        Moore-Penrose solution. "loo" lets every layer choose among 25 powers of two, 2^-12 to 2^12 (times the
+        mean weight if all weights are small), by its leave-one-out accuracy; if several are equally good, it
+        takes the largest. With a few classes that takes about half as long again; with hundreds of classes
+        the scores of all 25 take most of the time.
 
     activation : {"relu", "selu", "sigmoid", "tanh", "sin", "radbas", "swish"}, default="relu"
         Activation function g of the hidden neurons.
@@ -98,8 +82,8 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         "gradient" multiplies the inputs by how much the classes depend on each column of `X`: a kernel ridge
         is fitted to at most 1,000 rows and thrown away, and the factor is the root mean squared gradient of
         its scores. Random weights then no longer give columns of noise as much room as the others. It has
-        seen the labels, so leave-one-out figures become a little more optimistic. None: all columns alike, as
-        in the paper.
+        seen the labels, so leave-one-out figures become a little more optimistic, and much too optimistic
+        where there are about as many columns as rows, or more. None: all columns alike, as in the paper.
 
     correct_weight : float, default=0.8
         Weight in the next layer of the samples that this layer classifies correctly, omega_r, in
@@ -113,6 +97,14 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     prune_rate : float, default=0.2
         Share of hidden neurons, those of least importance, that do not feed the next layer, p, in
         [0, 1). 0 is neutral: no pruning.
+
+    readout : {"layers", "joint"}, default="layers"
+        "layers": each layer has a read-out of its own, and the layers vote. "joint" is dRVFL: one read-out
+        over the inputs and all hidden layers, at every depth, and no vote; `ensemble` then acts on a single
+        score. Weighting and pruning take a layer's own read-out, so "joint" asks for ``correct_weight=1``
+        and ``prune_rate=0``; nor can layers be "weighted". It costs more: the features of all layers are
+        held, and the time grows with the square of their number. All depths share one factorisation as long
+        as there are no more features than rows; with `regularization` 0 or "loo" each depth is solved anew.
 
     ensemble : {"softmax", "mean", "vote"}, default="softmax"
         How layers become one answer: the mean of the layers' softmax, the softmax of their mean score,
@@ -145,6 +137,14 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         with "balanced", the probabilities are those of classes that are equally frequent. A class with
         weight 0 is left out.
 
+    coverage_from : {"loo", "split"} or None, default="loo"
+        Where `predict_set` takes its threshold from. "loo": from what each training row gives its own class
+        without itself, which calibration needs anyway; with ``calibration=None`` and equal votes it is not
+        computed, and there are no sets. "split" holds a fifth of the rows back from the fit, drawn by the
+        seed (at least 39 or half of them, at most 5,000), and takes the threshold from these; then the share
+        of covered rows has a guarantee. All classes stay in the fit: of a class whose rows were all drawn one
+        returns, and counts as a row that no set covers. None: there are no sets.
+
     random_state : int, RandomState instance or None, default=None
         Seed of the random layers. The same seed gives the same network with every array library.
 
@@ -173,7 +173,8 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         temperature if `calibration` is None). Empty where `loo_accuracies_` is.
 
     train_accuracies_ : tuple of float
-        Each layer's own accuracy on the training rows. It may fall while the network gets better.
+        Each layer's own accuracy on the training rows. It may fall while the network gets better. With
+        ``readout="joint"``, that of the first one, two, ... layers together.
 
     fallback_layers_ : tuple of int
         Layers (from 1) whose Gram matrix was numerically singular, so that the least-norm solution
@@ -192,6 +193,10 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         How many layers answer: `n_layers`, or fewer if a callback ended the fit or with
         ``layer_votes="prefix"``.
 
+    coverage_ : Coverage or None
+        What `predict_set` needs beside the probabilities; None if `coverage_from` is, and where neither
+        leave-one-out answers nor held-back rows tell it.
+
     network_ : Network
         Everything that decides an answer: the fitted arrays, layer by layer, in the namespace and on the
         device of the training `X`, the encoding of the columns, how the layers vote, the calibrations, the
@@ -207,9 +212,11 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     did see the row.
 
     ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. (Calibration and
-    ``regularization="loo"`` look at a part of many rows; then weight 2 is only nearly the row twice.)
+    ``regularization="loo"`` look at a part of many rows; then weight 2 is only nearly the row twice. With
+    ``coverage_from="split"`` it is not, because a row is held back or not as a whole.)
 
-    The fit holds one (n_samples, n_hidden + n_features + 1) matrix; ``predict`` works by blocks of rows.
+    The fit holds one (n_samples, n_hidden + n_features + 1) matrix, with ``readout="joint"`` the features of
+    all layers beside it; ``predict`` works by blocks of rows.
     Small problems are computed on one BLAS thread, because more threads would only wait for each other.
 
     References
@@ -234,28 +241,12 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_layers": [Count(1)],
-        "n_hidden": [Count(1), StrOptions({"auto"})],
-        "regularization": [Interval(Real, 0, None, closed="left"), StrOptions({"loo"})],
-        "activation": [StrOptions(set(ACTIVATIONS))],
-        "renormalize": ["boolean"],
-        "norm_scale": [interval(Real, 0, None, closed="neither") for interval in (Interval, Pair)],
-        "norm_shift": [interval(Real, None, None, closed="neither") for interval in (Interval, Pair)],
-        "inputs_per_neuron": [Count(1), None],
-        "hidden_per_neuron": [Count(1), None],
-        "pair_share": [Interval(Real, 0, 1, closed="both")],
-        "input_scaling": [StrOptions({"gradient"}), None],
-        "correct_weight": [Interval(Real, 0, 1, closed="right")],
-        "weight_from": [StrOptions({"train", "loo"})],
-        "prune_rate": [Interval(Real, 0, 1, closed="left")],
-        "ensemble": [StrOptions(set(RULES))],
-        "layer_votes": [StrOptions(set(LAYER_VOTES))],
+        **CONSTRAINTS,
+        "ensemble": [StrOptions(set(CLASS_RULES))],
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
-        "encoder": [StrOptions(set(ENCODERS)), TabularEncoder, None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
+    _figures = ACCURACY
 
     def __init__(
         self,
@@ -274,11 +265,13 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         correct_weight: float = 0.8,
         weight_from: str = "train",
         prune_rate: float = 0.2,
+        readout: str = "layers",
         ensemble: str = "softmax",
         layer_votes: str = "equal",
         calibration: str | None = "loo",
         encoder: str | TabularEncoder | None = "standard",
         class_weight: Mapping[Any, float] | str | None = None,
+        coverage_from: str | None = "loo",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -296,18 +289,15 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         self.correct_weight = correct_weight
         self.weight_from = weight_from
         self.prune_rate = prune_rate
+        self.readout = readout
         self.ensemble = ensemble
         self.layer_votes = layer_votes
         self.calibration = calibration
         self.encoder = encoder
         self.class_weight = class_weight
+        self.coverage_from = coverage_from
         self.random_state = random_state
         self.verbose = verbose
-
-    def _validate_params(self) -> None:
-        super()._validate_params()
-        if isinstance(self.encoder, TabularEncoder):
-            self.encoder._validate_params()
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> EDRVFLClassifier:
@@ -332,121 +322,13 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
             The fitted estimator. A fit that fails leaves it as it was.
         """
         with unchanged_on_failure(self):
-            return self._fit(X, y, sample_weight)
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> EDRVFLClassifier:
-        given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        table, labels, columns = self._check_training_rows(X, y, as_encoder(self.encoder))
-        rows = self._prepare_rows(table, labels, sample_weight)
-        seed = self._draw_seed()
-        task = self._init_callback_context(max_subtasks=self.n_layers).call_on_fit_task_begin(**given)
-        with ignore_overflow():
-            inputs = learn_network_inputs(rows, self, columns, seed)
-            n = Settings.of(self).for_rows(rows.worth).n_hidden
-            of_answers = (self.ensemble, rows.classes, seed, DRAW_SCHEME)
-            network = Network(columns, inputs, self.activation, n, *of_answers)
-            with suitable_threads(rows.X, n + inputs.width + 1, n):
-                self._grow(network, rows, task, given)
-        self._warn_of_fallbacks()
-        task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
+            self._fit(X, y, sample_weight)
         return self
-
-    def _draw_seed(self) -> int:
-        """Draw the seed of the random layers; a RandomState instance moves on."""
-        return int(check_random_state(self.random_state).randint(LARGEST_SEED))
-
-    def _grow(self, network: Network, rows: Rows, task: CallbackContext, given: dict[str, Any]) -> None:
-        """Grow the network and keep its layers; after each layer print a line and ask the callbacks."""
-        settings = replace(Settings.of(self), n_hidden=network.n_hidden)
-        D = new_features(rows.X.shape[0], rows.X, network.n_hidden, network.inputs)
-        fill_inputs(D, rows.X, network.inputs)
-        draws = Draws(Recipe.of(settings, network.seed, network.inputs, rows), rows.X)
-        problem = Problem(rows.targets, rows.weights, draws, judges=needs_loo(self))
-        follower = None
-        if problem.judges:
-            follower = Follower(rows.targets, rows.weights, problem.judged, self)
-        history = History()
-        layer = _begin_layer(task, given)
-        for grown in grow(start(D, settings), problem):
-            # Keep only the hidden weights and the read-out: the next layer overwrites the features in D.
-            beta = grown.readout.beta[0, ...]
-            stage = None if follower is None else follower.add(grown.loo[0, ...])
-            vote, calibration = (1.0, None) if stage is None else (stage.vote, stage.calibration)
-            network = network.with_layer(grown.hidden, beta, vote, calibration)
-            history.add(grown, stage, rows.weights.counts)
-            self._print_layer(history)
-            so_far = {"network_": network, **history.figures()}
-            if layer.call_on_fit_task_end(**given, reconstruction_attributes=lambda so_far=so_far: so_far):
-                break
-            if len(network.layers) < self.n_layers:
-                layer = _begin_layer(task, given)
-        self._warn_if_scores_vanish(D, network)
-        self._keep(network, history)
-
-    def _keep(self, network: Network, history: History) -> None:
-        """Store what was fitted."""
-        if self.layer_votes == "prefix":
-            network = network.prefix(1 + int(numpy.argmin(history.loo_log_losses)))
-        self.network_, self.n_layers_, self.n_hidden_ = network, len(network.layers), network.n_hidden
-        for name, figures in history.figures().items():
-            setattr(self, name, figures)
-        self.regularization_ = tuple(self.regularization if lam is None else lam for lam in history.lams)
-        self.fallback_layers_ = tuple(l for l, fell in enumerate(history.fell_back, start=1) if fell)
-        # p is the same for every layer, so the number of neurons that stay is too
-        kept = network.n_hidden - int(n_pruned(network.n_hidden, self.prune_rate))
-        self.neurons_kept_ = (kept,) * len(history.lams)
-
-    def _print_layer(self, history: History) -> None:
-        if self.verbose:
-            layer = len(history.lams)
-            number = f"{layer:{len(str(self.n_layers))}d}/{self.n_layers}"
-            print(f"[{type(self).__name__}] layer {number}: {history.line()}")
-
-    def _warn_of_fallbacks(self) -> None:
-        if self.fallback_layers_:
-            warnings.warn(
-                f"The Gram matrix is numerically singular in layer(s) "
-                f"{', '.join(map(str, self.fallback_layers_))} with regularization="
-                f"{self.regularization}; the least-norm solution was taken there. Increase "
-                "regularization, or set renormalize=True if it is off.",
-                LinAlgWarning,
-                stacklevel=5,
-            )
-
-    def _warn_if_scores_vanish(self, D: Array, network: Network) -> None:
-        """Warn if all scores are so small that every class gets the same probability."""
-        xp = array_namespace(D)
-        some = D[: min(1000, D.shape[0]), :]  # the scores of all rows vanish, or those of none
-        scores = some @ network.readouts[-1]
-        # softmax cannot tell scores apart that differ by a few eps
-        if float(xp.max(scores) - xp.min(scores)) < 4 * float(xp.finfo(D.dtype).eps):
-            warnings.warn(
-                "The scores are so small that all classes get nearly the same probability, and rounding "
-                f"decides the class. Lower regularization={self.regularization}, or multiply the weights.",
-                UserWarning,
-                stacklevel=6,
-            )
 
     @property
     def classes_(self) -> Array:
         """The labels, as they came in `fit`."""
         return self.network_.classes
-
-    @property
-    def _fitted_array(self) -> Array:
-        return self.network_.readouts[0]
-
-    @property
-    def _columns(self) -> Columns | None:
-        return self.network_.columns
-
-    def _probabilities(self, X: Any, method: str) -> Array:
-        X = self._check_new_rows(X, method)
-        return probabilities(self.network_, X)
-
-    def _staged_probabilities(self, X: Any, method: str) -> Iterator[Array]:
-        X = self._check_new_rows(X, method)
-        yield from staged_probabilities(self.network_, X)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield `predict` of the networks of 1, 2, ... `n_layers_` layers.
@@ -461,7 +343,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         y : array of shape (n_samples,)
             Labels as they came in `fit`.
         """
-        for P in self._staged_probabilities(X, "staged_predict"):
+        for P in self._staged_answers(X, "staged_predict"):
             yield self._labels(P)
 
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
@@ -477,7 +359,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         P : array of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
-        yield from self._staged_probabilities(X, "staged_predict_proba")
+        yield from self._staged_answers(X, "staged_predict_proba")
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
         """Yield `decision_function` of the networks of 1, 2, ... `n_layers_` layers.
@@ -492,15 +374,5 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierShell):
         scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
             As in `decision_function`.
         """
-        for P in self._staged_probabilities(X, "staged_decision_function"):
+        for P in self._staged_answers(X, "staged_decision_function"):
             yield log_odds(P)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        encodes = self.encoder is not None
-        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = encodes
-        return tags
-
-
-def _begin_layer(task: CallbackContext, given: dict[str, Any]) -> CallbackContext:
-    return task.subcontext(task_name="layer").call_on_fit_task_begin(**given)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
+from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 # Blue and vermillion can be told apart by everyone, and so can grey from both by its lightness.
@@ -15,9 +16,9 @@ KEPT, DROPPED, COMMON = "#0072b2", "0.75", "#d55e00"
 class MembersDisplay:
     """The members of a fitted portfolio: what each weighs, and how good each is by leave-one-out.
 
-    Bars on the left are the weights. On the right a dot is a member's leave-one-out log-loss, and the line is
-    that of the portfolio, after its calibration. Members are sorted by weight. Those without a say, which
-    lost the race or got a negligible weight, are pale.
+    Bars on the left are the weights. On the right a dot is a member's leave-one-out log-loss, or R^2 in a
+    regressor, and the line is that of the portfolio, after its calibration. Members are sorted by weight.
+    Those without a say, which lost the race or got a negligible weight, are pale.
 
     It is best made by :meth:`from_estimator`.
 
@@ -29,16 +30,19 @@ class MembersDisplay:
     weights : sequence of float
         The members' weights in the common answer, 0 for those without a say.
 
-    log_losses : sequence of float
-        The members' leave-one-out log-losses.
+    figures : sequence of float
+        The members' leave-one-out log-losses, or their R^2.
 
-    common_log_loss : float
-        The leave-one-out log-loss of the common answer.
+    common_figure : float
+        That of the common answer.
+
+    measure : {"log-loss", "R^2"}, default="log-loss"
+        What the figures are.
 
     Attributes
     ----------
     ax_ : tuple of two matplotlib Axes
-        The panel of the weights and the panel of the log-losses.
+        The panel of the weights and the panel of the figures.
 
     figure_ : matplotlib Figure
         The figure that holds them.
@@ -46,6 +50,7 @@ class MembersDisplay:
     See Also
     --------
     EDRVFLPortfolioClassifier : Its ``members_`` is the table that is drawn here.
+    EDRVFLPortfolioRegressor : The same for values.
 
     Examples
     --------
@@ -64,13 +69,15 @@ class MembersDisplay:
         *,
         names: Sequence[str],
         weights: Sequence[float],
-        log_losses: Sequence[float],
-        common_log_loss: float,
+        figures: Sequence[float],
+        common_figure: float,
+        measure: str = "log-loss",
     ) -> None:
         self.names = names
         self.weights = weights
-        self.log_losses = log_losses
-        self.common_log_loss = common_log_loss
+        self.figures = figures
+        self.common_figure = common_figure
+        self.measure = measure
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> MembersDisplay:
@@ -78,7 +85,7 @@ class MembersDisplay:
 
         Parameters
         ----------
-        estimator : EDRVFLPortfolioClassifier
+        estimator : EDRVFLPortfolioClassifier or EDRVFLPortfolioRegressor
             A fitted portfolio.
 
         ax : matplotlib Axes, default=None
@@ -91,14 +98,19 @@ class MembersDisplay:
         """
         if not hasattr(estimator, "default_members"):
             got = type(estimator).__name__
-            raise TypeError(f"MembersDisplay draws a fitted EDRVFLPortfolioClassifier, but got {got}.")
+            raise TypeError(
+                "MembersDisplay draws a fitted EDRVFLPortfolioClassifier or EDRVFLPortfolioRegressor, "
+                f"but got {got}."
+            )
         check_is_fitted(estimator)
-        table = estimator.members_
+        table, values = estimator.members_, is_regressor(estimator)
+        figure = "loo_r2_score" if values else "loo_log_loss"
         display = cls(
             names=table["member"],
             weights=table["weight"],
-            log_losses=table["loo_log_loss"],
-            common_log_loss=estimator.loo_log_loss_,
+            figures=table[figure],
+            common_figure=getattr(estimator, f"{figure}_"),
+            measure="R^2" if values else "log-loss",
         )
         return display.plot(ax)
 
@@ -120,10 +132,11 @@ class MembersDisplay:
             _, ax = _pyplot().subplots(figsize=(8, height), layout="constrained")
         ax.set_axis_off()
         left, right = ax.inset_axes((0, 0, 0.47, 1)), ax.inset_axes((0.53, 0, 0.47, 1))
-        order = sorted(range(len(self.names)), key=lambda i: (-self.weights[i], self.log_losses[i]))
+        better = -1 if self.measure == "R^2" else 1  # the larger, or the smaller
+        order = sorted(range(len(self.names)), key=lambda i: (-self.weights[i], better * self.figures[i]))
         colours = [KEPT if self.weights[i] > 0 else DROPPED for i in order]
         self._draw_weights(left, order, colours)
-        self._draw_log_losses(right, order, colours)
+        self._draw_figures(right, order, colours)
         for panel in (left, right):
             panel.set_ylim(len(order) - 0.4, -0.6)  # the heaviest is on top
             panel.spines[["top", "right", "left"]].set_visible(False)
@@ -146,18 +159,18 @@ class MembersDisplay:
         panel.set_xlim(0, 1.18 * max(weights))
         panel.set_xlabel("weight")
 
-    def _draw_log_losses(self, panel: Any, order: list[int], colours: list[str]) -> None:
-        """Draw a dot for each log-loss, and a line for that of the portfolio."""
+    def _draw_figures(self, panel: Any, order: list[int], colours: list[str]) -> None:
+        """Draw a dot for each figure, and a line for that of the portfolio."""
         places = range(len(order))
-        panel.scatter([self.log_losses[i] for i in order], places, c=colours, s=44, zorder=3)
-        common = self.common_log_loss
+        panel.scatter([self.figures[i] for i in order], places, c=colours, s=44, zorder=3)
+        common = self.common_figure
         panel.axvline(common, color=COMMON, linewidth=1.8, zorder=2)
         panel.set_yticks(places, [""] * len(order))
         panel.margins(x=0.08)
         side = "left" if common < sum(panel.get_xlim()) / 2 else "right"  # where there is room for words
         above = {"transform": panel.get_xaxis_transform(), "ha": side, "va": "bottom"}
         panel.text(common, 1.01, f"portfolio {common:.3g}", color=COMMON, **above)
-        panel.set_xlabel("leave-one-out log-loss")
+        panel.set_xlabel(f"leave-one-out {self.measure}")
 
 
 def _pyplot() -> ModuleType:

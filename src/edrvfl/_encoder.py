@@ -17,7 +17,8 @@ from ._inputs.inputs import Inputs
 from ._inputs.rows import Rows, keep_weighted
 from ._inputs.table import Columns
 from ._kernel.gradient import with_gradient_factors
-from ._shell import read_new_table, read_training_table, unchanged_on_failure
+from ._reading import read_new_table, read_training_table
+from ._shell import unchanged_on_failure
 from ._sklearn import Count, StrOptions, _check_feature_names_in, _fit_context, check_same_namespace
 
 ENCODERS = ("standard", "robust", "bins")  # the encoders that have a name, after what they do with numbers

@@ -1,28 +1,21 @@
-"""LaplaceRidgeClassifier: its parameters, its fit, its answers."""
+"""LaplaceRidgeClassifier and LaplaceRidgeRegressor: parameters and docstrings."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any, ClassVar
 
-from scipy.linalg import LinAlgWarning
-from sklearn.utils import check_random_state
-
 from ._answers.follow import CALIBRATIONS
-from ._arrays import Array, ignore_overflow
-from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_network_inputs
-from ._inputs.judged import judge_some
-from ._inputs.rows import Rows
-from ._inputs.table import Columns
-from ._kernel.voter import kernel_probabilities
-from ._members.voters import Data, Member, fit_voter
-from ._shell import LARGEST_SEED, ClassifierShell, unchanged_on_failure
-from ._sklearn import Count, Interval, StrOptions, _fit_context
+from ._arrays import Array
+from ._coverage import CoveringClassifier, CoveringRegressor
+from ._encoder import TabularEncoder
+from ._history import ACCURACY, R2
+from ._kernel_ridge import CONSTRAINTS, LaplaceRidge
+from ._shell import unchanged_on_failure
+from ._sklearn import StrOptions, _fit_context
 
 
-class LaplaceRidgeClassifier(ClassifierShell):
+class LaplaceRidgeClassifier(LaplaceRidge, CoveringClassifier):
     """Ridge regression on the classes with a Laplace kernel, chosen and calibrated by leave-one-out.
 
     It takes arrays and frames as they come, with categories, text and missing values, and answers with
@@ -38,7 +31,7 @@ class LaplaceRidgeClassifier(ClassifierShell):
     ----------
     bandwidth : float or "loo", default="loo"
         How far a training row is heard, h, in units of the encoded columns. "loo" chooses among 1/8, 1/4,
-        ..., 4, together with the penalty, by the leave-one-out log-loss after one temperature.
+        ..., 8, together with the penalty, by the leave-one-out log-loss after one temperature.
 
     regularization : float or "loo", default="loo"
         Ridge penalty, lambda, above 0. "loo" chooses among 2^-7, 2^-5, ..., 2^5 (times the
@@ -68,6 +61,13 @@ class LaplaceRidgeClassifier(ClassifierShell):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes' errors and shares. With "balanced", the probabilities are those of classes
         that are equally frequent. A class with weight 0 is left out.
+
+    coverage_from : {"loo", "split"} or None, default="loo"
+        Where `predict_set` takes its threshold from. "loo": from what each training row gives its own class
+        without itself. "split" holds a fifth of the rows back from the fit, drawn by the seed (at least
+        39 or half of them, at most 5,000), and takes the threshold from these; then the share of covered rows
+        has a guarantee. All classes stay in the fit: of a class whose rows were all drawn one returns, and
+        counts as a row that no set covers. None: there are no sets.
 
     random_state : int, RandomState instance or None, default=None
         Decides which of many rows are used, and which of them look for bandwidth and penalty. The order of
@@ -102,6 +102,9 @@ class LaplaceRidgeClassifier(ClassifierShell):
     loo_log_loss_ : float
         Leave-one-out log-loss after calibration (after a temperature if `calibration` is None).
 
+    coverage_ : Coverage or None
+        What `predict_set` needs beside the probabilities. None if `coverage_from` is.
+
     model_ : KernelModel
         Everything that decides an answer: the landmarks and their coefficients, the encoding of the columns,
         the calibration, and the classes.
@@ -113,11 +116,13 @@ class LaplaceRidgeClassifier(ClassifierShell):
     Notes
     -----
     Leave-one-out is exact given the encoding, the classes' shares and the landmarks: the scores are those of
-    the coefficients fitted without the row (without one unit of its weight).
+    the coefficients fitted without the row (without one unit of its weight). But `input_scaling` saw the
+    labels: where there are about as many columns as rows, or more, leave-one-out figures are much too good.
 
     ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. Of more than 1,000
     rows some look for bandwidth and penalty, and of more than 5,000 there are parts: then weight 2 is only
-    nearly the row twice.
+    nearly the row twice. With ``coverage_from="split"`` it is not, because a row is held back or not as a
+    whole.
 
     With more than 1,000 rows the kernel is computed in float32, which changes log-losses in the fifth digit.
 
@@ -136,16 +141,11 @@ class LaplaceRidgeClassifier(ClassifierShell):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
-        "regularization": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
-        "n_landmarks": [Count(1), StrOptions({"auto"}), None],
+        **CONSTRAINTS,
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
-        "encoder": [StrOptions(set(ENCODERS)), TabularEncoder, None],
-        "input_scaling": [StrOptions({"gradient"}), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
+    _figures = ACCURACY
 
     def __init__(
         self,
@@ -157,6 +157,7 @@ class LaplaceRidgeClassifier(ClassifierShell):
         encoder: str | TabularEncoder | None = "bins",
         input_scaling: str | None = "gradient",
         class_weight: Mapping[Any, float] | str | None = None,
+        coverage_from: str | None = "loo",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -167,13 +168,9 @@ class LaplaceRidgeClassifier(ClassifierShell):
         self.encoder = encoder
         self.input_scaling = input_scaling
         self.class_weight = class_weight
+        self.coverage_from = coverage_from
         self.random_state = random_state
         self.verbose = verbose
-
-    def _validate_params(self) -> None:
-        super()._validate_params()
-        if isinstance(self.encoder, TabularEncoder):
-            self.encoder._validate_params()
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LaplaceRidgeClassifier:
@@ -198,55 +195,154 @@ class LaplaceRidgeClassifier(ClassifierShell):
             The fitted estimator. A fit that fails leaves it as it was.
         """
         with unchanged_on_failure(self):
-            table, labels, columns = self._check_training_rows(X, y, as_encoder(self.encoder))
-            rows = self._prepare_rows(table, labels, sample_weight)
-            self._fit(rows, columns)
+            self._fit(X, y, sample_weight)
         return self
-
-    def _fit(self, rows: Rows, columns: Columns | None) -> None:
-        """Fit the voter, calibrate its scores, and store both."""
-        seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
-        with ignore_overflow():
-            inputs = learn_network_inputs(rows, self, columns, seed)
-        data = Data(rows, columns, judge_some(rows.targets))
-        done = fit_voter(data, Member("kernel", self, inputs, seed), self.calibration)
-        self.model_, voter, stage = done.voter, done.voter.voter, done.chosen
-        self.bandwidth_, self.regularization_ = voter.bandwidth, voter.lam
-        self.n_landmarks_ = int(voter.landmarks.shape[0])
-        self.loo_accuracy_, self.loo_log_loss_ = stage.accuracy, stage.log_loss
-        if self.verbose:
-            print(
-                f"[{type(self).__name__}] bandwidth {voter.bandwidth:g}, regularization {voter.lam:g}, "
-                f"{self.n_landmarks_} landmarks: leave-one-out accuracy {stage.accuracy:.4f}, "
-                f"log-loss {stage.log_loss:.4f}"
-            )
-        if done.fell_back:
-            warnings.warn(
-                f"The kernel matrix is numerically singular with regularization={self.regularization}; "
-                f"{voter.lam:.3g} was taken instead. Increase regularization.",
-                LinAlgWarning,
-                stacklevel=4,
-            )
 
     @property
     def classes_(self) -> Array:
         """The labels, as they came in `fit`."""
         return self.model_.classes
 
-    @property
-    def _fitted_array(self) -> Array:
-        return self.model_.voter.prior
 
-    @property
-    def _columns(self) -> Columns | None:
-        return self.model_.columns
+class LaplaceRidgeRegressor(LaplaceRidge, CoveringRegressor):
+    """Ridge regression with a Laplace kernel, chosen by leave-one-out.
 
-    def _probabilities(self, X: Any, method: str) -> Array:
-        X = self._check_new_rows(X, method)
-        return kernel_probabilities(self.model_, X)
+    It takes arrays and frames as they come, with categories, text and missing values, and one output or
+    several. It is the limit of an infinitely wide random layer, and a good companion of
+    :class:`EDRVFLRegressor`: it is best where a row is most like its nearest neighbours.
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        encodes = self.encoder is not None
-        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = encodes
-        return tags
+    The value of a row x is the mean of y plus a sum over training rows z of coefficients times
+    exp(-distance / (h sqrt(d))), with the Euclidean distance from x to z over the d encoded columns.
+
+    Parameters
+    ----------
+    bandwidth : float or "loo", default="loo"
+        How far a training row is heard, h, in units of the encoded columns. "loo" chooses among 1/8, 1/4,
+        ..., 32, together with the penalty, by the leave-one-out squared error.
+
+    regularization : float or "loo", default="loo"
+        Ridge penalty, lambda, above 0. "loo" chooses among 2^-11, 2^-9, ..., 2^5 (times the
+        mean weight if all weights are small).
+
+    n_landmarks : int, "auto" or None, default="auto"
+        Which training rows the sum goes over, as for :class:`LaplaceRidgeClassifier`: all of up to 8,000
+        (on a GPU 20,000), and parts of that size, up to 40,000 rows (100,000), if there are more.
+
+    encoder : {"standard", "robust", "bins"}, TabularEncoder or None, default="bins"
+        How the columns of a frame or array become numbers, as for :class:`EDRVFLRegressor`. None takes
+        finite numbers as they are; then they should be scaled.
+
+    input_scaling : "gradient" or None, default="gradient"
+        "gradient" multiplies each encoded column by how steep the values of a first kernel ridge are along
+        it, so that columns that decide nothing do not blur the distances. None leaves the columns as they
+        are.
+
+    coverage_from : {"loo", "split"} or None, default="loo"
+        Where `predict_interval` takes its quantiles from. "loo": from the training rows' leave-one-out
+        errors. "split" holds a fifth of the rows back from the fit, drawn by the seed (at least 39 or half of
+        them, at most 5,000), and takes the quantiles from these; then the share of covered rows has a
+        guarantee. None: there are no intervals.
+
+    random_state : int, RandomState instance or None, default=None
+        Decides which of many rows are used, and which of them look for bandwidth and penalty. The order of
+        the rows matters only where leave-one-out judges a part of them, of more than 3,000 rows.
+
+    verbose : int, default=0
+        1 prints what was chosen, with the leave-one-out R^2.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, when `X` has string names.
+
+    bandwidth_ : float
+        The bandwidth, as given or as chosen.
+
+    regularization_ : float
+        The penalty, as given or as chosen. It is larger than the given one where the system was singular.
+
+    n_landmarks_ : int
+        How many training rows the sum goes over.
+
+    loo_r2_score_ : float
+        Leave-one-out R^2, by the rows' weights; the mean over the outputs if there are several.
+
+    coverage_ : Coverage or None
+        What `predict_interval` needs beside the predictions: sorted errors, and where the widths of intervals
+        vary, a small network for the spread. None if `coverage_from` is.
+
+    model_ : KernelModel
+        Everything that decides an answer: the landmarks and their coefficients, and the encoding of the
+        columns.
+
+    See Also
+    --------
+    EDRVFLRegressor : A deep network of random layers.
+
+    Notes
+    -----
+    Leave-one-out is exact given the encoding, the mean and scale of y, and the landmarks. What
+    :class:`LaplaceRidgeClassifier` says of many columns, of weights and of float32 is true here too.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from edrvfl import LaplaceRidgeRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = LaplaceRidgeRegressor().fit(X, y)
+    >>> 0.4 < model.loo_r2_score_ < 0.6
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
+    _figures = R2
+
+    def __init__(
+        self,
+        *,
+        bandwidth: float | str = "loo",
+        regularization: float | str = "loo",
+        n_landmarks: int | str | None = "auto",
+        encoder: str | TabularEncoder | None = "bins",
+        input_scaling: str | None = "gradient",
+        coverage_from: str | None = "loo",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.bandwidth = bandwidth
+        self.regularization = regularization
+        self.n_landmarks = n_landmarks
+        self.encoder = encoder
+        self.input_scaling = input_scaling
+        self.coverage_from = coverage_from
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LaplaceRidgeRegressor:
+        """Fit the coefficients.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows: a NumPy array, a pandas, polars or pyarrow table, or, with scikit-learn's array API
+            dispatch on, a torch or CuPy array. Columns may hold numbers, booleans, categories or text, and
+            missing values.
+
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Finite numbers.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, not negative and not all zero. None gives every row the weight 1.
+
+        Returns
+        -------
+        self : LaplaceRidgeRegressor
+            The fitted estimator. A fit that fails leaves it as it was.
+        """
+        with unchanged_on_failure(self):
+            self._fit(X, y, sample_weight)
+        return self

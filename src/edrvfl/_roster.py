@@ -7,7 +7,8 @@ from typing import Any
 
 from ._classifier import EDRVFLClassifier
 from ._encoder import TabularEncoder
-from ._laplace import LaplaceRidgeClassifier
+from ._laplace import LaplaceRidgeClassifier, LaplaceRidgeRegressor
+from ._regressor import EDRVFLRegressor
 
 # What the networks of the table share: leave-one-out chooses the penalties and who is weighted. A single
 # network gains by more neurons where there are many rows; beside the kernel voter it does not.
@@ -32,25 +33,34 @@ MEMBERS: Mapping[str, Any] = {
     "raw dense": EDRVFLClassifier(**SHARED, **RAW, **PAIRS, **SIGMOID),
     "raw sparse": EDRVFLClassifier(**SHARED, **RAW, **SPARSE),
 }
+# The members of a portfolio for values: the same, with what regressors have.
+VALUE_MEMBERS: Mapping[str, Any] = {
+    "kernel": LaplaceRidgeRegressor(),
+    "dense": EDRVFLRegressor(**BINS, **PAIRS),
+    "sparse": EDRVFLRegressor(**BINS, **SPARSE, **SIGMOID),
+    "raw sparse": EDRVFLRegressor(**RAW, **SPARSE),
+}
 # What the portfolio decides, and the value that leaves it to the portfolio.
 DECIDED: Mapping[str, Any] = {
     "class_weight": None,
     "random_state": None,
     "calibration": "loo",
     "layer_votes": "equal",
+    "readout": "layers",
+    "coverage_from": "loo",
     "categorical_features": "from_dtype",
 }
 
 
-def check_member(name: str, estimator: Any) -> None:
+def check_member(name: str, estimator: Any, kinds: tuple[type[Any], ...]) -> None:
     """Refuse what cannot be a member, and settings that the portfolio decides."""
-    if not isinstance(estimator, (EDRVFLClassifier, LaplaceRidgeClassifier)):
-        raise TypeError(
-            f"Member {name!r} must be an EDRVFLClassifier or a LaplaceRidgeClassifier, got {estimator!r}."
-        )
+    if not isinstance(estimator, kinds):
+        wanted = " or ".join(f"{'an' if kind.__name__[0] == 'E' else 'a'} {kind.__name__}" for kind in kinds)
+        raise TypeError(f"Member {name!r} must be {wanted}, got {estimator!r}.")
     if estimator.encoder is None:
         raise ValueError(f"Member {name!r} has encoder=None, but members of a portfolio encode their inputs.")
-    given = {parameter: getattr(estimator, parameter, value) for parameter, value in DECIDED.items()}
+    of_estimator = estimator.get_params(deep=False)
+    given = {parameter: of_estimator.get(parameter, value) for parameter, value in DECIDED.items()}
     if isinstance(estimator.encoder, TabularEncoder):
         given["categorical_features"] = estimator.encoder.categorical_features
     for parameter, value in given.items():

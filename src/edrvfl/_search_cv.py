@@ -13,28 +13,36 @@ import numpy
 from sklearn.base import clone
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.exceptions import FitFailedWarning
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.parallel import Parallel
 
 from ._arrays import Array
 from ._classifier import EDRVFLClassifier
-from ._laplace import LaplaceRidgeClassifier
-from ._portfolio import EDRVFLPortfolioClassifier
+from ._laplace import LaplaceRidgeClassifier, LaplaceRidgeRegressor
+from ._layered import LayeredEstimator
+from ._portfolio import EDRVFLPortfolioClassifier, EDRVFLPortfolioRegressor
+from ._regressor import EDRVFLRegressor
 from ._search import alone, together
 from ._search.candidates import Candidate, ResultRow
 from ._search.material import Material, prepare_material
 from ._search.results import best_first, results_table
+from ._search.shell import SearchShell
 from ._search.strategy import Strategy
-from ._shell import LARGEST_SEED, ClassifierShell, unchanged_on_failure
+from ._shell import LARGEST_SEED, unchanged_on_failure
 from ._sklearn import Count, StrOptions, _fit_context
 
-Tuned = EDRVFLClassifier | LaplaceRidgeClassifier | EDRVFLPortfolioClassifier
+TUNED = (
+    EDRVFLClassifier,
+    EDRVFLRegressor,
+    LaplaceRidgeClassifier,
+    LaplaceRidgeRegressor,
+    EDRVFLPortfolioClassifier,
+    EDRVFLPortfolioRegressor,
+)
 
 
-class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
+class EDRVFLSearchCV(CallbackSupportMixin, SearchShell):
     """Tune an edRVFL network by cross-validation, many networks at a time.
 
     Tries configurations of an estimator, scores each of them at every depth on every split, and refits the
@@ -44,25 +52,32 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
 
     It also tunes a portfolio or a kernel voter. These are fitted one by one, and have one score on a split.
 
+    The search is a classifier or a regressor, as the estimator is: only a search of a classifier has
+    `classes_`, `predict_proba`, `predict_log_proba` and `decision_function`.
+
     Parameters
     ----------
-    estimator : EDRVFLClassifier, LaplaceRidgeClassifier or EDRVFLPortfolioClassifier, default=None
+    estimator : EDRVFLClassifier, EDRVFLRegressor, a portfolio or a kernel voter, default=None
         What is tuned: its parameters hold where the search does not set them. None is
         ``EDRVFLClassifier()``, the paper's WPedRVFL with calibrated probabilities. :func:`edrvfl.variant`
-        builds the paper's methods.
+        builds the paper's methods. Portfolios are :class:`EDRVFLPortfolioClassifier` and
+        :class:`EDRVFLPortfolioRegressor`, kernel voters :class:`LaplaceRidgeClassifier` and
+        :class:`LaplaceRidgeRegressor`.
 
     param_distributions : dict or list of dict, default=None
         Parameter name to a list of values or a scipy distribution, as in scikit-learn's
         ``RandomizedSearchCV``. None is the box of the paper's Table 2, without the parameters that the
-        estimator switches off, see :func:`edrvfl.paper_configurations`; it is for networks only.
+        estimator switches off or leaves to leave-one-out, see :func:`edrvfl.paper_configurations`; it is for
+        networks only.
 
     n_iter : int or None, default=200
         How many configurations are drawn; fewer are tried if lists have no more. None tries every
         combination of the lists, in order, as ``GridSearchCV`` does.
 
     scoring : str or callable, default=None
-        None is accuracy. "accuracy" and "neg_log_loss" are computed for many networks at once; any other
-        scorer is called once for each configuration and depth.
+        None is accuracy, or R^2 for a regressor. "accuracy" and "neg_log_loss", or "r2",
+        "neg_mean_squared_error", "neg_root_mean_squared_error" and "neg_mean_absolute_error", are computed
+        for many networks at once; any other scorer is called once for each configuration and depth.
 
     n_jobs : int, default=None
         Processes over splits and hidden settings, or splits and configurations, as in joblib. Inside several
@@ -73,10 +88,10 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
 
     ensemble_size : int, default=1
         How many of the best configurations, each at its own best depth, are refitted; their probabilities
-        are averaged.
+        or values are averaged.
 
     cv : int, cross-validation splitter or iterable, default=5
-        Splits, as in scikit-learn's searches.
+        Splits, as in scikit-learn's searches: a number is that of folds, stratified for a classifier.
 
     error_score : "raise" or float, default=nan
         The score of a configuration that fails, with a warning. "raise" raises the error.
@@ -118,7 +133,7 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         The `ensemble_size` best.
 
     classes_, n_features_in_, feature_names_in_
-        As in :class:`EDRVFLClassifier`; `classes_` are those of the winner.
+        As in :class:`EDRVFLClassifier`; `classes_` are those of the winner, for a classifier only.
 
     n_splits_ : int
         Number of splits.
@@ -133,10 +148,20 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
     True
     >>> len(search.cv_results_["params"])
     200
+
+    A regressor is tuned in the same way:
+
+    >>> from sklearn.datasets import load_diabetes
+    >>> from edrvfl import EDRVFLRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> space = {"n_hidden": [16, 64], "activation": ["relu", "sigmoid"]}
+    >>> search = EDRVFLSearchCV(EDRVFLRegressor(random_state=0), space, n_iter=None, cv=3).fit(X, y)
+    >>> 0.4 < search.best_score_ < 0.6
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [EDRVFLClassifier, LaplaceRidgeClassifier, EDRVFLPortfolioClassifier, None],
+        "estimator": [*TUNED, None],
         "param_distributions": [dict, list, None],
         "n_iter": [Count(1), None],
         "scoring": [str, callable, None],
@@ -152,7 +177,7 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
 
     def __init__(
         self,
-        estimator: Tuned | None = None,
+        estimator: Any = None,
         param_distributions: Mapping[str, Any] | list[Mapping[str, Any]] | None = None,
         *,
         n_iter: int | None = 200,
@@ -188,12 +213,12 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         X : array-like of shape (n_samples, n_features)
             Rows, as the estimator takes them.
 
-        y : array-like of shape (n_samples,)
-            Labels of at least two classes.
+        y : array-like of shape (n_samples,), or for a regressor also (n_samples, n_outputs)
+            Labels of at least two classes, or finite numbers.
 
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows: in the fits, in accuracy and log-loss, and in other scorers that take
-            weights. With metadata routing on, a scorer gets them if it requests them.
+            Weights of the rows: in the fits, in the scores that are computed at once, and in other scorers
+            that take weights. With metadata routing on, a scorer gets them if it requests them.
 
         **params
             ``groups`` for the splitter; with metadata routing on, what splitter and scorer ask for.
@@ -238,7 +263,7 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         whole.call_on_fit_task_end(**given)
         return self
 
-    def _estimator(self) -> Tuned:
+    def _estimator(self) -> Any:
         return EDRVFLClassifier() if self.estimator is None else self.estimator
 
     def _rows(self) -> list[ResultRow]:
@@ -300,20 +325,12 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
                 stacklevel=6,
             )
 
-    def _scorer(self) -> Any:
-        return check_scoring(EDRVFLClassifier(), scoring=self.scoring)
-
     def get_metadata_routing(self) -> MetadataRouter:
         """Say what the splitter and the scorer ask for, for scikit-learn's metadata routing."""
         router = MetadataRouter(owner=self).add_self_request(self)
         split, score = (MethodMapping().add(caller="fit", callee=callee) for callee in ("split", "score"))
-        router.add(splitter=check_cv(self.cv, classifier=True), method_mapping=split)
+        router.add(splitter=self._splitter(), method_mapping=split)
         return router.add(scorer=self._scorer(), method_mapping=score)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self._estimator()).input_tags
-        return tags
 
     @property
     def _fitted_array(self) -> Array:
@@ -324,14 +341,14 @@ class EDRVFLSearchCV(CallbackSupportMixin, ClassifierShell):
         """The labels that the winner knows."""
         return self.best_estimator_.classes_
 
-    def _probabilities(self, X: Any, method: str) -> Array:
+    def _answers(self, X: Any, method: str) -> Array:
         self._check_fitted_alike(X, method)
         return _strategy_for(self.best_estimator_).answer(self, X, self.estimators_)
 
 
-def _strategy_for(estimator: Tuned) -> Strategy:
+def _strategy_for(estimator: Any) -> Strategy:
     """Return the way to search: networks share work, other estimators do not."""
-    return together if isinstance(estimator, EDRVFLClassifier) else alone
+    return together if isinstance(estimator, LayeredEstimator) else alone
 
 
 @contextmanager

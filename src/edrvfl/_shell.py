@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-import narwhals.stable.v2 as narwhals
 import numpy
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 
 from ._answers.combine import log_odds
 from ._arrays import Array, array_namespace
-from ._inputs.rows import Rows, prepare_rows, to_host
-from ._inputs.table import Columns, float_dtypes, learn_table, open_table, read_table
+from ._inputs.rows import Rows, prepare_rows, prepare_values, refuse_unresolved, to_host
+from ._inputs.table import Columns
+from ._reading import read_new_table, read_training_numbers, read_training_table
 from ._sklearn import CALLBACK_ATTRIBUTES, _estimator_with_converted_arrays, check_same_namespace
 
 Estimator = TypeVar("Estimator")
@@ -25,25 +25,31 @@ Estimator = TypeVar("Estimator")
 LARGEST_SEED = numpy.iinfo(numpy.int32).max
 
 
-def _predicts(estimator: ClassifierShell) -> bool:
+def predicts(estimator: Shell) -> bool:
+    """Tell whether an estimator can ever predict; a search that refits nothing raises an error."""
     if not getattr(estimator, "refit", True):
         raise AttributeError("predictions need refit=True; this search only filled cv_results_.")
     return True
 
 
-class ClassifierShell(ClassifierMixin, BaseEstimator):
-    """A classifier that answers from class probabilities. Subclasses compute the probabilities."""
+def _gives_probabilities(estimator: Shell) -> bool:
+    if not estimator._classifies:
+        raise AttributeError("probabilities are for classes; this search tunes a regressor.")
+    return predicts(estimator)
 
-    classes_: Any  # an attribute, or a property
-    class_weight: Any
+
+class Shell(BaseEstimator):
+    """An estimator that reads frames and arrays. Subclasses compute the answers."""
+
+    _classifies: Any  # whether the targets are classes: an attribute, or a property
 
     @property
     def _fitted_array(self) -> Array:
         """An array of the fitted model, which tells its library, device and precision."""
         raise NotImplementedError
 
-    def _probabilities(self, X: Any, method: str) -> Array:
-        """Return probabilities (rows, classes). `method` is the public method that asks, for messages."""
+    def _answers(self, X: Any, method: str) -> Array:
+        """Return probabilities or values (rows, k). `method` is the public method that asks, for messages."""
         raise NotImplementedError
 
     @property
@@ -51,15 +57,23 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         """What the fit learnt about the columns; None if it took finite numbers as they were."""
         return None
 
+    @property
+    def _encodes(self) -> bool:
+        """Whether categories, text and missing values are welcome."""
+        return getattr(self, "encoder", None) is not None
+
+    def _check_targets(self, y: Any) -> Any:
+        """Return y after a look at whether it can be learnt."""
+        raise NotImplementedError
+
     def _check_training_rows(
         self, X: Any, y: Any, encoder: Any = None
     ) -> tuple[Array, Array, Columns | None]:
-        """Return rows and labels as arrays, and what was learnt about the columns.
+        """Return rows and targets as arrays, and what was learnt about the columns.
 
         Without a TabularEncoder the rows must be finite numbers, and nothing is learnt.
         """
-        y = validate_data(self, "no_validation", y)
-        check_classification_targets(y)
+        y = self._check_targets(y)
         if encoder is None:
             X, columns = read_training_numbers(self, X), None
         else:
@@ -68,14 +82,8 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         return X, y, columns
 
     def _prepare_rows(self, X: Array, y: Array, sample_weight: Any) -> Rows:
-        """Return the rows that have a weight, with their classes, of which there must be two."""
-        rows = prepare_rows(X, y, sample_weight, self.class_weight)
-        if rows.targets.width < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes, but y holds only one class "
-                f"({rows.classes.tolist()[0]!r}) in the rows with positive weight."
-            )
-        return rows
+        """Return the rows that have a weight, with their targets."""
+        raise NotImplementedError
 
     def _check_fitted_alike(self, X: Any, method: str) -> None:
         """Refuse to answer before a fit, and for arrays of another library or device than that of the fit."""
@@ -87,6 +95,19 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         self._check_fitted_alike(X, method)
         return read_new_table(self, X, self._columns, self._fitted_array)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        inputs = tags.input_tags
+        inputs.allow_nan = inputs.categorical = inputs.string = self._encodes
+        return tags
+
+
+class ProbabilityShell(Shell):
+    """An estimator that answers with class probabilities, if it has to do with classes."""
+
+    classes_: Any  # an attribute, or a property
+
     def _labels(self, P: Array) -> Array:
         """Return the label of the largest probability of each row."""
         codes = array_namespace(P).argmax(P, axis=-1)
@@ -94,23 +115,7 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
             return self.classes_[to_host(codes)]
         return array_namespace(P).take(self.classes_, codes, axis=0)
 
-    @available_if(_predicts)
-    def predict(self, X: Any) -> Array:
-        """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        y : array of shape (n_samples,)
-            Labels as they came in `fit`: the largest of `predict_proba`.
-        """
-        return self._labels(self._probabilities(X, "predict"))
-
-    @available_if(_predicts)
+    @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> Array:
         """Return the class probabilities of each row.
 
@@ -128,9 +133,9 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         P : array of shape (n_samples, n_classes)
             In the order of `classes_`; each row sums to 1.
         """
-        return self._probabilities(X, "predict_proba")
+        return self._answers(X, "predict_proba")
 
-    @available_if(_predicts)
+    @available_if(_gives_probabilities)
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of `predict_proba`.
 
@@ -144,11 +149,11 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         P : array of shape (n_samples, n_classes)
             In the order of `classes_`; minus infinity where a probability is 0.
         """
-        P = self._probabilities(X, "predict_log_proba")
+        P = self._answers(X, "predict_log_proba")
         with numpy.errstate(divide="ignore"):
             return array_namespace(P).log(P)
 
-    @available_if(_predicts)
+    @available_if(_gives_probabilities)
     def decision_function(self, X: Any) -> Array:
         """Return the logarithm of the probabilities; for two classes the log-odds of the second.
 
@@ -162,41 +167,127 @@ class ClassifierShell(ClassifierMixin, BaseEstimator):
         scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
             Always finite. `predict` takes the largest, or for two classes the sign.
         """
-        return log_odds(self._probabilities(X, "decision_function"))
+        return log_odds(self._answers(X, "decision_function"))
+
+
+class ClassifierShell(ClassifierMixin, ProbabilityShell):
+    """A classifier that answers from class probabilities. Subclasses compute the probabilities."""
+
+    _classifies = True
+    class_weight: Any
+
+    def _check_targets(self, y: Any) -> Any:
+        return read_labels(self, y)
+
+    def _prepare_rows(self, X: Array, y: Array, sample_weight: Any) -> Rows:
+        """Return the rows that have a weight, with their classes, of which there must be two."""
+        rows = prepare_rows(X, y, sample_weight, self.class_weight)
+        if rows.targets.width < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes, but y holds only one class "
+                f"({to_host(rows.classes).tolist()[0]!r}) in the rows with positive weight."
+            )
+        return rows
+
+    @available_if(predicts)
+    def predict(self, X: Any) -> Array:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        y : array of shape (n_samples,)
+            Labels as they came in `fit`: the largest of `predict_proba`.
+        """
+        return self._labels(self._answers(X, "predict"))
+
+
+class RegressorShell(RegressorMixin, Shell):
+    """A regressor that answers with values, in the units of y."""
+
+    _classifies = False
+    # what classifiers can set; code that serves both asks for it
+    ensemble, calibration, class_weight = "value", None, None
+
+    def _check_targets(self, y: Any) -> Any:
+        return read_values(self, y)
+
+    def _prepare_rows(self, X: Array, y: Array, sample_weight: Any) -> Rows:
+        rows = prepare_values(X, y, sample_weight)
+        refuse_unresolved(rows)
+        return rows
+
+    @available_if(predicts)
+    def predict(self, X: Any) -> Array:
+        """Return the values of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        y : array of shape (n_samples,), or (n_samples, n_outputs) for several outputs
+            Values in the units of `fit`.
+        """
+        return without_axis(self._answers(X, "predict"))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.array_api_support = True
+        tags.target_tags.multi_output = True
         return tags
 
 
-def read_training_numbers(estimator: BaseEstimator, X: Any) -> Array:
-    """Return X, which must hold finite numbers, as a matrix; note the names of its columns."""
-    with name_bad_columns(estimator, X):
-        return validate_data(estimator, X, dtype=float_dtypes(X))
+def _as_numbers(y: numpy.ndarray, name: str) -> numpy.ndarray:
+    """Return objects as numbers, and refuse text, and dates, which NumPy would take for numbers."""
+    dates, cause = y.dtype.kind in "mM", None
+    try:
+        if y.dtype.kind == "O":
+            return y.astype(float)
+    except (ValueError, TypeError) as error:
+        cause = error
+    what = "dates or times" if dates else f"{next(v for v in y.ravel().tolist() if not _is_number(v))!r}"
+    raise ValueError(
+        f"{name} predicts numbers, but y holds {what}. Turn y into numbers, or use a classifier for classes."
+    ) from cause
 
 
-def read_training_table(
-    estimator: BaseEstimator, X: Any, categorical_features: Any = "from_dtype"
-) -> tuple[Array, Columns]:
-    """Return X as a matrix of numbers and codes, with what was learnt of its columns; note their names."""
-    table = open_table(X, estimator=estimator)
-    validate_data(estimator, X, skip_check_array=True)
-    return learn_table(table, categorical_features)
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (ValueError, TypeError):
+        return False
+    return not isinstance(value, str)
 
 
-def read_new_table(estimator: BaseEstimator, X: Any, columns: Columns | None, like: Array) -> Array:
-    """Return new rows as a matrix of numbers and codes, in the precision of `like`.
+def without_axis(values: Array) -> Array:
+    """Return values (rows, k) as (rows,) if there is one output."""
+    return values[:, 0] if values.shape[1] == 1 else values
 
-    Without `columns` the rows must be finite numbers. Columns that are missing, additional or in another
-    order are scikit-learn's errors, with their names.
-    """
-    if columns is None:
-        with name_bad_columns(estimator, X):
-            return validate_data(estimator, X, reset=False, dtype=[like.dtype])
-    table = open_table(X, like.dtype, estimator)
-    validate_data(estimator, X, reset=False, skip_check_array=True)
-    return read_table(table, columns)
+
+def read_labels(estimator: BaseEstimator, y: Any) -> Any:
+    """Return y, which must hold labels."""
+    y = validate_data(estimator, "no_validation", y)
+    check_classification_targets(y)
+    return y
+
+
+def read_values(estimator: BaseEstimator, y: Any) -> Any:
+    """Return y, which must hold finite numbers, of one output or of several."""
+    name = type(estimator).__name__
+    if getattr(y, "ndim", 1) > 2:
+        raise ValueError(
+            f"{name} takes y of shape (n_samples,) or (n_samples, n_outputs), got {tuple(y.shape)}."
+        )
+    y = validate_data(estimator, "no_validation", y, multi_output=True)
+    if isinstance(y, numpy.ndarray) and y.dtype.kind in "OUSmM":
+        y = _as_numbers(y, name)
+    return check_array(y, ensure_2d=False, dtype="numeric", input_name="y", estimator=estimator)
 
 
 def to_numpy(model: Estimator) -> Estimator:
@@ -205,7 +296,8 @@ def to_numpy(model: Estimator) -> Estimator:
     Parameters
     ----------
     model : estimator
-        An :class:`EDRVFLClassifier`, or a scikit-learn estimator that holds some.
+        A network, a kernel voter, a portfolio, a search or a :class:`TabularEncoder` of this library, or
+        a scikit-learn estimator that holds some.
 
     Returns
     -------
@@ -236,45 +328,3 @@ def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
         callbacks = {k: v for k, v in vars(estimator).items() if k.startswith(CALLBACK_ATTRIBUTES)}
         estimator.__dict__ = before | callbacks
         raise
-
-
-@contextmanager
-def name_bad_columns(estimator: BaseEstimator, X: Any) -> Iterator[None]:
-    """Refuse columns of dates, and make an error about a frame name the columns that are not numbers."""
-    # An array has no named columns, and asking costs more than a small predict.
-    frame = X if hasattr(X, "__dlpack__") else narwhals.from_native(X, pass_through=True)
-    if isinstance(frame, narwhals.LazyFrame):
-        raise TypeError(
-            f"{type(estimator).__name__} takes rows in memory, but X is a lazy frame. Collect it first."
-        )
-    if not isinstance(frame, narwhals.DataFrame):
-        yield
-        return
-    if dates := [str(column.name) for column in frame.iter_columns() if column.dtype.is_temporal()]:
-        raise TypeError(
-            _bad_columns_message(estimator, dates, "They hold dates or times; turn these into numbers.")
-        )
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        if bad := [str(column.name) for column in frame.iter_columns() if not _is_numeric(column)]:
-            # the same kind of error, so that whoever catches it still does
-            advice = f'Encode them first, or leave that to encoder="standard". ({error})'
-            raise type(error)(_bad_columns_message(estimator, bad, advice)) from error
-        raise
-
-
-def _bad_columns_message(estimator: BaseEstimator, columns: list[str], advice: str) -> str:
-    return (
-        f"{type(estimator).__name__} takes numeric columns with encoder=None, but these are not: "
-        f"{', '.join(columns)}. {advice}"
-    )
-
-
-def _is_numeric(column: Any) -> bool:
-    """Tell whether a column holds numbers, also where its type is a general one (objects, categories)."""
-    try:
-        numpy.asarray(column.to_numpy(), dtype=float)
-    except (ValueError, TypeError):
-        return False
-    return True

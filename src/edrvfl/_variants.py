@@ -7,12 +7,13 @@ from typing import Any
 
 from ._classifier import EDRVFLClassifier
 
-# The paper's methods, and plain RVFL, as parameter values. What is not named keeps its default.
+# The paper's methods, plain RVFL and dRVFL, as parameter values. What is not named keeps its default.
 NEUTRAL: Mapping[str, Any] = {"correct_weight": 1.0, "prune_rate": 0.0}
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "RVFL": {**NEUTRAL, "n_layers": 1, "renormalize": False},
     "edRVFL_O": {**NEUTRAL, "renormalize": False},
     "edRVFL_N": NEUTRAL,
+    "dRVFL": {**NEUTRAL, "readout": "joint"},
     "WedRVFL": {"prune_rate": 0.0},
     "PedRVFL": {"correct_weight": 1.0},
     "WPedRVFL": {},
@@ -28,8 +29,9 @@ def variant(name: str, **params: Any) -> EDRVFLClassifier:
 
     Parameters
     ----------
-    name : {"RVFL", "edRVFL_O", "edRVFL_N", "WedRVFL", "PedRVFL", "WPedRVFL"}
-        The method, in any case.
+    name : {"RVFL", "edRVFL_O", "edRVFL_N", "dRVFL", "WedRVFL", "PedRVFL", "WPedRVFL"}
+        The method, in any case. "dRVFL" (Shi et al., 2021) has one read-out over all layers. Here it has the
+        features of "edRVFL_N", re-normalised too, and differs from it in the read-out alone.
 
     **params
         Parameters of :class:`EDRVFLClassifier`; they win over the method's own.

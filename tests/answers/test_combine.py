@@ -6,7 +6,7 @@ from helpers import to_host
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edrvfl._answers.combine import RULES, combine, combine_staged, log_odds, log_probabilities
+from edrvfl._answers.combine import CLASS_RULES, RULES, combine, combine_staged, log_odds, log_probabilities
 
 SCORES = np.array([[[1.0, 0.0]], [[0.0, 3.0]], [[1.0, 0.0]]])  # three layers, one row, two classes
 
@@ -25,10 +25,12 @@ def test_huge_scores_give_finite_probabilities(xp):
 def test_rules_by_hand(xp):
     a, b = np.exp(1) / (np.exp(1) + 1), 1 / (1 + np.exp(3))
     expected = {"softmax": (a + b + a) / 3, "mean": 1 / (1 + np.exp(1 - 2 / 3)), "vote": 2 / 3}
-    assert expected.keys() == RULES.keys()
+    assert expected.keys() == set(CLASS_RULES) == RULES.keys() - {"value"}
     for rule, first in expected.items():
         P = to_host(combine(layers(xp, SCORES), rule, [1.0] * 3))
         np.testing.assert_allclose(P, [[first, 1 - first]], rtol=1e-14)
+    values = to_host(combine(layers(xp, SCORES), "value", [1.0, 0.5, 0.0]))
+    np.testing.assert_allclose(values, [[1 / 1.5, 1.5 / 1.5]], rtol=1e-14)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -40,7 +42,8 @@ def test_each_stage_is_the_shallower_ensemble(xp, rng, rule):
     for l in range(4):
         P = to_host(combine(layers(xp, scores[: l + 1]), rule, votes[: l + 1]))
         np.testing.assert_allclose(to_host(staged[l]), P, rtol=1e-13)
-        np.testing.assert_allclose(P.sum(axis=-1), 1, rtol=1e-13)
+        if rule in CLASS_RULES:
+            np.testing.assert_allclose(P.sum(axis=-1), 1, rtol=1e-13)
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -57,8 +57,8 @@ def assert_stages_alike(stages, others, tolerance=1e-5):
     rng = np.random.default_rng(0)
     for one, other in zip(stages, others, strict=True):
         assert one.vote == pytest.approx(other.vote, rel=2e-3)  # the share is found to 1e-3
-        assert one.accuracy == pytest.approx(other.accuracy, abs=1e-12)
-        assert one.log_loss == pytest.approx(other.log_loss, abs=tolerance)
+        assert one.score == pytest.approx(other.score, abs=1e-12)
+        assert one.loss == pytest.approx(other.loss, abs=tolerance)
         k = 2 if one.calibration.matrix is None else len(one.calibration.matrix)
         P = rng.dirichlet(np.ones(k), 50)
         np.testing.assert_allclose(one.calibration(P), other.calibration(P), atol=tolerance)
@@ -88,7 +88,7 @@ def grown_scores(X, y, k, network, counts, costs, use):
         D_l = np.array(grown.D[:m])
         loops.append(scores_without_each_row(D_l, np.eye(k)[y], settings.lam, omega * costs, counts))
         used.append(use(grown))
-        right = loops[-1].argmax(axis=1) == y if settings.weighs_by_loo else grown.right[0]
+        right = loops[-1].argmax(axis=1) == y if settings.weighs_by_loo else grown.losses[0] == 0
         omega = omega_after(right, counts, settings.omega_r)
     return np.array(loops), used
 
@@ -115,8 +115,8 @@ def test_stages_are_those_of_leaving_each_row_out(rng, calibration, ensemble, k,
         expected = calibrate(P, y, w, calibration, floor=floor)
         assert stage.vote == 1
         np.testing.assert_allclose(stage.calibration(P), expected(P), atol=1e-5)
-        assert stage.accuracy == pytest.approx(w[expected(P).argmax(axis=1) == y].sum() / n)
-        assert stage.log_loss == pytest.approx(log_loss(expected(P), y, w), abs=1e-5)
+        assert stage.score == pytest.approx(w[expected(P).argmax(axis=1) == y].sum() / n)
+        assert stage.loss == pytest.approx(log_loss(expected(P), y, w), abs=1e-5)
 
 
 @pytest.mark.parametrize("weight_from", ["train", "loo"])
@@ -136,7 +136,7 @@ def test_a_part_of_the_rows_is_judged(rng, monkeypatch, weight_from):
         P = combined(loops[:depth, some], [1] * depth, "softmax")
         expected = calibrate(P, y[some], weights, "matrix")
         np.testing.assert_allclose(stage.calibration(P), expected(P), atol=1e-5)
-        assert stage.log_loss == pytest.approx(log_loss(expected(P), y[some], weights), abs=1e-5)
+        assert stage.loss == pytest.approx(log_loss(expected(P), y[some], weights), abs=1e-5)
 
 
 # --- votes -----------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def test_a_weighted_vote_has_the_smallest_pulled_loss(rng, ensemble, k):
     assert votes[2] < 0.5 * min(votes[1], votes[3])
     P = combined(scores, votes, ensemble)
     expected = calibrate(P, codes, None, "matrix")(P)
-    assert stages[-1].log_loss == pytest.approx(log_loss(expected, codes, None), abs=1e-5)
+    assert stages[-1].loss == pytest.approx(log_loss(expected, codes, None), abs=1e-5)
 
 
 def test_votes_are_equal_where_rows_are_few_and_layers_alike(rng):
@@ -189,7 +189,7 @@ def test_without_calibration_the_figures_are_those_of_a_temperature(rng):
         for calibration in (None, "temperature")
     )
     assert [stage.calibration for stage in plain] == [None] * 3
-    assert [(s.accuracy, s.log_loss) for s in plain] == [(s.accuracy, s.log_loss) for s in by_temperature]
+    assert [(s.score, s.loss) for s in plain] == [(s.score, s.loss) for s in by_temperature]
 
 
 # --- weights ---------------------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def test_huge_weights_are_many_rows(rng):
     codes = rng.integers(0, 3, 60)
     scores = some_scores(rng, codes, 3)
     stages = follow(scores, codes, 3, np.full(60, 1e12))
-    assert np.isfinite([stage.log_loss for stage in stages]).all()
+    assert np.isfinite([stage.loss for stage in stages]).all()
     assert stages[0].calibration.uniform == pytest.approx(1 / 6e13, rel=1e-6)
 
 
@@ -263,8 +263,8 @@ def test_a_row_alone_in_its_class_does_not_calibrate(rng, calibration):
         Q = calibrate(P[:-1], codes[:-1], None, rule)(P)
         np.testing.assert_allclose(stage.calibration(P), Q, atol=1e-5)
         # but the figures count it
-        assert stage.accuracy == pytest.approx(np.mean(Q.argmax(axis=1) == codes))
-        assert stage.log_loss == pytest.approx(log_loss(Q, codes, None), abs=1e-5)
+        assert stage.score == pytest.approx(np.mean(Q.argmax(axis=1) == codes))
+        assert stage.loss == pytest.approx(log_loss(Q, codes, None), abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_where_every_row_is_alone_nothing_is_sharpened(rng):
     for stage in follow(scores, np.arange(4), 4, layer_votes="weighted"):
         assert stage.calibration.matrix is None
         assert stage.calibration.a == 1
-        assert np.isfinite([stage.vote, stage.log_loss, stage.accuracy]).all()
+        assert np.isfinite([stage.vote, stage.loss, stage.score]).all()
 
 
 # --- array libraries -------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ def test_every_library_is_followed_alike(xp, rng, layer_votes, dtype):
     expected = follow(scores, codes, 3, counts, costs, layer_votes=layer_votes)
     stages = follow(scores, codes, 3, counts, costs, xp, layer_votes=layer_votes)
     for one, other in zip(stages, expected, strict=True):
-        assert (one.vote, one.accuracy, one.log_loss) == (other.vote, other.accuracy, other.log_loss)
+        assert (one.vote, one.score, one.loss) == (other.vote, other.score, other.loss)
         np.testing.assert_array_equal(one.calibration.matrix, other.calibration.matrix)
 
 

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from helpers import beside
-from sklearn.metrics import accuracy_score, log_loss
+from scipy.stats import norm
+from sklearn.metrics import accuracy_score, log_loss, mean_squared_error, r2_score
 
 from edrvfl._answers.calibrate import calibrate
-from edrvfl._answers.jury import Jury
+from edrvfl._answers.jury import Jury, ValueJury
 from edrvfl._inputs.judged import Judged
-from edrvfl._inputs.targets import Classes
+from edrvfl._inputs.targets import Classes, Values
 from edrvfl._inputs.weights import RowWeights
 
 
@@ -33,8 +34,8 @@ def test_figures_are_those_of_scikit_learn(rng, answers):
     for given in ((None, None), (counts, None), (None, costs), (counts, costs)):
         jury = jury_of(codes, *given)
         w = np.prod([np.ones(50) if part is None else part for part in given], axis=0)
-        assert jury.accuracy(P) == pytest.approx(accuracy_score(codes, P.argmax(axis=1), sample_weight=w))
-        assert jury.log_loss(P) == pytest.approx(log_loss(codes, P, sample_weight=w))
+        assert jury.score(P) == pytest.approx(accuracy_score(codes, P.argmax(axis=1), sample_weight=w))
+        assert jury.loss(P) == pytest.approx(log_loss(codes, P, sample_weight=w))
 
 
 def test_a_weight_of_two_is_the_row_twice(rng, answers):
@@ -43,8 +44,8 @@ def test_a_weight_of_two_is_the_row_twice(rng, answers):
     rows = np.repeat(np.arange(50), counts)
     weighted, repeated = jury_of(codes, counts.astype(float)), jury_of(codes[rows])
     assert weighted.weights.sum() == pytest.approx(repeated.weights.sum()) == counts.sum()
-    assert weighted.log_loss(P) == pytest.approx(repeated.log_loss(P[rows]))
-    assert weighted.accuracy(P) == pytest.approx(repeated.accuracy(P[rows]))
+    assert weighted.loss(P) == pytest.approx(repeated.loss(P[rows]))
+    assert weighted.score(P) == pytest.approx(repeated.score(P[rows]))
 
 
 def test_costs_move_the_evidence_but_do_not_add_to_it(rng, answers):
@@ -71,7 +72,7 @@ def test_a_row_alone_in_its_class_does_not_calibrate_but_is_measured(answers, co
     jury = jury_of(codes, counts)
     assert jury.honest.tolist() == [True] * 50 + [honest]
     assert jury.weights[jury.honest].sum() == pytest.approx(counts[jury.honest].sum())
-    assert jury.accuracy(P) == pytest.approx(np.average(P.argmax(axis=1) == codes, weights=counts))
+    assert jury.score(P) == pytest.approx(np.average(P.argmax(axis=1) == codes, weights=counts))
     rows = slice(51 if honest else 50)
     expected = calibrate(P[rows], codes[rows], counts[rows], "temperature")
     np.testing.assert_allclose(jury.calibration(P, "temperature")(P), expected(P), atol=1e-8)
@@ -80,8 +81,8 @@ def test_a_row_alone_in_its_class_does_not_calibrate_but_is_measured(answers, co
 def test_where_everybody_is_alone_nobody_is_honest():
     jury = jury_of(np.arange(4))
     assert not jury.honest.any()
-    assert jury.accuracy(np.eye(4)) == 1
-    assert np.isfinite(jury.log_loss(np.full((4, 4), 0.25)))
+    assert jury.score(np.eye(4)) == 1
+    assert np.isfinite(jury.loss(np.full((4, 4), 0.25)))
 
 
 def test_judged_rows_stand_for_the_others(xp, answers):
@@ -90,7 +91,7 @@ def test_judged_rows_stand_for_the_others(xp, answers):
     jury = jury_of(codes, judged=(some, stand_for), xp=xp)
     np.testing.assert_array_equal(jury.codes, codes[some])
     assert jury.weights.sum() == pytest.approx(8)  # no more evidence than eight rows
-    assert jury.log_loss(P[some]) == pytest.approx(
+    assert jury.loss(P[some]) == pytest.approx(
         log_loss(codes[some], P[some], sample_weight=stand_for, labels=[0, 1, 2])
     )
 
@@ -102,3 +103,56 @@ def test_every_library_has_the_same_jury(xp, rng, answers):
     for part in ("codes", "weights", "honest"):
         np.testing.assert_array_equal(getattr(jury, part), getattr(expected, part))
     assert jury.weights.dtype == np.float64
+
+
+# --- values ----------------------------------------------------------------------------------------------
+
+
+def value_jury(Y, counts=None, judged=None, xp=np):
+    if judged is not None:
+        judged = Judged(*(xp.asarray(part) for part in judged))
+    return ValueJury.of(Values(xp.asarray(Y)), RowWeights(beside(xp, counts)), judged)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_figures_of_values_are_those_of_scikit_learn(xp, rng, weighted):
+    counts = rng.choice([0.4, 1.0, 3.0], 50)
+    w = counts if weighted else np.ones(50)
+    y = rng.standard_normal((50, 3)) * [1, 10, 0.1] + 5
+    mean = np.average(y, axis=0, weights=w)
+    sd = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=w))
+    Y, P = (y - mean) / sd, rng.standard_normal((50, 3))
+    jury = value_jury(Y, counts if weighted else None, xp=xp)
+    assert jury.loss(P) == pytest.approx(mean_squared_error(Y, P, sample_weight=w))
+    assert jury.score(P) == pytest.approx(r2_score(y, P * sd + mean, sample_weight=w))
+    assert jury.calibration(P, "matrix", None, 0.5) is None
+    # what errors of a normal law with their own variance say, but for a constant
+    one = value_jury(Y[:, :1], counts if weighted else None)
+    each = norm.logpdf((P - Y)[:, 0], scale=np.sqrt(one.loss(P[:, :1])))
+    assert one.nats(P[:, :1]) == pytest.approx(-np.average(each, weights=w) - 0.5 * np.log(2 * np.pi) - 0.5)
+
+
+def test_judged_values_stand_for_the_others(xp, rng):
+    Y, P, counts = rng.standard_normal((50, 2)), rng.standard_normal((3, 2)), rng.choice([1.0, 3.0], 50)
+    some, stand_for = np.array([3, 8, 40]), np.array([9.0, 2.0, 5.0])
+    jury = value_jury(Y, counts, (some, stand_for), xp)
+    expected = mean_squared_error(Y[some], P, sample_weight=counts[some] * stand_for)
+    assert jury.loss(P) == pytest.approx(expected)
+    assert jury.weights.sum() == pytest.approx(counts[some].sum())  # no more evidence than the judged rows
+
+
+def test_a_weight_of_two_is_the_value_twice(rng):
+    Y, P, counts = rng.standard_normal((30, 2)), rng.standard_normal((30, 2)), rng.integers(1, 4, 30)
+    rows = np.repeat(np.arange(30), counts)
+    weighted, repeated = value_jury(Y, counts.astype(float)), value_jury(Y[rows])
+    assert weighted.loss(P) == pytest.approx(repeated.loss(P[rows]))
+    assert weighted.weights.sum() == pytest.approx(repeated.weights.sum())
+    assert value_jury(Y, 1e-200 * counts).weights.sum() == pytest.approx(
+        value_jury(Y, 1e-3 * counts).weights.sum()
+    )
+
+
+def test_answers_without_an_error_are_finite():
+    jury = value_jury(np.zeros((4, 1)))
+    assert jury.score(np.zeros((4, 1))) == 1
+    assert np.isfinite(jury.nats(np.zeros((4, 1))))

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from edrvfl._answers import pool
-from edrvfl._answers.jury import Jury
-from edrvfl._answers.pool import equal_kinds, keep_heavy, pooled
+from edrvfl._answers.jury import Jury, ValueJury
+from edrvfl._answers.pool import averaged, equal_kinds, keep_heavy, pooled
 from edrvfl._answers.pool import pool_weights as weights_pulled_to
 
 
@@ -201,3 +201,76 @@ def test_however_many_voters_there_are_those_of_about_equal_weight_stay(n, seed)
     weights = np.random.default_rng(seed).uniform(0.9, 1.1, n)
     weights /= weights.sum()
     np.testing.assert_allclose(keep_heavy(weights), weights)
+
+
+# --- values ----------------------------------------------------------------------------------------------
+
+
+def value_voters(rng, Y, noises):
+    """Draw answers with errors of some sizes, which voters share in part."""
+    shared = rng.standard_normal(Y.shape)
+    return [Y + noise * (rng.standard_normal(Y.shape) + 0.5 * shared) for noise in noises]
+
+
+def pulled_error(weights, answers, Y, row_weights, prior):
+    """Recompute what the weights minimise: half the log of the mean squared error, and the pull."""
+    common = sum(w * P for w, P in zip(weights, answers, strict=True))
+    error = np.average(((common - Y) ** 2).mean(axis=1), weights=row_weights)
+    n = row_weights.sum()
+    return 0.5 * np.log(error) - pool.PULL / n * np.sum(prior * np.log(weights))
+
+
+def test_the_common_value_is_the_mean(xp, rng):
+    answers = rng.standard_normal((3, 20, 2)).astype(np.float32)
+    found = averaged([xp.asarray(P) for P in answers], [0.2, 0.5, 0.3])
+    assert found.dtype == xp.float32
+    np.testing.assert_allclose(
+        to_host(found), np.average(answers, axis=0, weights=[0.2, 0.5, 0.3]), atol=1e-6
+    )
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**31), k=st.integers(1, 3), n=st.integers(2, 5), m=st.sampled_from([6, 40, 200]))
+def test_weights_of_values_against_an_optimiser_on_the_simplex(seed, k, n, m):
+    rng = np.random.default_rng(seed)
+    Y, w, prior = rng.standard_normal((m, k)), rng.uniform(0.2, 2, m), rng.dirichlet(np.ones(n))
+    answers = value_voters(rng, Y, rng.uniform(0.1, 2, n))
+    found = weights_pulled_to(answers, ValueJury(Y, w), prior)
+    assert found.sum() == pytest.approx(1)
+    assert (found > 0).all()
+    best = min(
+        minimize(
+            pulled_error,
+            start,
+            (answers, Y, w, prior),
+            method="SLSQP",
+            bounds=[(1e-9, 1)] * n,
+            constraints={"type": "eq", "fun": lambda v: v.sum() - 1},
+            options={"ftol": 1e-12, "maxiter": 300},
+        ).fun
+        for start in (prior, np.full(n, 1 / n))
+    )
+    assert pulled_error(found, answers, Y, w, prior) < best + 1e-5
+
+
+def test_values_without_a_pull_are_least_squares_on_the_simplex(rng):
+    Y = rng.standard_normal((200_000, 1))
+    answers = [Y + 1.0 * rng.standard_normal(Y.shape), Y + 2.0 * rng.standard_normal(Y.shape)]
+    found = weights_pulled_to(answers, ValueJury(Y, np.ones(len(Y))), np.array([0.5, 0.5]))
+    np.testing.assert_allclose(found, [0.8, 0.2], atol=0.01)  # 1 / variance
+
+
+def test_a_weight_of_two_is_the_value_twice(rng):
+    Y, counts = rng.standard_normal((60, 2)), rng.integers(1, 4, 60)
+    answers, rows = value_voters(rng, Y, (0.5, 1.0, 0.7)), np.repeat(np.arange(60), counts)
+    prior = np.array([0.5, 0.25, 0.25])
+    weighted = weights_pulled_to(answers, ValueJury(Y, counts.astype(float)), prior)
+    repeated = weights_pulled_to([P[rows] for P in answers], ValueJury(Y[rows], np.ones(len(rows))), prior)
+    np.testing.assert_allclose(weighted, repeated, atol=1e-6)
+
+
+def test_voters_without_an_error_keep_the_prior():
+    Y, prior = np.zeros((20, 1)), np.array([0.5, 0.3, 0.2])
+    np.testing.assert_allclose(
+        weights_pulled_to([Y, Y, Y], ValueJury(Y, np.ones(20)), prior), prior, atol=1e-6
+    )

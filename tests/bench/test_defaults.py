@@ -9,30 +9,32 @@ import pandas as pd
 import pytest
 from quiet import assert_same_records, run_cell
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import log_loss
 
 import edrvfl
 from edrvfl import EDRVFLClassifier
 from edrvfl.bench import defaults
 from edrvfl.bench.cell import DefaultsUnit, key_of, seed_of
-from edrvfl.bench.data import load_dataset, load_frame
-from edrvfl.bench.data.frames import frame_dataset
-from edrvfl.bench.defaults import (
+from edrvfl.bench.contenders import (
     CONTENDERS,
     ON_ARRAYS,
     ON_FRAMES,
+    ON_VALUES,
+    REGRESSORS,
     Contender,
-    DefaultsCell,
     as_categories,
     as_categories_or_codes,
     as_named_texts,
-    make_cells,
 )
+from edrvfl.bench.data import load_dataset, load_frame
+from edrvfl.bench.data.frames import frame_dataset
+from edrvfl.bench.defaults import DefaultsCell, make_cells
 from edrvfl.bench.exchange import export_file, import_files
-from edrvfl.bench.record import DefaultsRecord
+from edrvfl.bench.record import DefaultsRecord, ValuesRecord
 from edrvfl.bench.schedule import run
 from edrvfl.bench.store import Store
+from edrvfl.cli.show import summaries
 
 
 def a_table(m=80):
@@ -48,6 +50,16 @@ def a_table(m=80):
 @pytest.fixture(scope="module")
 def tiny():
     return frame_dataset("tiny", a_table(), "kind")
+
+
+@pytest.fixture(scope="module")
+def prices():
+    """Values that follow from the texts and the numbers, gaps and all."""
+    table = a_table()
+    price = (
+        3.0 * (table["kind"] == "yes") + table["count"] + np.random.default_rng(1).normal(0, 0.1, len(table))
+    )
+    return frame_dataset("prices", table.drop(columns="kind").assign(price=price), "price", "regression")
 
 
 def prior(random_state, strategy="prior"):
@@ -186,6 +198,74 @@ def test_the_usual_contenders_meet_frames_and_arrays(tiny):
 
     assert names(tiny) == ON_FRAMES
     assert names(load_dataset("iris")) == ON_ARRAYS
+
+
+def test_numbers_take_the_place_of_all_texts_where_a_method_knows_no_categories():
+    train = pd.DataFrame({"a": ["x", "y", None], "b": [1, 2, 3]})
+    test = pd.DataFrame({"a": ["y", "z", None], "b": [4, 5, 6]})
+    made, asked, settings = as_categories_or_codes(train, test, most=0)
+    assert made["a"].tolist() == pytest.approx([0, 1, np.nan], nan_ok=True)
+    assert asked["a"].tolist() == pytest.approx([1, np.nan, np.nan], nan_ok=True)
+    assert settings == {}
+
+
+# --- values ------------------------------------------------------------------------------------------
+
+
+def test_the_record_of_values_says_what_a_plain_loop_finds():
+    carseats = load_frame("Carseats")
+    (cell,) = make_cells([carseats], ["HistGradientBoosting"], seeds=1)
+    record = run_cell(cell)
+    assert (record.kind, record.status, record.task) == ("values", "ok", "regression")
+    X, y = carseats.X.astype(dict.fromkeys(["ShelveLoc", "Urban", "US"], "category")), carseats.y
+    for split, r2, rmse in zip(carseats.splits, record.r2, record.rmse, strict=True):
+        model = HistGradientBoostingRegressor(random_state=seed_of("hidden", "Carseats", 0))
+        model.fit(X[split.train], y[split.train])
+        assert r2 == (pytest.approx(model.score(X[split.test], y[split.test])),)
+        errors = model.predict(X[split.test]) - y[split.test]
+        assert rmse == (pytest.approx(np.sqrt(np.mean(errors**2))),)
+    assert ValuesRecord.from_json(record.to_json()) == record
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_every_regressor_takes_texts_gaps_and_values_never_seen(name, prices):
+    contender = REGRESSORS[name]
+    if name == "CatBoost":
+        contender = dataclasses.replace(contender, estimator=partial(contender.estimator, iterations=20))
+    (seen, *_) = (i for i, split in enumerate(prices.splits) if split.test[3])  # violet is a test row
+    value = a_cell(contender, prices).compute(DefaultsUnit(seen, 0))
+    assert np.isfinite(list(value.values())).all()
+    assert 0 < value["r2"] < 1
+    assert value["rmse"] < prices.y.std()
+
+
+def test_a_method_is_what_the_task_of_the_dataset_asks_for(tiny, prices):
+    of_classes, of_values = make_cells([tiny, prices], ["LightGBM"])
+    assert "LGBMClassifier" in of_classes.contender.code
+    assert "LGBMRegressor" in of_values.contender.code
+    assert (of_classes.describe()["kind"], of_values.describe()["kind"]) == ("defaults", "values")
+    assert tuple(cell.contender.name for cell in make_cells([prices])) == ON_VALUES
+    with pytest.raises(ValueError, match=r"RBF-SVM takes no values such as prices; these do: .*CatBoost"):
+        make_cells([prices], ["RBF-SVM"])
+
+
+def test_both_tasks_share_a_run_and_an_export(tmp_path, tiny, prices):
+    records = run(make_cells([tiny, prices], ["HistGradientBoosting"], seeds=1), tmp_path / "study.db")
+    with Store(tmp_path / "study.db") as store:
+        export_file(store, tmp_path / "study.jsonl.gz")
+    import_files(tmp_path / "other.db", [tmp_path / "study.jsonl.gz"])
+    with Store(tmp_path / "other.db") as store:
+        assert store.records_of(DefaultsRecord) == records[:1]
+        assert store.records_of(ValuesRecord) == records[1:]
+    found = defaults.Defaults.of(records)
+    assert found.groups() == {"others": ("tiny",), "other values": ("prices",)}
+    assert [found.task(names) for names in found.groups().values()] == ["classification", "regression"]
+    tables = summaries(records)
+    assert [table.columns[2].header for table in tables] == ["test accuracy", "R^2"]
+    assert [table.row_count for table in tables] == [1, 1]
+
+
+# --- what is refused -----------------------------------------------------------------------------------
 
 
 def test_nonsense_is_told_before_the_run(tiny, monkeypatch):

@@ -16,7 +16,7 @@ from edrvfl.bench.methods import (
     search_one_by_one,
 )
 
-FAMILY = ("RVFL", "edRVFL_O", "edRVFL_N", "WedRVFL", "PedRVFL", "WPedRVFL")
+FAMILY = ("RVFL", "edRVFL_O", "edRVFL_N", "dRVFL", "WedRVFL", "PedRVFL", "WPedRVFL")
 
 
 def column(configurations, name):
@@ -93,6 +93,7 @@ def test_every_row_makes_its_classifier_in_any_process(name):
         assert params["renormalize"] == (name not in ("RVFL", "edRVFL_O"))
         assert (params["correct_weight"] == 1) or name.startswith("W")
         assert (params["prune_rate"] == 0) or "P" in name
+        assert (params["readout"] == "joint") == (name == "dRVFL")
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name not in FAMILY])
@@ -117,7 +118,7 @@ def test_the_epochs_of_the_search_become_a_parameter_of_the_refit():
 # --- the search ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["RVFL", "WPedRVFL"])
+@pytest.mark.parametrize("name", ["RVFL", "dRVFL", "WPedRVFL"])
 def test_networks_searched_at_once_score_as_fitted_one_by_one_at_every_depth(name, split):
     method = dataclasses.replace(
         METHODS[name], fixed={**METHODS[name].fixed, "n_layers": 1 if name == "RVFL" else 3}
@@ -156,7 +157,7 @@ def test_networks_of_one_width_are_one_batch():
 
 def test_names_and_groups():
     assert METHOD_GROUPS["edrvfl"] == FAMILY
-    assert method_names(["wpedrvfl,RVFL", "edrvfl"]) == ("WPedRVFL", *FAMILY[:5])
+    assert method_names(["wpedrvfl,RVFL", "edrvfl"]) == ("WPedRVFL", *FAMILY[:6])
     with pytest.raises(ValueError, match=r"no method 'WPedRVFLX'\. Did you mean 'WPedRVFL'\?"):
         method_names(["WPedRVFLX"])
 

@@ -13,6 +13,7 @@ from edrvfl.bench.record import (
     RunRecord,
     SensitivityRecord,
     TimingRecord,
+    ValuesRecord,
     find_commit,
     find_versions,
     same_records,
@@ -62,6 +63,17 @@ EXAMPLES = [
         repeats=2,
         threads=1,
         blas=("openblas 0.3",),
+        processor="one",
+    ),
+    ValuesRecord(
+        **COMMON,
+        checksum="c",
+        settings={},
+        seeds=2,
+        r2=ROW,
+        rmse=ROW,
+        fit_seconds=ROW,
+        predict_seconds=ROW,
         processor="one",
     ),
     DefaultsRecord(
@@ -137,5 +149,5 @@ def test_where_it_ran():
     assert set(find_versions()) == {"python", "numpy", "scipy", "scikit-learn", "edrvfl"}
     commit = find_commit()
     assert commit is None or re.fullmatch(r"[0-9a-f]{40}(-dirty)?", commit)
-    assert set(RECORDS) == {"study", "sensitivity", "timing", "defaults"}
+    assert set(RECORDS) == {"study", "sensitivity", "timing", "defaults", "values"}
     assert all(issubclass(record, Record) for record in RECORDS.values())

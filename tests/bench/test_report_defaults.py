@@ -1,11 +1,13 @@
 """The report's section on methods at their defaults."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from report_samples import a_result, cells, grids
 
 from edrvfl.bench.defaults import Defaults
-from edrvfl.bench.record import DefaultsRecord
+from edrvfl.bench.record import DefaultsRecord, ValuesRecord
 from edrvfl.bench.report import FORMATS
 from edrvfl.bench.report.sections import make_page
 from edrvfl.bench.report.study import Study
@@ -56,9 +58,26 @@ RECORDS = [
 ]
 
 
+def a_record_of_values(dataset, method, r2, status="ok"):
+    one = a_record(dataset, method, r2, status=status)
+    common = {f.name: getattr(one, f.name) for f in fields(ValuesRecord) if f.name not in ("r2", "rmse")}
+    return ValuesRecord(**common, r2=one.test_accuracy, rmse=one.log_loss)
+
+
+VALUES = [
+    a_record_of_values("Wage", TREES, 0.3),
+    a_record_of_values("Wage", "CatBoost", 0.35),
+    a_record_of_values("ames", TREES, 0.91),
+    a_record_of_values("ames", "CatBoost", 0.9),
+    a_record_of_values("friedman1", TREES, 0.9),
+    a_record_of_values("diamonds", TREES, 0.98),
+    a_record_of_values("diamonds", "CatBoost", 0.9, status="failed"),
+]
+
+
 @pytest.fixture(scope="module")
 def page():
-    return make_page(summarise(Study(defaults=Defaults.of(RECORDS))))
+    return make_page(summarise(Study(defaults=Defaults.of([*RECORDS, *VALUES]))))
 
 
 def foot(grid):
@@ -145,6 +164,25 @@ def test_the_frames_are_described_and_what_a_user_types_is_shown(page):
     assert dict(section.items)[NETWORK] == 'EDRVFLClassifier(encoder="bins").fit(X, y)'
     assert page.answer[2].startswith("Methods at their defaults are below")
     assert f"log-loss {NETWORK} (1.00 over 1 dataset)" in " ".join(section.text)
+
+
+def test_values_have_a_table_of_r2_with_ranks_and_gaps_that_show(page):
+    grid = grids(page)["defaults-values-r2"]
+    shown = cells(grid)
+    assert list(shown) == ["ames", "Wage", "diamonds", "friedman1"], "in the order of the table of frames"
+    assert (shown["ames"][TREES].text, shown["ames"][TREES].mark) == ("0.9100", "best"), "more is better"
+    assert (shown["friedman1"]["CatBoost"].text, shown["diamonds"]["CatBoost"].text) == ("missing", "failed")
+    assert foot(grid) == {"mean": ["0.6050", "0.6250"], "average rank": ["1.50", "1.50"]}
+    overview = grids(page)["defaults-values-overview"]
+    assert overview.columns == ("method", "R^2", "Seconds of one fit", "Average rank by R^2")
+    assert [cell.text for cell in overview.rows[0].cells] == ["0.6050 ± 0.0141", "1.000 ± 0.014", "1.50"]
+    described = grids(page)["defaults-values"]
+    assert "classes" not in described.columns
+    assert [cell.text for cell in described.rows[3].cells] == ["sklearn", "y", "1000", "10", "", ""]
+    (section,) = (s for s in page.sections if s.key == "defaults")
+    assert "LGBMRegressor" in dict(section.items)[f"{TREES}, values"]
+    assert "LGBMClassifier" in dict(section.items)[TREES]
+    assert "frames with values: by R^2" in " ".join(section.text)
 
 
 def test_seconds_are_medians(page):

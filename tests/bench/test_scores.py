@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
 from edrvfl.bench.data import load_dataset
-from edrvfl.bench.scores import METRICS, calibration_error, score
+from edrvfl.bench.scores import METRICS, METRICS_OF, calibration_error, score, score_values
 
 
 def calibration_error_in_a_loop(y, P, bins):
@@ -47,3 +47,14 @@ def test_a_class_that_the_training_rows_lack_has_no_probability():
     assert found["calibration_error"] == pytest.approx(0.75 - np.mean(y == 2))
     assert found["balanced_accuracy"] == pytest.approx(1 / 3)
     assert set(found) == set(METRICS) - {"fit_seconds", "predict_seconds"}
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 30))
+def test_values_are_scored_by_their_definitions(seed, m):
+    rng = np.random.default_rng(seed)
+    y, answers = rng.normal(5, 3, m), rng.normal(5, 3, m)
+    found = score_values(y, answers)
+    squares = sum((a - b) ** 2 for a, b in zip(y, answers, strict=True))
+    assert found["rmse"] == pytest.approx((squares / m) ** 0.5)
+    assert found["r2"] == pytest.approx(1 - squares / sum((a - y.mean()) ** 2 for a in y))
+    assert set(found) == set(METRICS_OF["regression"]) - {"fit_seconds", "predict_seconds"}

@@ -6,7 +6,7 @@ from array_api_compat import array_namespace
 from helpers import to_host
 
 from edrvfl._inputs.judged import judge_some, n_judged
-from edrvfl._inputs.targets import Classes
+from edrvfl._inputs.targets import Classes, Values
 
 
 def judge(xp, codes, k):
@@ -48,3 +48,17 @@ def test_a_class_without_rows(xp):
     rows, stand_for = judge(xp, np.arange(20_000) % 2, 3)
     assert len(rows) == 4_500
     assert stand_for.sum() == pytest.approx(20_000)
+
+
+@pytest.mark.parametrize("m", [10_000, 10_001, 47_000])
+def test_of_many_values_ten_thousand_are_judged_all_along_the_file(xp, m):
+    judged = judge_some(Values(xp.zeros((m, 2), dtype=xp.float64)))
+    if m == 10_000:
+        assert judged is None
+        return
+    rows, stand_for = to_host(judged.rows), to_host(judged.stand_for)
+    assert len(rows) == 10_000
+    assert (np.diff(rows) > 0).all()
+    assert stand_for.sum() == pytest.approx(m)
+    tenths = np.histogram(rows, bins=10, range=(0, m))[0]
+    np.testing.assert_allclose(tenths, 1000, atol=2)

@@ -6,7 +6,7 @@ import sklearn
 from helpers import to_host
 
 from edrvfl import EDRVFLClassifier
-from edrvfl._inputs.rows import prepare_rows
+from edrvfl._inputs.rows import prepare_rows, prepare_values
 
 X = np.arange(12.0).reshape(6, 2)
 Y = np.array(["b", "a", "b", "c", "a", "b"])
@@ -98,3 +98,42 @@ def test_weights_next_to_nothing_are_weights(n_hidden):
     with pytest.warns(UserWarning, match="multiply the weights"):
         model.fit(X, Y, weights)
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+# --- values ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("scale", [1.0, 1e300, 1e-300])
+def test_values_are_standardised_by_their_weights(xp, weighted, scale):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((50, 2)), rng.uniform(1, 2, (50, 2)) * [1.0, 5.0]
+    counts = rng.integers(0, 3, 50).astype(float) if weighted else np.ones(50)
+    with sklearn.config_context(array_api_dispatch=True):
+        rows = prepare_values(xp.asarray(X), xp.asarray(scale * y), xp.asarray(counts) if weighted else None)
+    kept = counts > 0
+    mean = np.average(y, axis=0, weights=counts)
+    sd = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=counts))
+    np.testing.assert_allclose(to_host(rows.targets.Y), ((y - mean) / sd)[kept], atol=1e-12)
+    np.testing.assert_allclose(to_host(rows.targets.mean), mean * scale, rtol=1e-14)
+    np.testing.assert_allclose(to_host(rows.targets.sd), sd * scale, rtol=1e-14)
+    assert rows.classes is None
+    np.testing.assert_array_equal(to_host(rows.X), X[kept])
+
+
+@pytest.mark.parametrize("m", [1, 1000, 300_000])
+def test_a_constant_among_outputs_has_no_scale(m):
+    rng = np.random.default_rng(0)
+    y = np.column_stack([np.full(m, 0.1), rng.standard_normal(m), np.zeros(m)])
+    for counts in (None, rng.uniform(0.1, 3, m)):
+        targets = prepare_values(np.zeros((m, 1)), y, counts).targets
+        assert (targets.Y[:, [0, 2]] == 0).all()
+        np.testing.assert_allclose(targets.mean[[0, 2]], [0.1, 0], rtol=1e-15)
+
+
+def test_values_take_the_precision_of_the_rows():
+    targets = prepare_values(np.zeros((3, 1), np.float32), np.array([1e6, 1e6 + 1e-3, 1e6 + 2e-3])).targets
+    assert targets.Y.dtype == targets.mean.dtype == targets.sd.dtype == np.float32
+    np.testing.assert_allclose(targets.Y[:, 0], [-np.sqrt(1.5), 0, np.sqrt(1.5)], atol=1e-6)
+    with pytest.raises(ValueError, match="too large for float32"):
+        prepare_values(np.zeros((3, 1), np.float32), np.array([0.0, 1e39, 0.0]))

@@ -83,7 +83,7 @@ def test_without_a_race_everybody_grows(noisy, monkeypatch, alone, finalists):
     model, ran = followed(monkeypatch, X, y, finalists=finalists)
     for i in range(4):
         network = alone(ran.members[i])
-        found = [stage.log_loss for stage in ran.progress[i].stages]
+        found = [stage.loss for stage in ran.progress[i].stages]
         np.testing.assert_allclose(found, network.loo_log_losses_, rtol=1e-6)
         np.testing.assert_allclose(answer(ran.progress[i].voter, X), network.predict_proba(X), atol=1e-7)
     assert len({member.seed for member in ran.members}) == 5
@@ -95,7 +95,7 @@ def clock(monkeypatch):
     """Let a second pass whenever the fit looks at the clock."""
     seconds = iter(range(10**6))
     monkeypatch.setattr(race, "time", SimpleNamespace(time=lambda: next(seconds)))
-    monkeypatch.setattr("edrvfl._portfolio.time", SimpleNamespace(time=lambda: next(seconds)))
+    monkeypatch.setattr("edrvfl._ensemble.time", SimpleNamespace(time=lambda: next(seconds)))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -135,7 +135,7 @@ def test_whenever_time_is_up_there_is_a_model(noisy, monkeypatch):
         assert sum(model.members_["weight"]) == pytest.approx(1)
         np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
         networks = [i for i in ran.progress if i != 4]
-        finalists = sorted(networks, key=lambda i: ran.progress[i].stages[0].log_loss)[:2]
+        finalists = sorted(networks, key=lambda i: ran.progress[i].stages[0].loss)[:2]
         weighted = {i for i, w in zip(sorted(ran.progress), model.members_["weight"], strict=True) if w > 0}
         assert weighted <= {*finalists, 4}  # networks that were dropped have no weight
 

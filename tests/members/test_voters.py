@@ -10,12 +10,12 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from edrvfl import EDRVFLClassifier, LaplaceRidgeClassifier
-from edrvfl._classifier import LARGEST_SEED
 from edrvfl._encoder import learn_network_inputs
 from edrvfl._inputs.judged import judge_some
 from edrvfl._inputs.rows import prepare_rows
 from edrvfl._inputs.table import learn_table, open_table
 from edrvfl._members.voters import Data, Member, answer, fit_voter, grow_network
+from edrvfl._shell import LARGEST_SEED
 
 SMALL = EDRVFLClassifier(n_layers=3, n_hidden=12, regularization=0.5, calibration="temperature")
 NETWORKS = {
@@ -60,8 +60,8 @@ def test_a_network_with_a_pause_is_the_estimator_alone(noisy, name, first):
         done = grow_network(*pickle.loads(pickle.dumps((data, member, done))), depth)
     assert done.paused is None
     assert member.is_network
-    np.testing.assert_allclose([s.log_loss for s in done.stages], alone.loo_log_losses_, rtol=1e-6)
-    np.testing.assert_allclose([s.accuracy for s in done.stages], alone.loo_accuracies_, rtol=1e-9)
+    np.testing.assert_allclose([s.loss for s in done.stages], alone.loo_log_losses_, rtol=1e-6)
+    np.testing.assert_allclose([s.score for s in done.stages], alone.loo_accuracies_, rtol=1e-9)
     np.testing.assert_allclose(answer(done.voter, X), alone.predict_proba(X), atol=1e-7)
     assert done.best == 1 + np.argmin(alone.loo_log_losses_)
     assert done.chosen is done.stages[done.best - 1]
@@ -79,7 +79,7 @@ def test_a_kernel_voter_is_the_estimator_alone(noisy, name):
     done = fit_voter(data, member)
     assert not member.is_network
     assert done.kept is done.voter
-    assert (done.chosen.accuracy, done.chosen.log_loss) == (alone.loo_accuracy_, alone.loo_log_loss_)
+    assert (done.chosen.score, done.chosen.loss) == (alone.loo_accuracy_, alone.loo_log_loss_)
     np.testing.assert_allclose(answer(done.voter, X), alone.predict_proba(X), atol=1e-12)
 
 

@@ -181,7 +181,7 @@ def test_weighting_by_leave_one_out_acts_where_training_rows_are_learnt_by_heart
     X, y = noisy
     settings = changed(n_hidden=200, lam=1e-3, omega_r=0.5)
     network, layers = grow_alone(X, y, settings)
-    assert all(grown.right.all() for grown in layers)
+    assert all((grown.losses == 0).all() for grown in layers)
     plain = scores_of(X, y, changed(n_hidden=200, lam=1e-3), X)
     np.testing.assert_array_equal(stacked_scores(network, X), plain)
     by_loo = scores_of(X, y, dataclasses.replace(settings, weight_from="loo"), X + 0.1)
@@ -262,7 +262,7 @@ def test_what_comes_with_each_layer(noisy):
     network, layers = grow_alone(X, y, changed(p=0.26, n_hidden=10))
     assert [grown.layer for grown in layers] == [0, 1, 2, 3]
     for grown, scores in zip(layers, scores_by_layer(network, X), strict=True):
-        np.testing.assert_array_equal(grown.right[0], scores.argmax(axis=1) == y)
+        np.testing.assert_array_equal(grown.losses[0] == 0, scores.argmax(axis=1) == y)
         assert not bool(grown.readout.fell_back[0])
         assert grown.members == slice(0, 1)
     assert [layer.W.shape for layer in network.layers] == [(5, 10), (13, 10), (13, 10), (13, 10)]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.order import row_hashes
-from edrvfl._inputs.rows import prepare_rows
+from edrvfl._inputs.rows import prepare_rows, prepare_values
 from edrvfl._network.pairs import draw_pairs, pair_differences
 
 
@@ -37,6 +37,28 @@ def test_neither_the_order_of_rows_nor_repeating_one_changes_the_pairs(seed, gap
     for ours, theirs in zip((first, second), draw_pairs(prepare_rows(X[again], y[again]), u), strict=True):
         np.testing.assert_array_equal(X[again][theirs], X[ours])
         np.testing.assert_array_equal(y[again][theirs], y[ours])
+
+
+def test_rows_with_values_are_paired_across_groups(rng):
+    y = rng.standard_normal(160)
+    rows = prepare_values(rng.standard_normal((160, 3)), y)
+    first, second = draw_pairs(rows, rng.random((2, 20_000)))
+    octile = np.argsort(np.argsort(y)) // 20
+    assert (octile[first] != octile[second]).all()
+    np.testing.assert_allclose(np.bincount(first, minlength=160) / 20_000, 1 / 160, atol=0.003)
+    first, second = draw_pairs(prepare_values(np.zeros((5, 1)), np.full(5, 0.1)), rng.random((2, 50)))
+    assert max(first.max(), second.max()) < 5  # all rows are alike, and a pair is any two
+
+
+@given(seed=st.integers(0, 2**31), k=st.sampled_from([1, 2]))
+def test_neither_order_nor_repetition_changes_the_pairs_of_values(seed, k):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 4, (30, 2)) / 3, rng.integers(0, 5, (30, k)) / 3
+    counts, u = rng.integers(1, 4, 30), rng.random((2, 50))
+    pairs = draw_pairs(prepare_values(X, y, counts.astype(float)), u)
+    again = rng.permutation(np.repeat(np.arange(30), counts))
+    for ours, theirs in zip(pairs, draw_pairs(prepare_values(X[again], y[again]), u), strict=True):
+        np.testing.assert_array_equal(X[again][theirs], X[ours])
 
 
 def test_the_difference_is_that_of_the_encoded_rows(xp, rng):

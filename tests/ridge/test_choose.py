@@ -19,7 +19,7 @@ def classes_of(rng, D):
 
 def right_rows(problem, chosen):
     """Return which rows the leave-one-out scores get right."""
-    return to_host(problem.targets.hits(chosen.loo, slice(0, problem.D.shape[0])))
+    return to_host(problem.targets.losses(chosen.loo, slice(0, problem.D.shape[0]))) == 0
 
 
 def test_the_candidates_are_the_papers_range():
@@ -43,6 +43,46 @@ def test_the_best_of_all_wins_and_of_equals_the_larger(xp, rng, shape, weighted)
     expected = ridge(regression(D, Y, omega * counts), chosen.lam).beta
     np.testing.assert_allclose(to_host(chosen.beta), expected, atol=1e-8)
     assert not bool(chosen.fell_back)
+
+
+@pytest.mark.parametrize("shape", [(60, 8), (20, 40)], ids=["primal", "dual"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("noise", [0.1, 3.0])
+def test_of_values_the_smallest_squared_error_wins(xp, rng, shape, weighted, noise):
+    D, Y, omega = random_regression(rng, *shape, k=2)
+    Y = D[:, :2] + noise * Y
+    counts, shares = random_counts(rng, shape[0], weighted)
+    omega = omega if weighted else np.ones(shape[0])
+    chosen = ridge_by_loo(regression(D, Y, counts, omega=omega, shares=shares, xp=xp))
+    scores = {lam: scores_without_each_row(D, Y, lam, omega, counts) for lam in LAMBDAS}
+    errors = {
+        lam: np.average(((s - Y) ** 2).mean(axis=1), weights=omega * counts) for lam, s in scores.items()
+    }
+    assert chosen.lam == min(errors, key=errors.get)
+    np.testing.assert_allclose(to_host(chosen.loo), scores[chosen.lam], atol=1e-7)
+    expected = ridge(regression(D, Y, omega * counts), chosen.lam).beta
+    np.testing.assert_allclose(to_host(chosen.beta), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(60, 8), (20, 40)], ids=["primal", "dual"])
+@pytest.mark.parametrize("accelerator", [False, True], ids=["eigenvalues", "side by side"])
+def test_the_candidates_go_with_the_scale_of_small_weights(xp, rng, monkeypatch, shape, accelerator):
+    monkeypatch.setattr("edrvfl._ridge.choose.on_accelerator", lambda _: accelerator)
+    D, Y, omega = random_regression(rng, *shape, k=2)
+    Y = D[:, :2] + 0.3 * Y
+    base, ones = rng.uniform(0.3, 0.9, shape[0]) * 1e-7, np.ones(shape[0])
+    inner = normal_equations(regression(D[:, 3:], Y, base, xp=xp))
+    problem = regression(D, Y, base, omega=omega, shares=ones, xp=xp)
+    problem = dataclasses.replace(problem, of_inputs=inner if problem.primal else None)
+    chosen = ridge_by_loo(problem)
+    unit = (base @ base) / base.sum()  # the weight of one row
+    scores = {lam: scores_without_each_row(D, Y, lam, omega * base, ones) for lam in unit * LAMBDAS}
+    errors = {lam: np.average(((s - Y) ** 2).mean(axis=1), weights=omega * base) for lam, s in scores.items()}
+    best = min(errors, key=errors.get)
+    assert chosen.lam == pytest.approx(best, rel=1e-12)
+    np.testing.assert_allclose(to_host(chosen.loo), scores[best], atol=1e-7)
+    expected = ridge(regression(D, Y, omega * base), chosen.lam).beta
+    np.testing.assert_allclose(to_host(chosen.beta), expected, atol=1e-8)
 
 
 def test_the_judged_rows_decide(xp, rng):

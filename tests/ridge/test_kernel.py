@@ -43,6 +43,18 @@ def test_a_row_is_at_no_distance_from_itself(xp, rng):
     assert (np.diag(to_host(distances(X))) == 0).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [1, 7, 400])
+def test_a_copy_is_at_no_distance_and_other_rows_are_at_theirs(xp, rng, dtype, d):
+    Z = (rng.standard_normal((60, d)) * rng.choice([0.1, 1, 5], d)).astype(dtype)
+    X = np.concatenate([Z[::-1], Z + 0.01 * rng.standard_normal((60, d)).astype(dtype)])
+    found = to_host(Measure(xp.asarray(Z))(xp.asarray(X)))
+    assert (np.diag(found[59::-1]) == 0).all()
+    # a distance that is lost below rounding is one to a near row
+    lost = np.sqrt(16 * np.finfo(dtype).eps) * np.linalg.norm(X[60:] - Z.mean(axis=0), axis=1)
+    assert (np.abs(found[60:] - cdist(X[60:], Z)) <= 1.01 * lost[:, None] + 1e-12).all()
+
+
 def test_distances_of_absurd_rows_are_finite(xp):
     X = xp.asarray(np.array([[1e308, -1e308], [0.0, 1.0], [-1e308, -1e308]]))
     for D in (distances(X), Measure(X[1:2, :])(X)):

@@ -97,6 +97,18 @@ def test_weights_count_as_in_networks_fitted_alone(scoring):
     np.testing.assert_allclose(by_split(search), alone(search, X, y, weights), atol=1e-10)
 
 
+@every_scoring
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_rows_that_a_network_alone_holds_back_are_not_fitted(scoring, weighted):
+    X, y = mixed_rows()
+    weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float) if weighted else None
+    scoring = "f1_macro" if scoring == "roc_auc_ovr" else scoring or "accuracy"
+    space = {"coverage_from": ["loo", "split"], "layer_votes": ["equal", "prefix"], "random_state": [0, 1]}
+    search = EDRVFLSearchCV(SMALL, space, n_iter=None, cv=SPLIT, scoring=scoring, refit=False)
+    search.fit(X, y, weights)
+    np.testing.assert_allclose(by_split(search), alone(search, X, y, weights), atol=1e-10)
+
+
 def test_a_part_of_the_rows_is_judged_as_in_the_network_alone(monkeypatch):
     for module in ("edrvfl._inputs.judged", "edrvfl._search.plan"):
         monkeypatch.setattr(f"{module}.n_judged", lambda m, k: min(m, 25))

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 from helpers import to_host
 from sklearn import config_context
-from sklearn.metrics import accuracy_score, log_loss
+from sklearn.metrics import accuracy_score, get_scorer, log_loss, r2_score
 
-from edrvfl._search.metrics import KERNELS, Sample, Search, SplitScorer
+from edrvfl._search.metrics import KERNELS, VALUE_KERNELS, Sample, Search, SplitScorer, kernel_of
 
 METRICS = {None: accuracy_score, "accuracy": accuracy_score, "neg_log_loss": log_loss}
 
 
 def scorer_of(scoring, X, labels, weights=None, classes=(0, 1, 2)):
-    search = Search(Sample(X, labels, weights), None, np.asarray(classes), scoring, np.nan, False)
+    classes = None if classes is None else np.asarray(classes)
+    search = Search(Sample(X, labels, weights), None, classes, scoring, np.nan, False)
     every = np.arange(len(labels))
     with config_context(array_api_dispatch=True):  # as where arrays of other libraries come from
         return SplitScorer.of(search, (every, every))
@@ -46,3 +47,36 @@ def test_float32_is_averaged_in_float64():
     found = scorer_of(None, P[0], np.arange(7) % 3)(P, np.arange(3), [], 1)
     assert found.dtype == np.float64
     assert found[0] == 5 / 7
+
+
+@pytest.mark.parametrize("scoring", VALUE_KERNELS)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("k", [None, 1, 3])
+def test_kernels_of_values_agree_with_scikit_learn(xp, rng, scoring, weighted, k):
+    y = 100 + rng.standard_normal((40,) if k is None else (40, k))
+    Y = y.reshape(40, -1)
+    V = Y + rng.standard_normal((2, *Y.shape))
+    weights = rng.uniform(size=40) if weighted else None
+    on_xp = None if weights is None else xp.asarray(weights)
+    found = scorer_of(scoring, xp.asarray(V[0]), y, on_xp, classes=None)(xp.asarray(V), None, [], 1)
+    scorer = get_scorer(scoring or "r2")
+    for i in range(2):
+        expected = scorer._sign * scorer._score_func(Y, V[i], sample_weight=weights, **scorer._kwargs)
+        assert to_host(found)[i] == pytest.approx(expected, rel=1e-12)
+
+
+def test_r2_of_outputs_that_do_not_vary_and_of_one_row(xp):
+    Y = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 4.0]])
+    V = Y + np.array([[0, 0, 0], [0, 1, 0], [0, 1, 1]])[:, None, :]
+    found = scorer_of("r2", xp.asarray(Y), Y, classes=None)(xp.asarray(V), None, [], 1)
+    np.testing.assert_allclose(to_host(found), [r2_score(Y, answers) for answers in V])
+    alone = scorer_of("r2", xp.asarray(Y[:1]), Y[:1], classes=None)(xp.asarray(V[:, :1]), None, [], 1)
+    assert np.isnan(to_host(alone)).all()
+
+
+def test_a_metric_is_a_kernel_for_classes_or_for_values():
+    assert kernel_of("r2", classifies=True) is None
+    assert kernel_of("accuracy", classifies=False) is None
+    assert kernel_of(None, classifies=True) is kernel_of("accuracy", classifies=True)
+    assert kernel_of(None, classifies=False) is kernel_of("r2", classifies=False)
+    assert kernel_of(accuracy_score, classifies=True) is None

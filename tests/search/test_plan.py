@@ -83,6 +83,20 @@ def test_a_width_that_follows_the_rows_needs_the_memory_of_that_width():
         assert bytes_needed([[follows]], size) == bytes_needed([[same]], size)
 
 
+def test_joint_networks_grow_together_if_they_share_their_features():
+    joint = {"readout": "joint", "correct_weight": 1.0, "prune_rate": 0.0}
+    grid = [{**joint, "regularization": 2.0**i, "norm_scale": 1.0 + j} for j in range(3) for i in range(4)]
+    several = candidates(*grid)
+    for size in (SIZE, ABREAST):
+        found = list(stacks(several, size, 2**33))
+        assert sorted([[c.number for c in row] for (row,) in found]) == np.arange(12).reshape(3, 4).tolist()
+    (plain,) = candidates({**joint, "readout": "layers", "n_layers": 10})
+    (deep,) = candidates({**joint, "n_layers": 10})
+    assert plain.stack_key != deep.stack_key
+    # the features of ten layers beside those of one
+    assert bytes_needed([[deep]], SIZE) - bytes_needed([[plain]], SIZE) > 8 * 1200 * (SIZE.d + 1 + 10 * 100)
+
+
 def test_networks_that_choose_their_penalty_grow_alone():
     several = candidates({"regularization": "loo"}, {"regularization": "loo", "correct_weight": 0.5})
     for size in (SIZE, ABREAST):

@@ -12,6 +12,8 @@ from edrvfl._search.metrics import Sample, Search
 from edrvfl._search.plan import bytes_needed, groups, result_rows
 from edrvfl._search.run import score_split
 
+JOINT = {"readout": "joint", "correct_weight": 1.0, "prune_rate": 0.0}
+
 
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 @pytest.mark.parametrize("width", [8, 100], ids=["primal", "dual"])
@@ -55,6 +57,12 @@ def test_stacks_side_by_side_score_the_same(library, width, weight_from):
         ((1500, 10, 3), {"n_hidden": 10, "input_scaling": "gradient"}),
         ((1500, 10, 3), {"n_hidden": 100, "inputs_per_neuron": 3, "hidden_per_neuron": 9, "pair_share": 0.5}),
         ((1500, 10, 3), {"n_hidden": "auto"}),
+        ((1500, 10, 3), {"n_hidden": 100, **JOINT}),
+        ((1500, 10, 3), {"n_hidden": 100, "calibration": None, **JOINT}),
+        ((1500, 10, 3), {"n_hidden": 100, "regularization": "loo", **JOINT}),
+        ((1500, 10, 3), {"n_hidden": 100, "regularization": 0.0, **JOINT}),
+        ((300, 10, 3), {"n_hidden": 500, **JOINT}),
+        ((3000, 10, 200), {"n_hidden": 10, **JOINT}),
     ],
     ids=repr,
 )

@@ -3,7 +3,7 @@
 import pytest
 from scipy import stats
 
-from edrvfl import EDRVFLClassifier, paper_configurations, variant
+from edrvfl import EDRVFLClassifier, EDRVFLRegressor, paper_configurations, variant
 from edrvfl._search.space import draw_configurations
 
 
@@ -35,6 +35,20 @@ def test_methods_share_what_they_tune():
     assert set(paper_configurations(1, 0, variant("edRVFL_O", correct_weight=0.5))[0]) == tuned | {
         "correct_weight"
     }
+
+
+def test_a_penalty_that_leave_one_out_chooses_is_not_drawn():
+    weighted = paper_configurations(30, 5, EDRVFLClassifier(regularization="loo"))
+    many = paper_configurations(30, 5)
+    assert all(one.items() < other.items() for one, other in zip(weighted, many, strict=True))
+    assert all("regularization" not in one and "correct_weight" in one for one in weighted)
+    # without a read-out to tune, every configuration has a hidden setting of its own
+    hidden = paper_configurations(30, 5, EDRVFLRegressor(prune_rate=0.2))
+    assert len({tuple(one.values()) for one in hidden}) == 30
+    assert set(hidden[0]) == {"n_hidden", "norm_scale", "norm_shift", "prune_rate"}
+    numbers = paper_configurations(30, 5, EDRVFLRegressor(regularization=1.0, prune_rate=0.2))
+    assert [one["prune_rate"] for one in numbers[::4]] == [one["prune_rate"] for one in hidden[:8]]
+    assert all("regularization" in one for one in numbers)
 
 
 def test_draws_are_hidden_settings_times_read_outs():

@@ -37,7 +37,9 @@ RULES: Mapping[str, Rule] = {
     "softmax": Rule(_softmax, _unchanged),
     "mean": Rule(_unchanged, _softmax),
     "vote": Rule(_ballot, _unchanged),
+    "value": Rule(_unchanged, _unchanged),
 }
+CLASS_RULES = ("softmax", "mean", "vote")  # for a classifier to choose from
 
 
 def combine_staged(scores: Iterator[Array], rule: str, votes: Sequence[float]) -> Iterator[Array]:

@@ -1,11 +1,14 @@
 """The judged rows as evidence: what leave-one-out answers are measured and calibrated with.
 
+`Jury` is for classes, `ValueJury` for values; a follower of answers need not know which it asks.
+
 All of it is NumPy and float64, whatever library a network is in: few rows are judged (`judge_some` chooses
 them), and every library gets the same numbers.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +17,11 @@ import numpy
 from .._arrays import Array
 from .._inputs.judged import Judged
 from .._inputs.rows import to_host
-from .._inputs.targets import Classes
+from .._inputs.targets import Classes, Targets, Values
 from .._inputs.weights import RowWeights, rows_worth
 from .calibrate import SMALLEST, Calibration, calibrate, log_loss
+
+TINY = 1e-30  # a loss that counts as none
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,13 +31,14 @@ class Jury:
     codes: numpy.ndarray  # (n,)
     weights: numpy.ndarray  # (n,); those of the honest rows add up to the number of rows they are worth
     honest: numpy.ndarray  # (n,) of bool; False for a row alone in its class
+    counts: numpy.ndarray | None = None  # (n,), the weights without class weights: how often such rows come
 
     @classmethod
     def of(cls, targets: Classes, weights: RowWeights, judged: Judged | None) -> Jury:
         """Take the judged rows' classes and weights from those of the training rows."""
         codes = to_host(targets.codes)
         counts, costs = (_host(part, len(codes)) for part in (weights.counts, weights.costs))
-        # A row alone in its class was scored by a network that never saw the class, so it does not count.
+        # A row alone in its class was scored by a network that never saw the class, so it does not calibrate.
         of_class = numpy.bincount(codes, counts, minlength=targets.width)[codes]
         honest = of_class - numpy.minimum(counts, 1) > 1e-9 * of_class
         some: Any = slice(None)
@@ -42,10 +48,13 @@ class Jury:
         codes, honest, counts = codes[some], honest[some], counts[some]
         # Class weights, and the rows that a judged row stands for, shift the probabilities, but they are no
         # further evidence: n counts the judged rows.
-        evidence = counts / counts.max() * costs[some] * stand_for
+        frequencies = counts / counts.max() * stand_for
+        evidence = frequencies * costs[some]
         if honest.any():
-            evidence *= rows_worth(counts[honest]) / evidence[honest].sum()
-        return cls(codes, evidence, honest)
+            worth = rows_worth(counts[honest])
+            evidence *= worth / evidence[honest].sum()
+            frequencies *= worth / frequencies[honest].sum()
+        return cls(codes, evidence, honest, frequencies)
 
     def calibration(
         self, P: numpy.ndarray, rule: str, start: Calibration | None = None, floor: float = SMALLEST
@@ -54,13 +63,59 @@ class Jury:
         rows = self.honest
         return calibrate(P[rows], self.codes[rows], self.weights[rows], rule, start, floor)
 
-    def accuracy(self, P: numpy.ndarray) -> float:
+    def score(self, P: numpy.ndarray) -> float:
         """Return the weighted share of rows whose largest probability is that of their class."""
         return float(numpy.average(P.argmax(axis=-1) == self.codes, weights=self.weights))
 
-    def log_loss(self, P: numpy.ndarray) -> float:
-        """Return the weighted mean of -log P of the rows' own classes."""
+    def loss(self, P: numpy.ndarray) -> float:
+        """Return the log-loss: the weighted mean of -log P of the rows' own classes."""
         return log_loss(P, self.codes, self.weights)
+
+    nats = loss  # what a row says against the answers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ValueJury:
+    """The values of the judged rows, and how much each row counts."""
+
+    Y: numpy.ndarray  # (n, k), standardised
+    weights: numpy.ndarray  # (n,); they add up to the number of rows that the judged rows are worth
+
+    @classmethod
+    def of(cls, targets: Values, weights: RowWeights, judged: Judged | None) -> ValueJury:
+        """Take the judged rows' values and weights from those of the training rows."""
+        counts = _host(weights.counts, targets.n_rows)
+        Y = to_host(targets.Y).astype(float)
+        if judged is None:
+            return cls(Y, counts * (rows_worth(counts) / counts.sum()))
+        some, stand_for = to_host(judged.rows), to_host(judged.stand_for).astype(float)
+        evidence = counts[some] * stand_for
+        return cls(Y[some], evidence * (rows_worth(counts[some]) / evidence.sum()))
+
+    def calibration(self, P: numpy.ndarray, rule: str, *_: Any) -> None:
+        """Values are not calibrated: a mean has no more to say than itself."""
+
+    def score(self, P: numpy.ndarray) -> float:
+        """Return R^2, the mean over the outputs, whose variance is 1."""
+        return 1.0 - self.loss(P)
+
+    def loss(self, P: numpy.ndarray) -> float:
+        """Return the weighted mean of the squared errors."""
+        return float(numpy.average(numpy.square(P - self.Y).mean(axis=-1), weights=self.weights))
+
+    def nats(self, P: numpy.ndarray) -> float:
+        """Return minus the log-likelihood of a row for errors that are normal with the variance they have."""
+        return 0.5 * math.log(max(self.loss(P), TINY))
+
+
+AnyJury = Jury | ValueJury
+
+
+def jury_of(targets: Targets, weights: RowWeights, judged: Judged | None) -> AnyJury:
+    """Return the jury for classes or for values."""
+    if isinstance(targets, Values):
+        return ValueJury.of(targets, weights, judged)
+    return Jury.of(targets, weights, judged)
 
 
 def _host(weights: Array | None, m: int) -> numpy.ndarray:

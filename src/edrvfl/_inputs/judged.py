@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy
 
 from .._arrays import Array, array_namespace, from_numpy
-from .rows import to_host
-from .targets import Classes
+from .strata import codes_of
+from .targets import Targets, Values
+
+MOST_VALUES = 10_000  # rows whose errors choose a penalty and give intervals, if the targets are values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -16,7 +18,7 @@ class Judged:
     """Some of the training rows, and how many each of them stands for."""
 
     rows: Array  # (n,), sorted indices
-    stand_for: Array  # (n,), rows of the same class
+    stand_for: Array  # (n,), rows of the same class, or of any value
 
 
 def n_judged(m: int, k: int) -> int:
@@ -30,18 +32,21 @@ def n_judged(m: int, k: int) -> int:
     return min(m, 1_500 * k, 10_000, max(2_000, 500_000 // k))
 
 
-def judge_some(targets: Classes) -> Judged | None:
+def judge_some(targets: Targets) -> Judged | None:
     """Choose the rows that get leave-one-out scores: None for all, or a random part, always the same.
 
     Classes share the places evenly as far as they have rows, so that all rows of a rare class are judged.
     Of the others one row is drawn from each stretch of neighbouring rows of the class, so that a file
     which is sorted by date is seen as a whole.
     """
-    m, k = targets.codes.shape[0], targets.width
-    n = n_judged(m, k)
+    m = targets.n_rows
+    if isinstance(targets, Values):
+        k, n = 1, min(m, MOST_VALUES)
+    else:
+        k, n = targets.width, n_judged(m, targets.width)
     if n == m:
         return None
-    codes = to_host(targets.codes)
+    codes = codes_of(targets)
     sizes = numpy.bincount(codes, minlength=k)
     by_class = numpy.split(numpy.argsort(codes, kind="stable"), numpy.cumsum(sizes)[:-1])
     bits = numpy.random.PCG64(0).random_raw(n)

@@ -1,6 +1,6 @@
-"""Prepare rows for a fit: the one place that drops rows without weight, codes labels and weighs classes.
+"""Prepare rows for a fit: the one place that drops rows without weight, and makes targets of y.
 
-`EDRVFLClassifier.fit` and every split of a search call it, so both see the same rows.
+Every fit and every split of a search calls it, so both see the same rows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 from sklearn.utils import compute_class_weight
 
-from .._arrays import Array, array_namespace, from_numpy
+from .._arrays import Array, array_namespace, from_numpy, ignore_overflow, weighted_mean
 from .._sklearn import (
     _check_sample_weight,
     _convert_to_numpy,
@@ -21,17 +21,17 @@ from .._sklearn import (
     move_to,
 )
 from .order import row_hashes
-from .targets import Classes
+from .targets import Classes, Targets, Values
 from .weights import RowWeights, rows_worth
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Training rows with their classes and weights. Every row has a positive weight."""
+    """Training rows with their targets and weights. Every row has a positive weight."""
 
     X: Array  # (m, d)
-    classes: Array  # (k,), labels as they came, sorted
-    targets: Classes
+    classes: Array | None  # (k,), labels as they came, sorted; None if the targets are values
+    targets: Targets
     weights: RowWeights
 
     @cached_property
@@ -62,7 +62,7 @@ def prepare_rows(X: Array, y: Array, sample_weight: Any = None, class_weight: An
         counts, X, y = keep_weighted(sample_weight, X, y)
     if class_weight is not None:
         costs = from_numpy(_class_costs(class_weight, y, counts), X)
-        X, y, counts, costs = _keep(costs > 0, X, y, counts, costs)
+        X, y, counts, costs = keep_marked(costs > 0, X, y, counts, costs)
     weights = RowWeights(counts, costs)
     _refuse_overflow(weights)
     found = get_namespace(y)[0].unique_inverse(y)
@@ -72,10 +72,69 @@ def prepare_rows(X: Array, y: Array, sample_weight: Any = None, class_weight: An
     return Rows(X, classes, Classes(codes, int(classes.shape[0]), X[:0, 0]), weights)
 
 
+def prepare_values(X: Array, y: Array, sample_weight: Any = None) -> Rows:
+    """Drop rows of weight 0, and standardise the outputs.
+
+    Parameters
+    ----------
+    X : validated array of shape (m, d)
+    y : validated numbers of shape (m,) or (m, k), in NumPy or in the namespace of X
+    sample_weight : array-like of shape (m,) or None
+    """
+    xp, _, where = get_namespace_and_device(X)
+    y = move_to(y, xp=xp, device=where)
+    Y = xp.astype(y[:, None] if y.ndim == 1 else y, xp.float64)
+    counts = None
+    if sample_weight is not None:
+        counts, X, Y = keep_weighted(sample_weight, X, Y)
+    weights = RowWeights(counts)
+    _refuse_overflow(weights)
+    # a power of two is an exact factor, and numbers near 1 have squares that neither overflow nor vanish
+    largest = xp.max(xp.abs(Y), axis=0)
+    unit = 2.0 ** xp.floor(xp.log2(xp.where(largest > 0, largest, xp.ones_like(largest))))
+    Y = Y / unit
+    mean = weighted_mean(xp.matrix_transpose(Y), counts)
+    mean = mean + weighted_mean(xp.matrix_transpose(Y - mean), counts)  # what rounding left
+    centred = Y - mean
+    sd = xp.sqrt(weighted_mean(xp.matrix_transpose(centred * centred), counts))
+    # an output that is constant but for rounding has no scale
+    flat = sd <= 4 * float(xp.finfo(xp.float64).eps) * xp.abs(mean)
+    sd = xp.where(flat, xp.ones_like(sd), sd)
+    Y = xp.where(flat, xp.zeros_like(centred), centred / sd)
+    with ignore_overflow():
+        Y, mean, sd = (xp.astype(values, X.dtype, copy=False) for values in (Y, mean * unit, sd * unit))
+    if not bool(xp.all(xp.isfinite(mean) & xp.isfinite(sd))):
+        raise ValueError(f"The values of y are too large for {X.dtype}, in which X is. Divide y by a number.")
+    return Rows(X, None, Values(Y, mean, sd), weights)
+
+
+def refuse_unresolved(rows: Rows) -> None:
+    """Refuse outputs that vary by less than answers in the precision of the rows can tell apart.
+
+    An answer is rounded to eps times its size. Four such steps in a standard deviation cost about one
+    percent of the variance. In float64 what varies by less counts as constant, and nothing can be done.
+    """
+    targets, dtype, xp = rows.targets, rows.X.dtype, array_namespace(rows.X)
+    assert isinstance(targets, Values)
+    if dtype == xp.float64 or targets.mean is None or targets.sd is None:
+        return
+    limits = xp.finfo(dtype)
+    least = xp.clip(4 * float(limits.eps) * xp.abs(targets.mean), float(limits.smallest_normal), None)
+    lost = to_host(xp.any(targets.Y != 0, axis=0) & (targets.sd < least))
+    if lost.any():
+        i = int(lost.argmax())
+        which = "y" if targets.width == 1 else f"output {i} of y"
+        raise ValueError(
+            f"In {dtype}, in which X is, {which} has the mean {float(targets.mean[i]):.6g} and the standard "
+            f"deviation {float(targets.sd[i]):.3g}: too little to tell values apart. Give X in float64, or "
+            "subtract the mean from y and divide it by its standard deviation."
+        )
+
+
 def keep_weighted(sample_weight: Any, X: Array, *others: Array) -> list[Array]:
     """Drop rows of weight 0; return the weights of the rows that stay, and these rows of X and the others."""
     counts = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
-    return _keep(counts > 0, counts, X, *others)
+    return keep_marked(counts > 0, counts, X, *others)
 
 
 def to_host(array: Array) -> numpy.ndarray:
@@ -98,7 +157,7 @@ def _class_costs(class_weight: Any, y: Array, counts: Array | None) -> numpy.nda
     return by_row
 
 
-def _keep(rows: Array, *arrays: Array | None) -> list[Array | None]:
+def keep_marked(rows: Array, *arrays: Array | None) -> list[Array | None]:
     """Keep the rows marked True. The arrays may belong to different libraries."""
     if bool(array_namespace(rows).all(rows)):
         return list(arrays)

@@ -1,26 +1,70 @@
-"""The targets: classes or values. Both give the target matrix by blocks of rows."""
+"""The targets: classes or values. What a fit asks of them is the same, so it need not know which they are."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .._arrays import Array, array_namespace, device, row_blocks, take_entries, take_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Values:
-    """Targets that are numbers: Y is a matrix."""
+    """Targets that are numbers: Y is a matrix. In a fit its columns have mean 0 and variance 1."""
 
     Y: Array  # (m, k)
+    mean: Array | None = None  # (k,), what Y + 0 stands for in the user's units; None for 0
+    sd: Array | None = None  # (k,), what a step of 1 stands for; None for 1
 
     @property
     def width(self) -> int:
         """The number of columns of Y."""
         return int(self.Y.shape[1])
 
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.Y.shape[0])
+
+    @property
+    def like(self) -> Array:
+        """An array of the dtype of Y, and on its device."""
+        return self.Y[:0, 0]
+
     def rows(self, which: slice | Array) -> Array:
         """Return the named rows of Y."""
         return take_rows(self.Y, which)
+
+    def some(self, which: Array) -> Values:
+        """Return the targets of some rows."""
+        return replace(self, Y=take_rows(self.Y, which))
+
+    def losses(self, scores: Array, which: slice | Array) -> Array:
+        """Return the mean squared error over the outputs of scores (..., rows, k) for the named rows."""
+        errors = scores - self.rows(which)
+        return array_namespace(scores).mean(errors * errors, axis=-1)
+
+    def right(self, losses: Array, counts: Array) -> Array:
+        """Tell which rows are right in Eq. 12: half of the weight, that of the smallest losses (..., m)."""
+        xp = array_namespace(losses)
+        order = xp.argsort(losses, axis=-1, stable=True)
+        counts = xp.astype(counts, xp.float64)
+        sorted_counts = xp.reshape(xp.take(counts, xp.reshape(order, (-1,))), order.shape)
+        reached = xp.cumulative_sum(sorted_counts, axis=-1)
+        # rows before the weighted median; rounding must not move it
+        below = xp.astype(reached < (0.5 - 1e-9) * reached[..., -1:], xp.int64)
+        place = xp.sum(below, axis=-1, keepdims=True)
+        median = xp.take_along_axis(xp.sort(losses, axis=-1), place, axis=-1)
+        # rounding gives copies of a row losses that differ a little, and none of them may be wrong alone
+        eps = float(xp.finfo(losses.dtype).eps)
+        return losses <= median * (1 + eps**0.5) + eps
+
+    def in_units(self, beta: Array, bias: int = -1) -> Array:
+        """Return read-outs (..., c, k) that answer in the user's units; `bias` is the constant's row."""
+        if self.mean is None or self.sd is None:
+            return beta
+        beta = beta * self.sd
+        beta[..., bias, :] += self.mean
+        return beta
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +75,11 @@ class Classes:
     width: int  # the number of classes
     like: Array  # an array whose dtype Y takes
 
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.codes.shape[0])
+
     def rows(self, which: slice | Array) -> Array:
         """Return the named rows of Y, a matrix of 0 and 1."""
         xp = array_namespace(self.codes)
@@ -38,19 +87,36 @@ class Classes:
         every = xp.arange(self.width, dtype=codes.dtype, device=device(codes))  # made where it is needed
         return xp.astype(codes[:, None] == every, self.like.dtype)
 
-    def right(self, D: Array, beta: Array) -> Array:
-        """Tell which rows of D (..., m, c) the read-outs (..., r, c, k) get right, as (..., r, m)."""
-        xp = array_namespace(D)
-        m, r, k = D.shape[-2], beta.shape[-3], beta.shape[-1]
-        parts = [
-            self.hits(side_by_side(D[..., rows, :], beta), rows)
-            for rows in row_blocks(D, m, D.shape[-1] + 3 * r * k)
-        ]
-        return parts[0] if len(parts) == 1 else xp.concat(parts, axis=-1)
+    def some(self, which: Array) -> Classes:
+        """Return the targets of some rows."""
+        return replace(self, codes=take_entries(self.codes, which))
 
-    def hits(self, scores: Array, rows: slice | Array) -> Array:
-        """Tell in which of the named rows the largest score is that of the row's own class."""
-        return array_namespace(scores).argmax(scores, axis=-1) == take_entries(self.codes, rows)
+    def losses(self, scores: Array, which: slice | Array) -> Array:
+        """Return 0 where the largest of the scores (..., rows, k) is that of the row's own class, else 1."""
+        xp = array_namespace(scores)
+        return xp.astype(xp.argmax(scores, axis=-1) != take_entries(self.codes, which), scores.dtype)
+
+    def right(self, losses: Array, counts: Array) -> Array:  # noqa: ARG002
+        """Tell which rows are right in Eq. 12: those without a loss."""
+        return losses == 0
+
+    def in_units(self, beta: Array, bias: int = -1) -> Array:  # noqa: ARG002
+        """Return the read-out as it is: scores of classes have no units."""
+        return beta
+
+
+Targets = Classes | Values
+
+
+def layer_losses(targets: Targets, D: Array, beta: Array) -> Array:
+    """Return the losses (..., r, m) of the rows of D (..., m, c) with the read-outs (..., r, c, k)."""
+    xp = array_namespace(D)
+    m, r, k = D.shape[-2], beta.shape[-3], beta.shape[-1]
+    parts = [
+        targets.losses(side_by_side(D[..., rows, :], beta), rows)
+        for rows in row_blocks(D, m, D.shape[-1] + 3 * r * k)
+    ]
+    return parts[0] if len(parts) == 1 else xp.concat(parts, axis=-1)
 
 
 def side_by_side(D: Array, beta: Array) -> Array:

@@ -16,10 +16,23 @@ def rows_worth(counts: numpy.ndarray) -> float:
     1; then it is (sum w)^2 / sum w^2, which does not depend on the scale, and which is never above the sum
     of weights that are 1 or more.
     """
+    return max(float(counts.sum()), equal_rows(counts))
+
+
+def equal_rows(counts: numpy.ndarray) -> float:
+    """(sum w)^2 / sum w^2: return how many rows of equal weight say as much (Kish); their scale is no matter.
+
+    That is the number of rows where all weights are equal.
+    """
     if not counts.size:
         return 0.0
     shares = counts / counts.max()  # the squares of tiny weights would vanish
-    return float(max(counts.sum(), shares.sum() ** 2 / (shares @ shares)))
+    return float(shares.sum() ** 2 / (shares @ shares))
+
+
+def weight_of_one(counts: numpy.ndarray) -> float:
+    """Return the weight of one row: 1 if weights are 1 or more, but weights below 1 may have any scale."""
+    return float(counts.sum()) / rows_worth(counts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -40,7 +40,7 @@ def with_gradient_factors(inputs: Inputs, rows: Rows, seed: int) -> Inputs:
 
 def _gradients(sample: Sample, unit: float) -> Array:
     """Fit the kernel ridge, and return the mean squared gradient of its scores for each column."""
-    system, choice = System(sample), Choice.of(KernelSettings(), unit)
+    system, choice = System(sample), Choice.of(KernelSettings(), sample)
     X = system.landmarks  # all rows of the sample, encoded
     xp = array_namespace(X)
     choice, found = descend(system, choice, choice.n_candidates)

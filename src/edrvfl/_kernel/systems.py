@@ -9,14 +9,15 @@ from typing import Any
 import numpy
 from scipy.special import softmax
 
-from .._answers.jury import Jury
+from .._answers.jury import ValueJury, jury_of
 from .._arrays import Array, array_namespace, device, from_numpy, take_entries, take_rows
 from .._inputs.inputs import Inputs
 from .._inputs.judged import Judged
 from .._inputs.order import draw_rows
 from .._inputs.rows import Rows, to_host
-from .._inputs.targets import Classes, Values
-from .._inputs.weights import RowWeights
+from .._inputs.strata import codes_of, ranking
+from .._inputs.targets import Targets, Values
+from .._inputs.weights import RowWeights, weight_of_one
 from .._ridge.equations import Regression
 from .._ridge.kernel import (
     KernelReadOut,
@@ -30,7 +31,10 @@ from .._ridge.kernel import (
 
 BANDWIDTHS = tuple(2.0**q for q in range(-3, 4))
 LAMBDAS = tuple(2.0**q for q in range(-7, 6, 2))
-FIRST = (3, 2)  # where the search starts: bandwidth 1, lambda 1/8
+FIRST = (1.0, 0.125)  # where the search starts
+# Values, which are told from each other by more than a sign, want longer kernels with smaller penalties.
+VALUE_BANDWIDTHS = tuple(2.0**q for q in range(-3, 6))
+VALUE_LAMBDAS = tuple(2.0**q for q in range(-11, 6, 2))
 # Places of neighbours. A longer kernel wants a smaller penalty: the valley of the loss runs along (1, -1).
 STEPS = ((0, -1), (0, 1), (-1, 0), (1, 0), (1, -1), (-1, 1))
 PENALTY_STEPS = STEPS[:2]
@@ -57,14 +61,14 @@ class KernelSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """Rows with their classes and weights: all training rows, or some of them."""
+    """Rows with their targets and weights: all training rows, or some of them."""
 
     raw: Array  # (m, columns of X), not encoded yet: of many rows only some are needed
     inputs: Inputs
     dtype: Any  # the precision of the kernel
-    targets: Classes
+    targets: Targets
     weights: RowWeights
-    prior: Array  # (k,), the weighted shares of the classes among all training rows
+    prior: Array  # (k,), the mean of all training rows' targets: the classes' weighted shares, or zeros
     unit: float = 1.0  # the weight of one row, by which weights and penalties are divided
     judged: Judged | None = None
 
@@ -75,7 +79,7 @@ class Sample:
         dtype = X.dtype if X.shape[0] <= DOUBLE_ROWS else xp.float32
         unit = unit_of(rows)
         refuse_extreme(rows.weights.base, unit, X.shape[0], dtype)
-        return cls(X, inputs, dtype, rows.targets, rows.weights, shares_of_classes(rows), unit, judged)
+        return cls(X, inputs, dtype, rows.targets, rows.weights, mean_targets(rows), unit, judged)
 
     def encoded(self, which: Array | None = None) -> Array:
         """Return the encoded rows (m, d), or some of them."""
@@ -85,7 +89,7 @@ class Sample:
         return encoded
 
     def regression(self, X: Array) -> Regression:
-        """Return the least-squares problem of the one-hot targets without the prior."""
+        """Return the least-squares problem of the targets without the prior."""
         xp, dtype, m = array_namespace(X), self.dtype, X.shape[0]
         Y = xp.astype(self.targets.rows(slice(0, m)) - self.prior, dtype)
         base = self.weights.base
@@ -103,15 +107,14 @@ class Sample:
             None if plain else from_numpy(counts[which], like),
             None if costs is None else take_entries(costs, rows),
         )
-        targets = Classes(take_entries(self.targets.codes, rows), self.targets.width, like)
-        raw = take_rows(self.raw, rows)
+        targets, raw = self.targets.some(rows), take_rows(self.raw, rows)
         return Sample(raw, self.inputs, self.dtype, targets, weights, self.prior, self.unit)
 
 
 def unit_of(rows: Rows) -> float:
     """Return the weight of one row: 1, but weights below 1 may have any scale."""
     counts = rows.weights.counts
-    return 1.0 if counts is None else float(to_host(counts).astype(float).sum()) / rows.worth
+    return 1.0 if counts is None else weight_of_one(to_host(counts).astype(float))
 
 
 def refuse_extreme(base: Array | None, unit: float, m: int, dtype: Any) -> None:
@@ -128,9 +131,11 @@ def refuse_extreme(base: Array | None, unit: float, m: int, dtype: Any) -> None:
         )
 
 
-def shares_of_classes(rows: Rows) -> Array:
-    """Return the weighted shares of the classes."""
+def mean_targets(rows: Rows) -> Array:
+    """Return the weighted shares of the classes; values are centred already."""
     base = rows.weights.base
+    if isinstance(rows.targets, Values):
+        return 0 * rows.targets.Y[0, :]
     weights = None if base is None else to_host(base).astype(float)
     totals = numpy.bincount(to_host(rows.targets.codes), weights, minlength=rows.targets.width)
     return from_numpy(totals / totals.sum(), rows.X)
@@ -142,7 +147,7 @@ class System:
     def __init__(self, sample: Sample, landmarks: Array | None = None) -> None:
         X = sample.encoded()
         self._sample, self._problem = sample, sample.regression(X)
-        self._jury = Jury.of(sample.targets, sample.weights, sample.judged)
+        self._jury = jury_of(sample.targets, sample.weights, sample.judged)
         self._exact = landmarks is None
         self.landmarks = X if landmarks is None else landmarks
         self._distance = distances(X) if self._exact else Measure(self.landmarks)(X)
@@ -166,12 +171,14 @@ class System:
         return replace(self._features[1].ridge(of_unit), lam=lam)
 
     def loss(self, found: KernelReadOut) -> float:
-        """Return the leave-one-out log-loss after one temperature."""
+        """Return the leave-one-out log-loss after one temperature, or the mean squared error of values."""
         if not found.regular:
             return math.inf
-        prior = from_numpy(self._sample.prior, found.loo)
-        P = softmax(to_host(found.loo + prior).astype(float), axis=-1)
-        return self._jury.log_loss(self._jury.calibration(P, "temperature")(P))
+        scores = to_host(found.loo + from_numpy(self._sample.prior, found.loo)).astype(float)
+        if isinstance(self._jury, ValueJury):
+            return self._jury.loss(scores)
+        P = softmax(scores, axis=-1)
+        return self._jury.loss(self._jury.calibration(P, "temperature")(P))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,14 +191,16 @@ class Choice:
     j: int
 
     @classmethod
-    def of(cls, settings: KernelSettings, unit: float) -> Choice:
+    def of(cls, settings: KernelSettings, sample: Sample) -> Choice:
         """Start in the middle; what is given is the only candidate. Penalties go with the unit of weights."""
         h, lam = settings.bandwidth, settings.lam
+        values = isinstance(sample.targets, Values)
+        bandwidths, lams = (VALUE_BANDWIDTHS, VALUE_LAMBDAS) if values else (BANDWIDTHS, LAMBDAS)
         return cls(
-            BANDWIDTHS if h is None else (h,),
-            tuple(unit * candidate for candidate in LAMBDAS) if lam is None else (lam,),
-            FIRST[0] if h is None else 0,
-            FIRST[1] if lam is None else 0,
+            bandwidths if h is None else (h,),
+            tuple(sample.unit * candidate for candidate in lams) if lam is None else (lam,),
+            bandwidths.index(FIRST[0]) if h is None else 0,
+            lams.index(FIRST[1]) if lam is None else 0,
         )
 
     @property
@@ -256,9 +265,10 @@ class Draw:
     def __init__(self, rows: Rows, seed: int) -> None:
         counts = rows.weights.counts_of(rows.X.shape[0], rows.targets.like)
         self._counts = to_host(counts).astype(numpy.float64)
-        self._codes, self._hashes = to_host(rows.targets.codes), rows.hashes
+        self._codes, self._hashes = codes_of(rows.targets), rows.hashes
         self.unit = unit_of(rows)
-        self._by_class = numpy.lexsort((self._hashes, self._codes))
+        # rows of like targets stand together, so that steps of equal length meet all kinds of rows
+        self._by_class = numpy.lexsort((self._hashes, ranking(rows.targets, rows.weights.counts)))
         self._start = float(numpy.random.Generator(numpy.random.PCG64(seed)).random())
 
     def proportional(self, n: int) -> numpy.ndarray:

@@ -32,6 +32,7 @@ from .._inputs.inputs import Inputs
 from .._inputs.judged import Judged
 from .._inputs.rows import Rows, to_host
 from .._inputs.table import Columns
+from .._inputs.targets import Values
 from .._ridge.kernel import KernelReadOut, Measure, laplace
 from .._threads import suitable_threads
 from .systems import (
@@ -53,6 +54,9 @@ from .systems import (
 PART_ROWS = {False: 5_000, True: 20_000}
 LEAST_PART = 1_000  # rows of a part, however little memory is free
 MOST_ROWS = {False: 20_000, True: 100_000}
+# Values gain more by further rows than classes do.
+VALUE_PART_ROWS = {False: 8_000, True: 20_000}
+VALUE_MOST_ROWS = {False: 40_000, True: 100_000}
 WORK = {False: 3 * 4_000**3, True: 3 * 20_000**3}
 SEARCH_ROWS = (1_000, 2_000)  # rows that choose for all rows; the second where all rows can try little
 FEW = 3
@@ -60,12 +64,13 @@ FEW = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelVoter:
-    """A fitted kernel ridge: score(x) = prior + sum_s alpha_s exp(-|x - z_s| / width)."""
+    """A fitted kernel ridge: score(x) = prior + scale * sum_s alpha_s exp(-|x - z_s| / width)."""
 
     inputs: Inputs  # how a row of X becomes encoded columns
     landmarks: Array  # (s, d), encoded rows, in float32 if there were many training rows
     alpha: Array  # (s, k), in the same precision
-    prior: Array  # (k,), the classes' shares, in the precision of X: the score far away from all rows
+    scale: Array  # (k,), what a step of 1 stands for in the units of y, in the precision of X; 1 for classes
+    prior: Array  # (k,), the classes' shares or the mean values, in the same units: the score far away
     bandwidth: float
     lam: float
 
@@ -77,11 +82,11 @@ class KernelVoter:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelModel:
-    """A fitted classifier: everything that decides an answer."""
+    """A fitted classifier or regressor: everything that decides an answer."""
 
     columns: Columns | None  # how a frame becomes numbers and codes; None takes finite numbers as they are
     voter: KernelVoter
-    classes: Array  # (k,), labels as they came
+    classes: Array | None  # (k,), labels as they came; None if it answers with values
     calibration: Calibration | None
 
     def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> KernelModel:
@@ -101,20 +106,26 @@ def fit_kernel(
     bandwidth would cost as much as everything before.
     """
     draw, sample = Draw(rows, seed), Sample.of(rows, inputs, judged)
-    s, n_parts, most = _plan(settings, sample)
+    s, n_parts, most = _plan(settings, sample, rows.worth)
     cheap = s is None and most >= FEW
-    choice = search(sample, draw, Choice.of(settings, draw.unit), SEARCH_ROWS[:1] if cheap else SEARCH_ROWS)
+    choice = Choice.of(settings, sample)
+    if s is not None and rows.X.shape[0] <= SEARCH_ROWS[0]:  # landmarks do not look for a bandwidth
+        choice, _ = descend(System(sample), choice, choice.n_candidates)
+    choice = search(sample, draw, choice, SEARCH_ROWS[:1] if cheap else SEARCH_ROWS)
     if n_parts > 1:
-        parts = draw.parts(n_parts, MOST_ROWS[on_accelerator(rows.X)])
+        parts = draw.parts(n_parts, _most_rows(sample)[1])
         choice, landmarks, found = _fit_parts(sample, parts, choice, most)
     else:
         landmarks = None if s is None else sample.encoded(draw.landmarks(s, rows.X))
         system = System(sample, landmarks)
         choice, found = descend(system, choice, most, STEPS if s is None else PENALTY_STEPS)
         landmarks, found = system.landmarks, regular(system, choice.values[0], found)
-    prior = sample.prior
-    voter = KernelVoter(inputs, landmarks, found.alpha, prior, choice.values[0], found.lam)
-    return voter, array_namespace(prior).astype(found.loo, prior.dtype) + prior
+    prior, xp = sample.prior, array_namespace(sample.prior)
+    # units may be too large or small for the precision of the coefficients, so these stay without
+    in_units = rows.targets.in_units(xp.stack([xp.ones_like(prior), prior]))
+    scale, offset = in_units[0, :], in_units[1, :]
+    voter = KernelVoter(inputs, landmarks, found.alpha, scale, offset, choice.values[0], found.lam)
+    return voter, xp.astype(found.loo, prior.dtype) + prior
 
 
 def _fit_parts(
@@ -175,31 +186,44 @@ def kernel_scores(voter: KernelVoter, X: Array) -> Array:
     for rows in row_blocks(X, X.shape[0], 3 * s + 2 * voter.inputs.width):
         encoded = xp.astype(voter.inputs.apply(X[rows, :]), dtype, copy=False)
         found = laplace(measure(encoded), voter.width) @ voter.alpha
-        scores[rows, :] = xp.astype(found, X.dtype, copy=False) + voter.prior
+        scores[rows, :] = xp.astype(found, X.dtype, copy=False) * voter.scale + voter.prior
     return scores
 
 
-def _plan(settings: KernelSettings, sample: Sample) -> tuple[int | None, int, int]:
-    """Return the number of landmarks, if there are any, of parts, and of candidates that all rows may try."""
+def _most_rows(sample: Sample) -> tuple[int, int]:
+    """Return how many rows a part may have, and how many all parts together."""
+    gpu, values = on_accelerator(sample.raw), isinstance(sample.targets, Values)
+    of_part, of_all = (VALUE_PART_ROWS, VALUE_MOST_ROWS) if values else (PART_ROWS, MOST_ROWS)
+    return of_part[gpu], of_all[gpu]
+
+
+def _plan(settings: KernelSettings, sample: Sample, worth: float) -> tuple[int | None, int, int]:
+    """Return the number of landmarks, if there are any, of parts, and of candidates that all rows may try.
+
+    Rows whose weights are worth more rows get landmarks as these would.
+    """
     X, s = sample.raw, settings.n_landmarks
     m, gpu = X.shape[0], on_accelerator(X)
-    if isinstance(s, int) and s < m:
+    if isinstance(s, int) and s < max(m, worth):
         return s, 1, len(LAMBDAS)
     n_parts = 1
     if s == "auto":
-        m = min(m, MOST_ROWS[gpu])
+        of_part, most = _most_rows(sample)
+        m = min(m, most)
         size = array_namespace(X).finfo(sample.dtype).bits // 8
         # distances, the kernel, its factor and the factor's inverse
-        largest = min(PART_ROWS[gpu], int(math.sqrt(free_bytes(X) / (5 * size))))
+        largest = min(of_part, int(math.sqrt(free_bytes(X) / (5 * size))))
         n_parts = math.ceil(m / max(LEAST_PART, largest))
     return None, n_parts, max(1, WORK[gpu] // math.ceil(m / n_parts) ** 3)
 
 
-def kernel_probabilities(model: KernelModel, X: Array) -> Array:
-    """Return the probabilities (rows, k) of rows that were checked, block by block."""
+def kernel_answers(model: KernelModel, X: Array) -> Array:
+    """Return the probabilities or values (rows, k) of rows that were checked, block by block."""
     s, d = model.voter.landmarks.shape
     with suitable_threads(X, s + d, s), ignore_overflow():
         P = kernel_scores(model.voter, X)
+        if model.classes is None:
+            return P
         for rows in row_blocks(P, P.shape[0], 6 * P.shape[1]):
             scores = softmax(P[rows, :], axis=-1)
             P[rows, :] = scores if model.calibration is None else model.calibration(scores)

@@ -69,7 +69,7 @@ class Race:
         return len(self.members) + finalists if min(networks) > 1 else None
 
     def _loss(self, i: int) -> float:
-        return self.progress[i].chosen.log_loss
+        return self.progress[i].chosen.loss
 
     def _in_order(self, jobs: list[Job]) -> list[Job]:
         """Put the longest work first, which is the kernel's; with a time limit what must be done is first."""

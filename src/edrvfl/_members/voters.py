@@ -13,8 +13,8 @@ from .._inputs.judged import Judged
 from .._inputs.rows import Rows
 from .._inputs.table import Columns
 from .._kernel.systems import KernelSettings
-from .._kernel.voter import KernelModel, fit_kernel, kernel_probabilities
-from .._network.answer import probabilities
+from .._kernel.voter import KernelModel, fit_kernel, kernel_answers
+from .._network.answer import answers
 from .._network.draws import DRAW_SCHEME, Draws, Recipe
 from .._network.grow import Pause, Problem, grow, pause, resume, start
 from .._network.layers import fill_inputs, new_features, replay
@@ -33,7 +33,7 @@ class Member:
     """A member before it is fitted."""
 
     name: str
-    estimator: Any  # an EDRVFLClassifier or a LaplaceRidgeClassifier, which gives the settings
+    estimator: Any  # a network or a kernel voter that is not fitted, or the settings of a network for values
     inputs: Inputs
     seed: int
 
@@ -41,6 +41,16 @@ class Member:
     def is_network(self) -> bool:
         """Whether the member has layers."""
         return hasattr(self.estimator, "n_layers")
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of a network."""
+        return self.estimator if isinstance(self.estimator, Settings) else Settings.of(self.estimator)
+
+    @property
+    def ensemble(self) -> str:
+        """How the layers of a network become its answer."""
+        return getattr(self.estimator, "ensemble", "value")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,8 +66,8 @@ class Progress:
 
     @property
     def best(self) -> int:
-        """The number of layers with the smallest leave-one-out log-loss."""
-        return 1 + min(range(len(self.stages)), key=lambda l: self.stages[l].log_loss)
+        """The number of layers with the smallest leave-one-out loss."""
+        return 1 + min(range(len(self.stages)), key=lambda l: self.stages[l].loss)
 
     @property
     def chosen(self) -> Stage:
@@ -80,8 +90,13 @@ class Data:
 
 
 def answer(voter: Voter, X: Array) -> Array:
-    """Return the probabilities (rows, k) that a voter gives rows which were checked."""
-    return probabilities(voter, X) if isinstance(voter, Network) else kernel_probabilities(voter, X)
+    """Return the probabilities or values (rows, k) that a voter gives rows which were checked."""
+    return answers(voter, X) if isinstance(voter, Network) else kernel_answers(voter, X)
+
+
+def n_outputs(voter: Voter) -> int:
+    """Return the number of columns of a voter's answers."""
+    return int((voter.readouts[0] if isinstance(voter, Network) else voter.voter.alpha).shape[-1])
 
 
 def fit_voter(data: Data, member: Member, calibration: str | None = "temperature") -> Progress:
@@ -91,7 +106,7 @@ def fit_voter(data: Data, member: Member, calibration: str | None = "temperature
     with ignore_overflow(), suitable_threads(rows.X, m + member.inputs.width, m):
         settings = KernelSettings.of(member.estimator)
         voter, loo = fit_kernel(rows, member.inputs, settings, member.seed, data.judged)
-        votes = _Votes(calibration=calibration)
+        votes = _Votes("value" if rows.classes is None else "softmax", calibration=calibration)
         stage = Follower(rows.targets, rows.weights, data.judged, votes).add(loo)
     moved = converted(stage.calibration, lambda array: from_numpy(array, rows.X))
     model = KernelModel(data.columns, voter, rows.classes, moved)
@@ -104,14 +119,14 @@ def grow_network(data: Data, member: Member, so_far: Progress | None, n_layers: 
 
     A network that paused does not keep its features: they are computed again, which takes a fifth of a layer.
     """
-    began, rows, e = time.perf_counter(), data.rows, member.estimator
-    settings = replace(Settings.of(e).for_rows(rows.worth), n_layers=n_layers)
+    began, rows, given = time.perf_counter(), data.rows, member.settings
+    settings = replace(given.for_rows(rows.worth), n_layers=n_layers)
     if rows.X.shape[0] > MANY_ROWS:
         settings = replace(settings, weight_from="train")
     if so_far is None:
-        of_answers = (e.ensemble, rows.classes, member.seed, DRAW_SCHEME)
-        network = Network(data.columns, member.inputs, e.activation, settings.n_hidden, *of_answers)
-        follower = Follower(rows.targets, rows.weights, data.judged, _Votes(e.ensemble))
+        of_answers = (member.ensemble, rows.classes, member.seed, DRAW_SCHEME)
+        network = Network(data.columns, member.inputs, given.activation, settings.n_hidden, *of_answers)
+        follower = Follower(rows.targets, rows.weights, data.judged, _Votes(member.ensemble))
         so_far = Progress(network, (), 0.0, follower=follower)
     else:  # pairs of rows are weights of the first layer alone
         settings = replace(settings, draws=replace(settings.draws, pair_share=0.0))
@@ -130,10 +145,9 @@ def grow_network(data: Data, member: Member, so_far: Progress | None, n_layers: 
             stage = follower.add(grown.loo[0, ...])
             stages = (*stages, stage)
             fell_back = fell_back or bool(grown.readout.fell_back[0])
-            network = network.with_layer(
-                grown.hidden, grown.readout.beta[0, ...], stage.vote, stage.calibration
-            )
-        if n_layers < e.n_layers:
+            beta = rows.targets.in_units(grown.readout.beta[0, ...])
+            network = network.with_layer(grown.hidden, beta, stage.vote, stage.calibration)
+        if n_layers < given.n_layers:
             paused = pause(grown, settings, problem)
     seconds = so_far.seconds + time.perf_counter() - began
     return Progress(network, stages, seconds, fell_back, follower, paused)
@@ -146,3 +160,4 @@ class _Votes:
     ensemble: str = "softmax"
     layer_votes: str = "equal"
     calibration: str | None = "temperature"
+    readout: str = "layers"

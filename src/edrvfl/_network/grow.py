@@ -15,14 +15,14 @@ import numpy
 
 from .._arrays import Array, array_namespace, device, empty_rows, take_rows
 from .._inputs.judged import Judged, judge_some
-from .._inputs.targets import Classes
+from .._inputs.targets import Targets, layer_losses
 from .._inputs.weights import RowWeights
 from .._ridge.equations import Regression, normal_equations
-from .._ridge.many import read_outs
 from .._ridge.solve import ReadOut, require_finite
 from .draws import Drawn, Draws
 from .layers import next_layer
 from .pruning import importance, survivor_mask, survivors
+from .readers import JointReader, LayerReader
 from .records import Branch, HiddenLayer, Settings
 from .weighting import next_weights
 
@@ -35,8 +35,8 @@ class Grown:
     members: slice
     hidden: HiddenLayer
     readout: ReadOut  # beta of shape (..., r, c, k)
-    D: Array  # (..., rows, c)
-    targets: Classes
+    D: Array  # (..., rows, c), the features that the read-out is of
+    targets: Targets
     judged: Judged | None = None  # the rows that have leave-one-out scores, if not all have them
 
     @property
@@ -48,16 +48,16 @@ class Grown:
         return take_rows(scores, self.judged.rows)  # the weighting needed the scores of all rows
 
     @cached_property
-    def right(self) -> Array:
-        """Which training rows the layer classifies correctly, (..., r, m)."""
-        return self.targets.right(self.D[..., : self.targets.codes.shape[0], :], self.readout.beta)
+    def losses(self) -> Array:
+        """The layer's losses on the training rows, (..., r, m): 0 or 1 for classes, squares for values."""
+        return layer_losses(self.targets, self.D[..., : self.targets.n_rows, :], self.readout.beta)
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
     """The training rows, which are the first m rows of D, and the random layers."""
 
-    targets: Classes
+    targets: Targets
     weights: RowWeights
     draws: Draws
     stacked: bool = False  # whether branches and their systems are computed side by side, as suits a GPU
@@ -83,13 +83,13 @@ def grow(branch: Branch, problem: Problem) -> Iterator[Grown]:
     To keep a network, keep the layers that are yielded; to score it, keep their scores; to stop early, stop
     iterating.
     """
-    m, n, D = problem.targets.codes.shape[0], branch.settings.n_hidden, branch.D
+    m, n, D = problem.targets.n_rows, branch.settings.n_hidden, branch.D
     # the weighting needs the scores of all rows; without leave-one-out nobody is judged
     settings = branch.settings
     some = (problem.judges or settings.lam is None) and not settings.weighs_by_loo
     judged = problem.judged if some else None
     regression = Regression(D[..., :m, :], problem.targets, problem.weights.base, judged=judged)
-    if D.ndim == 2 and not problem.stacked and 2 * n < D.shape[-1] <= m:
+    if D.ndim == 2 and not (problem.stacked or settings.joint) and 2 * n < D.shape[-1] <= m:
         # Where X is wider than H, its part of the Gram is not summed again for each layer.
         of_inputs = normal_equations(replace(regression, D=D[:m, n:]))
         regression = replace(regression, of_inputs=of_inputs)
@@ -98,7 +98,8 @@ def grow(branch: Branch, problem: Problem) -> Iterator[Grown]:
 
 def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[Grown]:
     settings, D = branch.settings, branch.D
-    m, n = problem.targets.codes.shape[0], settings.n_hidden
+    m, n = problem.targets.n_rows, settings.n_hidden
+    reader = JointReader(D, settings) if settings.joint else LayerReader(settings, problem.stacked)
     for l in range(branch.layer, settings.n_layers):
         last = l + 1 == settings.n_layers
         hidden = next_layer(branch, _without_pruned(problem.draws(l), branch), problem.weights.counts, m)
@@ -107,9 +108,10 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
         # after the last layer nobody is weighed
         want_loo = problem.judges or (settings.weighs_by_loo and not last)
         shares = problem.weights.left_out_shares(m, D) if want_loo or settings.lam is None else None
-        rows = replace(regression, D=D[..., :m, :], omega=branch.omega, shares=shares)
+        features = reader.features(D)
+        rows = replace(regression, D=features[..., :m, :], omega=branch.omega, shares=shares)
         try:
-            readout = read_outs(rows, settings.lam, problem.stacked, want_loo)
+            readout = reader.read_outs(rows, want_loo)
             require_finite(readout.beta)
         except FloatingPointError as error:
             raise ValueError(
@@ -118,7 +120,7 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
                 "closer to 1 and 0."
             ) from error
         judged = problem.judged if problem.judges else None
-        grown = Grown(l, branch.members, hidden, readout, D, problem.targets, judged)
+        grown = Grown(l, branch.members, hidden, readout, features, problem.targets, judged)
         yield grown
         if last:
             return
@@ -132,7 +134,7 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
 
 def _after(grown: Grown, branch: Branch, problem: Problem) -> Branch:
     """Weigh the samples of the next layer, and leave out the neurons that a single read-out prunes."""
-    settings, D, beta = branch.settings, grown.D, grown.readout.beta
+    settings, D, beta = branch.settings, branch.D, grown.readout.beta
     branch = replace(branch, layer=grown.layer + 1, source=D, inputs=slice(0, D.shape[-1] - 1))
     if settings.weighs:
         branch = replace(branch, omega=_next_weights(grown, settings, problem))
@@ -173,9 +175,10 @@ def _without_pruned(drawn: Drawn, branch: Branch) -> Drawn:
 
 def _next_weights(grown: Grown, settings: Settings, problem: Problem) -> Array:
     """Weigh the samples of the next layer by what this layer got right (Eq. 12-14)."""
-    targets, m = problem.targets, problem.targets.codes.shape[0]
-    right = targets.hits(grown.readout.loo, slice(0, m)) if settings.weighs_by_loo else grown.right
-    return next_weights(right, problem.weights.counts_of(m, grown.D), settings.omega_r)
+    targets, m = problem.targets, problem.targets.n_rows
+    losses = targets.losses(grown.readout.loo, slice(0, m)) if settings.weighs_by_loo else grown.losses
+    counts = problem.weights.counts_of(m, grown.D)
+    return next_weights(targets.right(losses, counts), counts, settings.omega_r)
 
 
 def _prune(branch: Branch, theta: Array) -> Branch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy
@@ -106,32 +106,63 @@ def replay(layer: HiddenLayer, network: Network, D: Array) -> None:
     activate(H, layer.scale, layer.shift, ACTIVATIONS[network.activation])
 
 
+def features_by_layer(network: Network, X: Array) -> Iterator[Array]:
+    """Yield D = [H, X, 1] of one layer after the other; the next layer overwrites H."""
+    blocks = list(row_blocks(X, X.shape[0], network.row_numbers))
+    with ignore_overflow():
+        D = new_features(X.shape[0], X, network.n_hidden, network.inputs)
+        fill_inputs(D, X, network.inputs)
+    for layer in network.layers:
+        with ignore_overflow():
+            for rows in blocks:
+                replay(layer, network, D[rows, :])
+        yield D
+
+
 def layer_scores(network: Network, X: Array) -> Iterator[Array]:
     """Yield the scores of consecutive layers, a few layers at a time, as (layers, rows, k).
 
     The features of a layer are forgotten when the next one is computed. Layers whose scores are small come
     together, because combining layers one by one would cost more than computing them.
     """
-    xp = array_namespace(X)
-    n = network.n_hidden
     c, k = network.readouts[0].shape
     together = max(1, c // k)  # their scores hold no more numbers than the features do
-    blocks = list(row_blocks(X, X.shape[0], network.row_numbers))
     scores = []
-    with ignore_overflow():
-        D = new_features(X.shape[0], X, n, network.inputs)
-        fill_inputs(D, X, network.inputs)
-    for l, layer in enumerate(network.layers):
+    for l, D in enumerate(features_by_layer(network, X)):
         with ignore_overflow():
-            for rows in blocks:
-                replay(layer, network, D[rows, :])
             scores.append(D @ network.readouts[l])
         if len(scores) < together and l + 1 < len(network.layers):
             continue
-        batch, scores = xp.stack(scores), []
-        if not bool(xp.all(xp.isfinite(batch))):
-            raise ValueError(
-                f"The hidden features of some rows overflow {X.dtype}: their values are far larger than "
-                "those seen in fit. Fit with an encoder, or rescale the columns of X."
-            )
-        yield batch
+        batch, scores = array_namespace(X).stack(scores), []
+        yield _finite(batch)
+
+
+def joint_scores(network: Network, X: Array, readouts: Sequence[Array]) -> Iterator[Array]:
+    """Yield the scores (1, rows, k) of some of the read-outs of a joint network, the shortest first.
+
+    Each layer adds its part to all of them, so that the features of one layer are held at a time.
+    """
+    xp, n, k = array_namespace(X), network.n_hidden, readouts[0].shape[-1]
+    total: Array = 0.0
+    for l, D in enumerate(features_by_layer(network, X)):
+        start = D.shape[-1] + (l - 1) * n  # the columns are [X, 1, H1, ..., HL]
+        # depths that end before this layer are done
+        waiting = [beta for beta in readouts if beta.shape[0] > start]
+        with ignore_overflow():
+            if l == 0:
+                total = D[:, n:] @ xp.concat([beta[:start, :] for beta in waiting], axis=-1)
+            total = total + D[:, :n] @ xp.concat([beta[start : start + n, :] for beta in waiting], axis=-1)
+        if waiting and waiting[0].shape[0] == start + n:
+            yield _finite(total[None, :, :k])
+            total = total[:, k:]
+
+
+def _finite(scores: Array) -> Array:
+    """Return the scores; raise if they overflow."""
+    xp = array_namespace(scores)
+    if not bool(xp.all(xp.isfinite(scores))):
+        raise ValueError(
+            f"The hidden features of some rows overflow {scores.dtype}: their values are far larger than "
+            "those seen in fit. Fit with an encoder, or rescale the columns of X."
+        )
+    return scores

@@ -7,6 +7,7 @@ import numpy
 from .._arrays import array_namespace, from_numpy, take_rows
 from .._inputs.inputs import Inputs
 from .._inputs.rows import Rows, to_host
+from .._inputs.strata import groups
 
 
 def pair_differences(inputs: Inputs, rows: Rows, u: numpy.ndarray) -> numpy.ndarray:
@@ -25,15 +26,17 @@ def pair_differences(inputs: Inputs, rows: Rows, u: numpy.ndarray) -> numpy.ndar
 def draw_pairs(rows: Rows, u: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
     """Draw pairs of rows of different classes: any row, and any row of the other classes, by their counts.
 
+    Rows with values belong to groups of like values instead of classes.
+
     The rows stand in an order that their values decide, and a row of weight 2 has two places in it, so
     neither the order of the file nor repeating a row instead of weighing it changes the draw.
     """
-    codes = to_host(rows.targets.codes)
+    codes = groups(rows)
     counts = rows.weights.counts
     counts = numpy.ones(len(codes)) if counts is None else to_host(counts).astype(float)
     order = numpy.lexsort((rows.hashes, codes))
     codes, ends = codes[order], numpy.cumsum(counts[order])
-    class_ends = ends[numpy.searchsorted(codes, numpy.arange(rows.targets.width), side="right") - 1]
+    class_ends = ends[numpy.searchsorted(codes, numpy.arange(codes.max() + 1), side="right") - 1]
     class_starts = numpy.concatenate([[0.0], class_ends[:-1]])
 
     def at(place: numpy.ndarray) -> numpy.ndarray:

@@ -50,20 +50,22 @@ class Settings:
 
     Networks that are grown together have lam and omega_r of shape (..., r): r read-outs for each hidden
     setting. gamma, alpha and p, which decide the features, have shape (...). For a single network these
-    are numbers. lam is None where leave-one-out chooses the penalty, layer by layer.
+    are numbers. lam is None where leave-one-out chooses the penalty, layer by layer. The defaults are
+    neutral.
     """
 
     n_layers: int
     n_hidden: Any  # a number; "auto" until the training rows are known
-    activation: str
-    renormalize: bool
-    lam: Any
-    gamma: Any
-    alpha: Any
-    omega_r: Any
-    p: Any
+    activation: str = "relu"
+    renormalize: bool = True
+    lam: Any = None
+    gamma: Any = 1.0
+    alpha: Any = 0.0
+    omega_r: Any = 1.0
+    p: Any = 0.0
     weight_from: str = "train"  # or "loo": whose predictions decide which samples are right (Eq. 12)
     draws: DrawSettings = PAPER_DRAWS
+    joint: bool = False  # whether one read-out is over all layers (dRVFL), instead of one for each layer
 
     @classmethod
     def of(cls, e: Any) -> Settings:
@@ -73,7 +75,8 @@ class Settings:
         gamma = 1.0 if isinstance(e.norm_scale, (tuple, list)) else e.norm_scale
         alpha = 0.0 if isinstance(e.norm_shift, (tuple, list)) else e.norm_shift
         of_layer = (lam, gamma, alpha, e.correct_weight, e.prune_rate, e.weight_from, DrawSettings.of(e))
-        return cls(e.n_layers, e.n_hidden, e.activation, e.renormalize, *of_layer)
+        joint = e.readout == "joint"
+        return cls(e.n_layers, e.n_hidden, e.activation, e.renormalize, *of_layer, joint)
 
     def for_rows(self, m: float) -> Settings:
         """Return these settings with the width that they have for so many training rows."""
@@ -114,13 +117,14 @@ class Network:
     activation: str
     n_hidden: int
     rule: str  # how the layers' scores become one answer
-    classes: Array  # (k,), labels as they came
+    classes: Array | None  # (k,), labels as they came; None if it answers with values
     seed: int  # of the random layers
     draw_scheme: int  # the rule by which the seed gives the layers
     layers: tuple[HiddenLayer, ...] = ()
-    readouts: tuple[Array, ...] = ()  # beta (n + d + 1, k) of each layer
+    readouts: tuple[Array, ...] = ()  # beta (n + d + 1, k) of each layer; if joint (d + 1 + l n, k)
     votes: tuple[float, ...] = ()  # how much each layer's vote counts
     calibrations: tuple[Calibration | None, ...] = ()  # of the first one, two, ... layers together
+    joint: bool = False  # whether read-out l is over [X, 1, H1, ..., Hl] and answers alone, without a vote
 
     def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> Network:
         """Bring the arrays to another library or device. scikit-learn's mover of estimators calls this."""
@@ -144,6 +148,11 @@ class Network:
         """Return the network of the first layers."""
         of_layers = ("layers", "readouts", "votes", "calibrations")
         return dataclasses.replace(self, **{name: getattr(self, name)[:depth] for name in of_layers})
+
+    @property
+    def bias(self) -> int:
+        """The row of a read-out that stands for the constant 1."""
+        return self.inputs.width if self.joint else -1
 
     @property
     def row_numbers(self) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy
 
 from .._arrays import (
@@ -15,26 +17,36 @@ from .._arrays import (
     take_rows,
 )
 from .._inputs.rows import to_host
-from .._inputs.targets import Classes
+from .._inputs.weights import weight_of_one
 from .._linalg import add_to_diagonal, factorise, solve
 from .equations import Regression, linear_system, output_weights
 from .leave_one_out import from_dual, from_leverage, leave_one_out
 from .solve import ReadOut, require_finite, ridge
 
 LAMBDAS = 2.0 ** numpy.arange(-12, 13)  # the candidates: the paper's range, Table 2
-TIE_DIGITS = 12  # accuracies that agree to so many digits are equal
+TIE_DIGITS = 12  # losses that agree to so many digits are equal
 
 
 def ridge_by_loo(problem: Regression, want_loo: bool = True) -> ReadOut:
-    """Fit the read-out whose lambda has the best leave-one-out accuracy, counted by the rows' weights.
+    """Fit the read-out whose lambda has the smallest leave-one-out loss, counted by the rows' weights.
 
-    The accuracy is that of the judged rows, each for the rows that it stands for. Of equal candidates the
-    larger wins. A lambda at which the system is numerically singular does not compete; if no system is
-    regular the largest lambda is taken. The problem's targets are classes, and its shares are given.
-    Leave-one-out scores are returned if they are wanted.
+    The loss is that of the judged rows, each for the rows that it stands for: the share of wrong classes, or
+    the squared error of values. Of equal candidates the larger wins. A lambda at which the system is
+    numerically singular does not compete; if no system is regular the largest lambda is taken. The problem's
+    shares are given. Leave-one-out scores are returned if they are wanted. The candidates are LAMBDAS times
+    the weight of one row, so that weights which are all small choose as their multiples do.
     """
-    if on_accelerator(problem.D):
-        return _side_by_side(problem)
+    base, unit = problem.base, 1.0
+    if base is not None:
+        unit = weight_of_one(to_host(base).astype(float))
+        if unit != 1:  # with weights near 1 no product vanishes
+            problem = replace(problem, base=base / unit, of_inputs=None)
+    found = _side_by_side(problem) if on_accelerator(problem.D) else _by_eigenvalues(problem, want_loo)
+    return found if found.lam is None else replace(found, lam=unit * found.lam)
+
+
+def _by_eigenvalues(problem: Regression, want_loo: bool) -> ReadOut:
+    """Do what `ridge_by_loo` says by the eigenvalues of the system, which serve every lambda."""
     D, xp = problem.D, array_namespace(problem.D)
     system = linear_system(problem)
     G, B = system.G, system.R
@@ -48,8 +60,8 @@ def ridge_by_loo(problem: Regression, want_loo: bool = True) -> ReadOut:
         return ReadOut(plain.beta, plain.fell_back, plain.loo, float(LAMBDAS[-1]))
     B = xp.matrix_transpose(V) @ B
     inverse = 1 / (values[:, None] + from_numpy(lams, D))  # (j, lambdas)
-    forms, accuracy = _try_all(problem, V, B, inverse, lams)
-    best = max(range(len(lams)), key=lambda i: (accuracy[i], lams[i]))
+    forms, losses = _try_all(problem, V, B, inverse, lams)
+    best = min(range(len(lams)), key=lambda i: (losses[i], -lams[i]))
     solution = V @ (inverse[:, best, None] * B)
     beta = output_weights(problem, solution)
     loo = None
@@ -69,7 +81,6 @@ def _side_by_side(problem: Regression) -> ReadOut:
     """
     D, targets = problem.D, problem.targets
     xp = array_namespace(D)
-    assert isinstance(targets, Classes)
     system = linear_system(problem)
     require_finite(xp.linalg.diagonal(system.G))
     factor = factorise(add_to_diagonal(system.G, LAMBDAS))
@@ -80,10 +91,10 @@ def _side_by_side(problem: Regression) -> ReadOut:
     solution = solve(factor, xp.broadcast_to(system.R, (*factor.G.shape[:-1], system.R.shape[-1])))
     loo = leave_one_out(problem, factor, solution, LAMBDAS)
     counts = _counts_of_judged(problem)
-    right = xp.where(targets.hits(loo, problem.judged_rows(slice(None))), counts, 0 * counts)
-    share = xp.sum(right, axis=-1) / xp.sum(counts)
-    accuracy = [round(float(share[i]), TIE_DIGITS) for i in range(len(LAMBDAS))]
-    best = max(numpy.flatnonzero(regular), key=lambda i: (accuracy[i], i))
+    losses = xp.astype(targets.losses(loo, problem.judged_rows(slice(None))), xp.float64)
+    mean = xp.sum(losses * counts, axis=-1) / xp.sum(counts)
+    rounded = [round(float(mean[i]), TIE_DIGITS) for i in range(len(LAMBDAS))]
+    best = min(numpy.flatnonzero(regular), key=lambda i: (rounded[i], -i))
     beta = output_weights(problem, solution[best, ...])
     fell_back = xp.zeros((), dtype=xp.bool, device=device(D))
     return ReadOut(beta, fell_back, loo[best, ...], float(LAMBDAS[best]))
@@ -100,9 +111,8 @@ def _counts_of_judged(problem: Regression) -> Array:
 def _try_all(
     problem: Regression, V: Array, B: Array, inverse: Array, lams: numpy.ndarray
 ) -> tuple[Array, list[float]]:
-    """Return s'(G + lam I)^-1 s of every row and lambda, and the leave-one-out accuracy of every lambda."""
+    """Return s'(G + lam I)^-1 s of every row and lambda, and the leave-one-out loss of every lambda."""
     D, targets = problem.D, problem.targets
-    assert isinstance(targets, Classes)
     xp, m = array_namespace(D), problem.n_judged
     k, n_lams = targets.width, len(lams)
     # all lambdas in one product: (j, lambdas * k)
@@ -117,9 +127,9 @@ def _try_all(
         forms[place, :] = (P * P) @ inverse
         answers = xp.moveaxis(xp.reshape(P @ spread, (-1, n_lams, k)), 1, 0)
         loo = _scores(problem, rows, answers, xp.matrix_transpose(forms[place, :]), lams[:, None])
-        total += xp.sum(xp.where(targets.hits(loo, rows), counts[place], 0 * counts[place]), axis=-1)
-    share = total / xp.sum(counts)
-    return forms, [round(float(share[i]), TIE_DIGITS) for i in range(n_lams)]
+        total += xp.sum(xp.astype(targets.losses(loo, rows), xp.float64) * counts[place], axis=-1)
+    mean = total / xp.sum(counts)
+    return forms, [round(float(mean[i]), TIE_DIGITS) for i in range(n_lams)]
 
 
 def _scores(

@@ -20,7 +20,7 @@ from .._arrays import (
     weighted_copy,
 )
 from .._inputs.judged import Judged
-from .._inputs.targets import Classes, Values
+from .._inputs.targets import Targets
 from .._linalg import add_gram, symmetric
 
 
@@ -45,7 +45,7 @@ class Regression:
     """One layer's rows as a weighted least-squares problem, or a stack of such problems."""
 
     D: Array  # (..., m, c), the features
-    targets: Classes | Values
+    targets: Targets
     base: Array | None = None  # (m,), the factor of a row's squared error; None for ones
     omega: Array | None = None  # (..., m), the layer's own weights, which take two values (Eq. 14)
     shares: Any = None  # (m,), how much of a row's weight is left out; None if no scores are wanted

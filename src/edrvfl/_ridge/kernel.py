@@ -36,15 +36,20 @@ class Measure:
         return array_namespace(X).clip(X - self._center, -self._bound, self._bound)
 
     def __call__(self, X: Array) -> Array:
-        """|x - z| = sqrt(|x|^2 + |z|^2 - 2 x'z) for every row x of X (m, d), by blocks."""
+        """|x - z| = sqrt(|x|^2 + |z|^2 - 2 x'z) for every row x of X (m, d), by blocks.
+
+        What could be rounding is 0: a copy of a row is where the row is, whichever library multiplies.
+        """
         xp, s = array_namespace(X), self._squares.shape[0]
+        rounding = 16 * float(xp.finfo(X.dtype).eps)
         out = xp.empty((X.shape[0], s), dtype=X.dtype, device=device(X))
         for rows in row_blocks(X, X.shape[0], 2 * s + X.shape[1]):
             block = self._centred(X[rows, :])
+            own = xp.sum(block * block, axis=1)[:, None]
             squares = block @ self._minus
-            squares += xp.sum(block * block, axis=1)[:, None]
+            squares += own
             squares += self._squares
-            out[rows, :] = xp.sqrt(xp.clip(squares, 0.0, None))
+            out[rows, :] = xp.sqrt(xp.where(squares > rounding * own, squares, xp.zeros_like(squares)))
         return out
 
 

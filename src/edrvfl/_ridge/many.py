@@ -32,14 +32,14 @@ def read_outs(problem: Regression, lam: Any, stacked: bool = False, want_loo: bo
     """
     D = problem.D
     if lam is None:
-        return _stack([ridge_by_loo(_read_out(problem, 0), want_loo)])
+        return together([ridge_by_loo(_read_out(problem, 0), want_loo)])
     if stacked and not numpy.any(lam == 0):
         return ridge(replace(problem, D=D[..., None, :, :]), lam)
     if D.ndim > 2:  # a read-out with lambda 0 needs singular values, so all are solved one by one
         each = [read_outs(replace(_read_out(problem, i), D=D[i, ...]), lam[i]) for i in range(D.shape[0])]
-        return _stack(each)
+        return together(each)
     if lam.shape[-1] == 1:
-        return _stack([ridge(_read_out(problem, 0), float(lam[0]))])
+        return together([ridge(_read_out(problem, 0), float(lam[0]))])
     alone = [_read_out(problem, i) for i in range(len(lam))]
     if problem.primal:
         shared = layer_equations(replace(problem, omega=None))
@@ -48,14 +48,15 @@ def read_outs(problem: Regression, lam: Any, stacked: bool = False, want_loo: bo
         K = gram_of_rows(D)
         # A system without weights is K itself, which the solver overwrites; weights make a new one.
         systems = (dual_system(one, 1.0 * K if one.weights is None else K) for one in alone)
-    return _stack([ridge(one, float(l), system) for one, l, system in zip(alone, lam, systems, strict=True)])
+    systems_of = zip(alone, lam, systems, strict=True)
+    return together([ridge(one, float(l), system) for one, l, system in systems_of])
 
 
 def _read_out(problem: Regression, i: int) -> Regression:
     return problem if problem.omega is None else replace(problem, omega=problem.omega[i, ...])
 
 
-def _stack(each: list[ReadOut]) -> ReadOut:
+def together(each: list[ReadOut]) -> ReadOut:
     """Put read-outs side by side along a new first axis."""
 
     def join(name: str) -> Array:

@@ -27,10 +27,13 @@ def draw(estimator: Any, distributions: Any, n_iter: int | None, random_state: A
     if distributions is None:
         raise ValueError(
             "param_distributions=None is the paper's box, which is for networks, but the estimator is "
-            f"{type(estimator).__name__}. Say what to try, for instance "
-            '{"calibration": ["loo", "temperature"]}.'
+            f"{type(estimator).__name__}. Say what to try, for instance {_example_for(estimator)}."
         )
     return draw_independently(distributions, n_iter, random_state)
+
+
+def _example_for(estimator: Any) -> str:
+    return '{"finalists": [1, 3]}' if hasattr(estimator, "finalists") else '{"encoder": ["standard", "bins"]}'
 
 
 def rows(estimator: Any, configurations: Sequence[Mapping[str, Any]]) -> list[ResultRow]:
@@ -84,7 +87,8 @@ def score_alone(
     train, test = (_safe_indexing(X, rows) for rows in split)
     try:
         model = candidate.at(1).fit(train, scorer.train.labels, scorer.train.weights)
-        P, classes = model.predict_proba(test), to_host(model.classes_)
+        P = model._answers(test, "predict")
+        classes = to_host(model.classes_) if model._classifies else None
         scores = to_host(scorer(P[None, ...], classes, [candidate], fitted=lambda: to_numpy(model)))
     except Exception as error:
         scores = numpy.array([scorer.excuse(error, candidate, [1])])
@@ -92,8 +96,8 @@ def score_alone(
 
 
 def answer(shell: Any, X: Any, models: Sequence[Any]) -> Array:  # noqa: ARG001
-    """Return the mean probabilities of fitted models."""
+    """Return the mean probabilities or values of fitted models."""
     total: Array = 0.0
     for model in models:
-        total = total + model.predict_proba(X)
+        total = total + model._answers(X, "predict")
     return total / len(models)

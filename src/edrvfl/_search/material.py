@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy
-from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import process_routing
 
 from .._arrays import Array, on_accelerator
@@ -15,9 +14,9 @@ from .._inputs.rows import to_host
 from .._inputs.table import Columns
 from .._sklearn import _check_sample_weight, _routing_enabled
 from .candidates import Candidate
-from .metrics import Sample, Search, Split, is_kernel, name_error, takes_sample_weight
+from .metrics import Sample, Search, Split, kernel_of, name_error, takes_sample_weight
 
-Read = tuple[Array, Array, Columns | None]  # rows, labels, and how the rows' columns were read
+Read = tuple[Array, Array, Columns | None]  # rows, labels or values, and how the rows' columns were read
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,10 +55,11 @@ def prepare_material(
         )
     of_split, of_score = _route(shell, params, sample_weight)
     labels = to_host(y)
-    splits = _split(shell.cv, given, labels, of_split)
-    kernel = is_kernel(shell.scoring)
-    seen, scoring = (None, shell.scoring) if kernel else (given, shell._scorer())
-    common = (numpy.unique(labels), scoring, shell.error_score, on_accelerator(table))
+    splits = _split(shell._splitter(labels), given, labels, of_split)
+    kernel = kernel_of(shell.scoring, shell._classifies)
+    seen, scoring = (given, shell._scorer()) if kernel is None else (None, shell.scoring)
+    classes = numpy.unique(labels) if shell._classifies else None
+    common = (classes, scoring, shell.error_score, on_accelerator(table))
     searches = {
         door: Search(Sample(table, labels, sample_weight, seen, of_score), columns, *common)
         for door, (table, _, columns) in tables.items()
@@ -98,7 +98,7 @@ def _as_given(X: Any, table: Array, columns: Columns | None) -> Any:
 def _route(shell: Any, params: dict[str, Any], sample_weight: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the keyword arguments of the splitter and of the scorer."""
     weights = {} if sample_weight is None else {"sample_weight": to_host(sample_weight)}
-    weights = {} if is_kernel(shell.scoring) else weights
+    weights = weights if kernel_of(shell.scoring, shell._classifies) is None else {}
     if _routing_enabled():
         routed = process_routing(shell, "fit", **params, **weights)
         return routed.splitter.split, routed.scorer.score
@@ -110,10 +110,9 @@ def _route(shell: Any, params: dict[str, Any], sample_weight: Any) -> tuple[dict
     return params, weights if takes_sample_weight(shell._scorer()) else {}
 
 
-def _split(cv: Any, given: Any, labels: numpy.ndarray, params: dict[str, Any]) -> list[Split]:
+def _split(splitter: Any, given: Any, labels: numpy.ndarray, params: dict[str, Any]) -> list[Split]:
     """Return training and test rows as indices."""
     every = numpy.arange(len(labels))  # splits may be masks, and indices may be negative
-    splitter = check_cv(cv, labels, classifier=True)
     splits = [(every[train], every[test]) for train, test in splitter.split(given, labels, **params)]
     if not splits:
         raise ValueError("cv gives no split. An iterator is used up after the first fit.")

@@ -1,4 +1,4 @@
-"""How answers are judged: accuracy and log-loss for many networks at once, any other scorer one by one."""
+"""How answers are judged: the usual metrics for many networks at once, any other scorer one by one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._encoder import largest_width
 from .._inputs.rows import to_host
 from .._inputs.table import Columns
 from .._inputs.weights import rows_worth
-from .._shell import ClassifierShell
+from .._shell import ClassifierShell, RegressorShell
 from .._sklearn import _safe_indexing
 from .candidates import Candidate
 from .plan import NetworkCandidate, Size, encoder_key
@@ -28,7 +28,7 @@ class Sample:
     """Some rows: as an array for the networks, and in the user's own form for scorers."""
 
     X: Array
-    labels: numpy.ndarray
+    labels: numpy.ndarray  # or values, in the shape in which they came
     weights: Array | None
     given: Any = None  # a frame, or an array in NumPy
     metadata: Mapping[str, Any] = field(default_factory=dict)  # what the scorer gets beside X and y
@@ -37,7 +37,7 @@ class Sample:
         """Return the named rows."""
 
         def part(values: Any) -> Any:
-            of_rows = numpy.shape(values)[:1] == self.labels.shape
+            of_rows = numpy.shape(values)[:1] == self.labels.shape[:1]
             return _safe_indexing(values, rows) if of_rows else values
 
         metadata = {name: part(values) for name, values in self.metadata.items()}
@@ -50,11 +50,16 @@ class Search:
 
     rows: Sample
     columns: Columns | None  # how the rows' columns were read
-    classes: numpy.ndarray  # all labels
-    scoring: Any  # a key of KERNELS, or a scorer
+    classes: numpy.ndarray | None  # all labels; None if y holds values
+    scoring: Any  # the name of a kernel, or a scorer
     error_score: Any  # what a network scores that fails, or "raise"
     stacked: bool  # whether networks are computed side by side, as suits a GPU
     widths: dict[Hashable, int] = field(default_factory=dict)  # of the inputs, at most, by encoder
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The metric that is computed for many networks at once; None for a scorer that is called."""
+        return kernel_of(self.scoring, classifies=self.classes is not None)
 
     def size(self, split: Split, candidate: NetworkCandidate) -> Size:
         """Return what decides the memory that networks with this candidate's inputs need on a split."""
@@ -65,7 +70,9 @@ class Search:
             self.widths[key] = largest_width(X, encoder, self.columns)
         weights = self.rows.weights
         worth = None if weights is None else rows_worth(to_host(weights)[split[0]].astype(float))
-        return Size(m, v, self.widths[key], len(self.classes), itemsize(X), self.stacked, worth)
+        values = self.classes is None
+        k = _as_matrix(self.rows.labels).shape[1] if self.classes is None else len(self.classes)
+        return Size(m, v, self.widths[key], k, itemsize(X), self.stacked, worth, values)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,48 +82,52 @@ class SplitScorer:
     search: Search
     train: Sample
     test: Sample
-    codes: Array  # the places of the test rows' labels among all classes
+    truth: Array  # of the test rows: the places (v,) of their labels among all classes, or values (v, k)
     failures: dict[tuple[int, int], str] = field(default_factory=dict)  # (candidate, depth) without a score
 
     @classmethod
     def of(cls, search: Search, split: Split) -> SplitScorer:
         """Take the rows of a split."""
         train, test = (search.rows.take(rows) for rows in split)
+        xp = array_namespace(test.X)
+        if search.classes is None:
+            return cls(search, train, test, from_numpy(_as_matrix(test.labels), test.X, xp.float64))
         codes = numpy.searchsorted(search.classes, test.labels)
-        return cls(search, train, test, from_numpy(codes, test.X, array_namespace(test.X).int64))
+        return cls(search, train, test, from_numpy(codes, test.X, xp.int64))
 
     def __call__(
         self,
         P: Array,
-        trained: numpy.ndarray,
+        trained: numpy.ndarray | None,
         candidates: Sequence[Candidate],
         depth: int = 1,
         fitted: Callable[[], Any] | None = None,
     ) -> Array:
-        """Score the probabilities P (candidates, v, k) of candidates at one depth, as (candidates,).
+        """Score the answers P (candidates, v, k) of candidates at one depth, as (candidates,).
 
-        `trained` are the classes of P. `fitted` returns the candidate fitted, in NumPy, where there is one
-        already.
+        `trained` are the classes of the probabilities P; None if P holds values. `fitted` returns the
+        candidate fitted, in NumPy, where there is one already.
         """
         P = self.spread(P, trained)
-        if is_kernel(self.search.scoring):
-            return KERNELS[self.search.scoring](P, self.codes, self.test.weights)
+        if self.search.kernel is not None:
+            return self.search.kernel(P, self.truth, self.test.weights)
+        stand_in = ValueStandIn if self.search.classes is None else ClassStandIn
         # A scorer costs much more than a layer, so it is called only at the depths that are results.
         scores = [
-            self._call_scorer(one, depth, StandIn(self, of_one, fitted or partial(self._fit, one, depth)))
+            self._call_scorer(one, depth, stand_in(self, of_one, fitted or partial(self._fit, one, depth)))
             if depth in one.depths
             else numpy.nan
             for one, of_one in zip(candidates, to_host(P), strict=True)
         ]
         return numpy.array(scores)
 
-    def spread(self, P: Array, trained: numpy.ndarray) -> Array:
+    def spread(self, P: Array, trained: numpy.ndarray | None) -> Array:
         """Return P (..., k) with a column for every class: one that the training rows lack gets 0."""
-        if len(trained) == len(self.search.classes):
+        if trained is None or self.search.classes is None or len(trained) == len(self.search.classes):
             return P
         return P @ from_numpy(trained[:, None] == self.search.classes, P)
 
-    def _call_scorer(self, candidate: Candidate, depth: int, model: StandIn) -> float:
+    def _call_scorer(self, candidate: Candidate, depth: int, model: Any) -> float:
         test = self.test
         try:
             score: float = self.search.scoring(model, test.given, test.labels, **test.metadata)
@@ -157,17 +168,82 @@ def _log_loss(P: Array, codes: Array, weights: Array | None) -> Array:
     return weighted_mean(xp.log(xp.clip(of_truth, float(xp.finfo(P.dtype).eps), 1.0)), weights)
 
 
-# The metrics that are computed for many networks at once. None is accuracy.
-KERNELS: Mapping[Any, Callable[[Array, Array, Array | None], Array]] = {
-    None: _accuracy,
-    "accuracy": _accuracy,
-    "neg_log_loss": _log_loss,
+def _near_one(V: Array, Y: Array) -> tuple[Array, Array, Array]:
+    """Divide values (..., v, k) by a power of two of each output, so that squares do not overflow.
+
+    Return V, Y and the powers (k,). A power of two is an exact factor.
+    """
+    xp = array_namespace(V)
+    largest = xp.max(xp.abs(Y), axis=0)
+    unit = 2.0 ** xp.floor(xp.log2(xp.where(largest > 0, largest, xp.ones_like(largest))))
+    return xp.astype(V, xp.float64) / unit, Y / unit, unit
+
+
+def _squared_errors(V: Array, Y: Array, weights: Array | None) -> Array:
+    """Return the mean squared error, by weight, of each output: (..., v, k) -> (..., k)."""
+    xp = array_namespace(V)
+    E = xp.astype(V, xp.float64) - Y
+    return weighted_mean(xp.matrix_transpose(E * E), weights)
+
+
+def _absolute_error(V: Array, Y: Array, weights: Array | None) -> Array:
+    """Return minus the mean absolute error: (..., v, k) -> (...)."""
+    xp = array_namespace(V)
+    V, Y, unit = _near_one(V, Y)
+    return -xp.mean(weighted_mean(xp.matrix_transpose(xp.abs(V - Y)), weights) * unit, axis=-1)
+
+
+def _squared_error(V: Array, Y: Array, weights: Array | None) -> Array:
+    """Return minus the mean squared error."""
+    return -array_namespace(V).mean(_squared_errors(V, Y, weights), axis=-1)
+
+
+def _root_squared_error(V: Array, Y: Array, weights: Array | None) -> Array:
+    """Return minus the mean over the outputs of the root mean squared errors."""
+    xp = array_namespace(V)
+    V, Y, unit = _near_one(V, Y)
+    return -xp.mean(xp.sqrt(_squared_errors(V, Y, weights)) * unit, axis=-1)
+
+
+def _r2(V: Array, Y: Array, weights: Array | None) -> Array:
+    """Return R^2, 1 - squared error / variance of y, as the mean over the outputs.
+
+    An output that does not vary has the R^2 1 where every answer is right, and 0 elsewhere. One row has none.
+    """
+    xp = array_namespace(V)
+    V, Y, _ = _near_one(V, Y)
+    errors = _squared_errors(V, Y, weights)
+    mean = weighted_mean(xp.matrix_transpose(Y), weights)
+    variance = xp.broadcast_to(_squared_errors(mean[None, :], Y, weights), errors.shape)
+    varies = variance != 0
+    of_outputs = 1 - errors / xp.where(varies, variance, xp.ones_like(variance))
+    of_outputs = xp.where(varies, of_outputs, xp.astype(errors == 0, errors.dtype))
+    return xp.mean(of_outputs if Y.shape[0] > 1 else of_outputs * numpy.nan, axis=-1)
+
+
+Kernel = Callable[[Array, Array, Array | None], Array]  # answers, truth, weights -> scores
+
+# The metrics that are computed for many networks at once. None is the estimator's own score.
+KERNELS: Mapping[str | None, Kernel] = {None: _accuracy, "accuracy": _accuracy, "neg_log_loss": _log_loss}
+VALUE_KERNELS: Mapping[str | None, Kernel] = {
+    None: _r2,
+    "r2": _r2,
+    "neg_mean_squared_error": _squared_error,
+    "neg_root_mean_squared_error": _root_squared_error,
+    "neg_mean_absolute_error": _absolute_error,
 }
 
 
-def is_kernel(scoring: Any) -> bool:
-    """Tell whether a metric is computed for many networks at once. A scorer need not be hashable."""
-    return scoring is None or (isinstance(scoring, str) and scoring in KERNELS)
+def kernel_of(scoring: Any, classifies: bool) -> Kernel | None:
+    """Return the metric that is computed for many networks at once; None if the scorer is called."""
+    if not (scoring is None or isinstance(scoring, str)):  # a scorer need not be hashable
+        return None
+    return (KERNELS if classifies else VALUE_KERNELS).get(scoring)
+
+
+def _as_matrix(y: numpy.ndarray) -> numpy.ndarray:
+    """Return values (v,) or (v, k) as (v, k)."""
+    return y[:, None] if y.ndim == 1 else y
 
 
 def takes_sample_weight(scorer: Any) -> bool:
@@ -178,7 +254,7 @@ def takes_sample_weight(scorer: Any) -> bool:
         return False
 
 
-class StandIn(ClassifierShell):
+class StandIn:
     """What a scorer sees in place of a fitted estimator.
 
     It knows the answers for the rows of the split. A scorer that asks about other rows, or about anything
@@ -187,16 +263,28 @@ class StandIn(ClassifierShell):
 
     def __init__(self, scorer: SplitScorer, P: numpy.ndarray, fitted: Callable[[], Any]) -> None:
         self.scorer, self.P = scorer, P
-        self.classes_ = scorer.search.classes
         self._fitted = cache(fitted)
 
-    def _probabilities(self, X: Any, method: str) -> numpy.ndarray:  # noqa: ARG002
+    def _answers(self, X: Any, method: str) -> Array:
         if X is self.scorer.test.given:
             return self.P
         model = self._fitted()
-        return self.scorer.spread(model.predict_proba(X), model.classes_)
+        return self.scorer.spread(model._answers(X, method), getattr(model, "classes_", None))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "_fitted" not in vars(self):
             raise AttributeError(name)
         return getattr(self._fitted(), name)
+
+
+class ClassStandIn(StandIn, ClassifierShell):
+    """What a scorer sees in place of a classifier."""
+
+    @property
+    def classes_(self) -> numpy.ndarray | None:
+        """All labels, those that the training rows of the split lack among them."""
+        return self.scorer.search.classes
+
+
+class ValueStandIn(StandIn, RegressorShell):
+    """What a scorer sees in place of a regressor."""

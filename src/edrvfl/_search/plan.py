@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import numpy
 from sklearn.base import clone
 
-from .._answers.follow import needs_loo
+from .._answers.follow import keeps_predictions, needs_loo
 from .._arrays import MIN_BLOCK_ROWS, Array, aligned, block_bytes, free_bytes
 from .._encoder import as_encoder
-from .._inputs.judged import n_judged
+from .._inputs.judged import MOST_VALUES, n_judged
 from .._kernel.gradient import GRADIENT_ROWS
 from .._network.records import Settings
 from .._ridge.choose import LAMBDAS
@@ -35,7 +35,8 @@ class NetworkCandidate(Candidate):
         """A key: networks that share it have the same training rows, inputs and random layers."""
         e = self.estimator
         drawn = (self.seed, self.settings.n_hidden, self.settings.draws)
-        return *drawn, e.input_scaling, encoder_key(e.encoder), repr(e.class_weight)
+        held_back = e.coverage_from == "split"
+        return *drawn, e.input_scaling, encoder_key(e.encoder), repr(e.class_weight), held_back
 
     @property
     def stack_key(self) -> Hashable:
@@ -44,7 +45,9 @@ class NetworkCandidate(Candidate):
         chosen_by_loo = self.number if s.lam is None else None  # a network that chooses lambda grows alone
         shape = (s.n_layers, s.activation, s.renormalize, s.weight_from, s.prunes, chosen_by_loo)
         e = self.estimator
-        return *shape, e.ensemble, e.layer_votes, e.calibration, self.problem
+        # with one read-out over all layers only networks with the same features are grown together
+        joint = (s.joint, self.hidden) if s.joint else None
+        return *shape, joint, e.ensemble, e.layer_votes, e.calibration, self.problem
 
     @property
     def hidden(self) -> Hashable:
@@ -106,10 +109,16 @@ class Size:
     m: int  # training rows
     v: int  # rows that are scored
     d: int
-    k: int  # classes
+    k: int  # classes or outputs
     itemsize: int
     stacked: bool  # whether hidden settings and read-outs are computed side by side
     worth: float | None = None  # how many rows the training rows' weights count; None for m
+    values: bool = False  # whether the targets are values
+
+    @property
+    def judged(self) -> int:
+        """How many training rows get leave-one-out scores."""
+        return min(self.m, MOST_VALUES) if self.values else n_judged(self.m, self.k)
 
     def width(self, candidate: NetworkCandidate) -> int:
         """Return how many neurons a layer of a candidate has."""
@@ -175,27 +184,36 @@ def memory_budget(memory: int | None, like: Array) -> int:
 
 def bytes_needed(stack: Stack, size: Size) -> int:
     """Estimate the peak memory of scoring a stack, from shapes; benchmarks/search_memory.py checks it."""
-    s = stack_settings(stack, size.stacked)
+    stacked = size.stacked and not stack[0][0].settings.joint
+    s = stack_settings(stack, stacked)
     f, r, m, v, k = len(stack), len(stack[0]), size.m, size.v, size.k
     n, rows = size.width(stack[0][0]), m + v
     c = n + size.d + 1
-    side = min(c, m)
-    abreast = f * r if size.stacked else 1  # systems that are solved at a time
+    abreast = f * r if stacked else 1  # systems that are solved at a time
     parted = s.prunes and s.n_layers > 1 and r > 1  # then every network gets features of its own
     features = (f + (abreast if parted else 0)) * rows * aligned(c)
+    draws = (s.n_layers + (3 * abreast if stacked and s.prunes else 1)) * (c + 1) * n
+    if s.joint:  # the features of all layers beside those of one, and the read-outs are of all of them
+        c += (s.n_layers - 1) * n
+        features += rows * aligned(c)
+    side = min(c, m)
     systems = (4 * abreast + 2) * side * side * (2 if s.weighs_by_loo and c > m else 1)
-    draws = (s.n_layers + (3 * abreast if size.stacked and s.prunes else 1)) * (c + 1) * n
+    if s.joint:  # each lambda keeps half a factor
+        systems += r * side * (side + n) // 2
     answers = f * r * (4 * v * k + 6 * m) + (2 * f * r * m * k if s.weighs_by_loo else 0)
-    if needs_loo(stack[0][0].estimator):
+    e = stack[0][0].estimator
+    if size.values:  # y and what it is standardised by; the errors of the rows that are scored
+        answers += (6 * m + (2 + 3 * f * r) * v) * k * 8 // size.itemsize
+    if needs_loo(e) and not (size.values and keeps_predictions(e)):  # values need no calibration
         # the judged rows' scores, in float64 their combination, and what one calibration needs for a while
-        answers += (f * r + 12) * n_judged(m, k) * k * (1 + 8 // size.itemsize)
+        answers += (f * r + 12) * size.judged * k * (1 + 8 // size.itemsize)
     # Leave-one-out tries all penalties, on a block of rows that has the scores of all of them.
     chosen = m * k + len(LAMBDAS) * (2 * m + 4 * k * min(m, MIN_BLOCK_ROWS)) if s.lam is None else 0
     # Moore-Penrose: the weighted rows, both sides of their decomposition, and its work space
     decomposed = 4 * m * c if s.lam is not None and numpy.any(s.lam == 0) else 0
     block = min(block_bytes(size.stacked, abreast * c * size.itemsize), abreast * rows * c * size.itemsize)
     numbers = features + systems + draws + answers + chosen + decomposed
-    if stack[0][0].estimator.input_scaling is not None:  # a kernel ridge is fitted and thrown away before
+    if e.input_scaling is not None:  # a kernel ridge is fitted and thrown away before
         numbers = max(numbers, m * size.d + 8 * min(GRADIENT_ROWS, m) ** 2)
     numbers += rows * size.d
     return size.itemsize * numbers + 3 * block

@@ -14,17 +14,19 @@ from .._answers.follow import Follower, keeps_predictions, needs_loo
 from .._arrays import Array, array_namespace, device, ignore_overflow
 from .._encoder import learn_network_inputs
 from .._inputs.inputs import Inputs
-from .._inputs.rows import Rows, prepare_rows, to_host
+from .._inputs.rows import Rows, to_host
 from .._inputs.table import Columns
 from .._inputs.targets import side_by_side
 from .._network.draws import Draws, Recipe
 from .._network.grow import Grown, Problem, grow, start
 from .._network.layers import fill_inputs, new_features
 from .._threads import suitable_threads
-from .metrics import Sample, Search, Split, SplitScorer, is_kernel
+from .metrics import Sample, Search, Split, SplitScorer
 from .plan import NetworkCandidate, Stack, stack_settings, stacks
 
-Prepared = tuple[Rows, numpy.ndarray, Inputs, Draws, int]  # what candidates of one problem share on a split
+Prepared = tuple[
+    Rows, numpy.ndarray | None, Inputs, Draws, int
+]  # what candidates of one problem share on a split
 LayerScores = tuple[list[NetworkCandidate], int, Array, Array]  # networks, a depth, scores, whether finite
 
 
@@ -67,13 +69,21 @@ def score_split(
 
 def _prepare(candidate: NetworkCandidate, train: Sample, columns: Columns | None) -> Prepared:
     estimator = candidate.estimator
-    rows = prepare_rows(train.X, train.labels, train.weights, estimator.class_weight)
-    if rows.targets.width < 2:
-        raise ValueError("A training split holds only one class. Use stratified splits or fewer of them.")
+    rows, classes = _prepare_rows(candidate, train)
     settings = candidate.settings.for_rows(rows.worth)
     inputs = learn_network_inputs(rows, estimator, columns, candidate.seed)
     draws = Draws(Recipe.of(settings, candidate.seed, inputs, rows), rows.X, keep=True)
-    return rows, to_host(rows.classes), inputs, draws, settings.n_hidden
+    return rows, classes, inputs, draws, settings.n_hidden
+
+
+def _prepare_rows(candidate: NetworkCandidate, train: Sample) -> tuple[Rows, numpy.ndarray | None]:
+    """Return the rows of a split that are fitted, and their classes; None if the targets are values."""
+    estimator = candidate.estimator
+    if estimator._classifies and len(numpy.unique(train.labels)) < 2:
+        raise ValueError("A training split holds only one class. Use stratified splits or fewer of them.")
+    # the rows that the network alone would hold back
+    rows, _ = estimator._divide_rows(train.X, train.labels, train.weights, candidate.seed)
+    return rows, None if rows.classes is None else to_host(rows.classes)
 
 
 def _score_stack(
@@ -84,7 +94,8 @@ def _score_stack(
     The rows that are scored ride along in D behind the training rows.
     """
     rows, classes, inputs, draws, width = prepared
-    stacked = scorer.search.stacked and members[0].settings.lam is not None
+    first = members[0].settings
+    stacked = scorer.search.stacked and first.lam is not None and not first.joint
     settings = replace(stack_settings(stack, stacked), n_hidden=width)
     follows = _follows(members[0].estimator, scorer)
     problem = Problem(rows.targets, rows.weights, draws, stacked, follows)
@@ -94,11 +105,12 @@ def _score_stack(
     with ignore_overflow(), suitable_threads(rows.X, D.shape[-1], settings.n_hidden):
         fill_inputs(D[..., :m, :], rows.X, inputs)
         fill_inputs(D[..., m:, :], scorer.test.X, inputs)
+        bias = inputs.width if settings.joint else -1
         for grown in grow(start(D, settings), problem):
             some, depth = grown.members, grown.layer + 1
-            scores = side_by_side(grown.D[..., m:, :], grown.readout.beta)
+            scores = side_by_side(grown.D[..., m:, :], rows.targets.in_units(grown.readout.beta, bias))
             finite = xp.all(xp.isfinite(scores))
-            if not is_kernel(scorer.search.scoring) and not bool(finite):  # a scorer would blame its input
+            if scorer.search.kernel is None and not bool(finite):  # a scorer would blame its input
                 raise _overflow(scorer, depth)
             P = answers.add(grown, scores)
             yield members[some], depth, scorer(P, classes, members[some], depth), finite
@@ -107,10 +119,11 @@ def _score_stack(
 def _follows(estimator: Any, scorer: SplitScorer) -> bool:
     """Tell whether the networks' leave-one-out scores are needed for their answers.
 
-    Where only predictions count, a calibration that changes none is not needed.
+    Where only predictions count, as those of values always do, a calibration that changes none is not needed,
+    nor are intervals.
     """
-    only_labels = scorer.search.scoring in (None, "accuracy")
-    return needs_loo(estimator) and not (only_labels and keeps_predictions(estimator))
+    only_predictions = scorer.search.classes is None or scorer.search.scoring in (None, "accuracy")
+    return needs_loo(estimator) and not (only_predictions and keeps_predictions(estimator))
 
 
 class _RunningAnswers:
@@ -119,6 +132,7 @@ class _RunningAnswers:
     def __init__(self, members: list[NetworkCandidate], problem: Problem, scorer: SplitScorer) -> None:
         estimator, targets, X = members[0].estimator, problem.targets, scorer.test.X
         self._rule, self._prefix = RULES[estimator.ensemble], estimator.layer_votes == "prefix"
+        self._joint = members[0].settings.joint
         shape = (len(members), X.shape[0], targets.width)
         xp = array_namespace(X)
         self._totals = xp.zeros(shape, dtype=X.dtype, device=device(X))
@@ -131,12 +145,14 @@ class _RunningAnswers:
             self._followers = [Follower(*of_rows, one.estimator) for one in members]
 
     def add(self, grown: Grown, scores: Array) -> Array:
-        """Take the next layer's scores (..., v, k) of some networks; return their probabilities so far."""
+        """Take the next layer's scores (..., v, k) of some networks; return their answers so far."""
         xp, some = array_namespace(scores), grown.members
         contributions = self._rule.contribute(xp.reshape(scores, (-1, *self._totals.shape[1:])))
+        if self._joint:  # the newest read-out is over all layers and answers alone
+            self._totals[some, ...], self._votes[some] = 0.0, 0.0
         if not self._followers:
             self._totals[some, ...] += contributions
-            return self._rule.finish(self._totals[some, ...] / (grown.layer + 1))
+            return self._rule.finish(self._totals[some, ...] / (1 if self._joint else grown.layer + 1))
         loo = grown.loo
         loo = xp.reshape(loo, (-1, *loo.shape[-2:]))
         return xp.stack(
@@ -150,8 +166,8 @@ class _RunningAnswers:
         self._votes[i] += stage.vote
         P = self._rule.finish(self._totals[i, ...] / float(self._votes[i]))
         P = P if stage.calibration is None else stage.calibration(P)
-        if self._prefix and stage.log_loss < self._losses[i]:
-            self._losses[i], self._best[i, ...] = stage.log_loss, P
+        if self._prefix and stage.loss < self._losses[i]:
+            self._losses[i], self._best[i, ...] = stage.loss, P
         return self._best[i, ...] if self._prefix else P
 
 

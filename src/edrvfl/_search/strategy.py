@@ -38,4 +38,4 @@ class Strategy(Protocol):
         """Return how many processes there are, and what they do."""
 
     def answer(self, shell: Any, X: Any, models: Sequence[Any]) -> Array:
-        """Return the mean probabilities of fitted models."""
+        """Return the mean probabilities or values of fitted models."""

@@ -10,8 +10,8 @@ from joblib import effective_n_jobs
 from sklearn.utils.parallel import delayed
 
 from .._arrays import Array
-from .._network.answer import probabilities
-from .._shell import read_new_table
+from .._network.answer import answers
+from .._reading import read_new_table
 from .candidates import door_of
 from .material import Material
 from .plan import NetworkCandidate, bytes_needed, groups, memory_budget, result_rows
@@ -60,12 +60,12 @@ def _share_memory(
 
 
 def answer(shell: Any, X: Any, models: Sequence[Any]) -> Array:
-    """Return the mean probabilities of fitted networks."""
+    """Return the mean probabilities or values of fitted networks."""
     tables: dict[Hashable, Array] = {}  # networks that read columns in the same way share what was read
     total: Array = 0.0
     for model in models:
         door = (door_of(model.encoder), model._fitted_array.dtype)
         if door not in tables:
             tables[door] = read_new_table(shell, X, model._columns, model._fitted_array)
-        total = total + probabilities(model.network_, tables[door])
+        total = total + answers(model.network_, tables[door])
     return total / len(models)

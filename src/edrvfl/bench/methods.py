@@ -24,6 +24,8 @@ Configuration = Mapping[str, Any]
 
 DEPTH = 10  # l_max of the paper
 SEARCH_MEMORY = {"cpu": 1024, "cuda": 12 * 1024}  # MiB for the networks that are searched together
+# dRVFL holds the features of all layers: 1000 neurons in ten layers on the largest dataset take 9 GiB.
+JOINT_MEMORY = {"cpu": 10 * 1024, "cuda": 24 * 1024}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +64,7 @@ def search_networks(
         cv=[(np.arange(m), np.arange(m, m + v))],
         refit=False,
         error_score="raise",
-        memory=SEARCH_MEMORY[device.split(":")[0]],
+        memory=method.memory[device.split(":")[0]],
     )
     y = np.concatenate([split.y_fit, split.y_validation])
     with arrays_on(device, np.concatenate([split.X_fit, split.X_validation])) as (X,):
@@ -111,6 +113,7 @@ class Method:
     depth: str | None = None  # the parameter of which one fit scores all smaller values too
     epochs: str | None = None  # the parameter that early stopping finds in the search, for the refit
     cpu_only: bool = False  # the estimator takes NumPy arrays alone
+    memory: Mapping[str, int] = field(default_factory=lambda: SEARCH_MEMORY)  # of a search, MiB by device
     # returns a message about what has to be installed first, or None
     missing: Callable[[], str | None] = _miss_nothing
 
@@ -152,7 +155,7 @@ def _draw(name: str, trials: int, seed: int) -> list[dict[str, Any]]:
     return edrvfl.paper_configurations(trials, seed, edrvfl.variant(name))
 
 
-def _edrvfl(name: str, depth: int = DEPTH) -> Method:
+def _edrvfl(name: str, depth: int = DEPTH, memory: Mapping[str, int] = SEARCH_MEMORY) -> Method:
     return Method(
         name,
         partial(edrvfl.variant, name),
@@ -161,6 +164,7 @@ def _edrvfl(name: str, depth: int = DEPTH) -> Method:
         search_with=search_networks,
         shares=("n_hidden",),  # networks of one width share their random layers
         depth="n_layers",
+        memory=memory,
     )
 
 
@@ -190,6 +194,7 @@ _ROWS = (
     _edrvfl("RVFL", depth=1),
     _edrvfl("edRVFL_O"),
     _edrvfl("edRVFL_N"),
+    _edrvfl("dRVFL", memory=JOINT_MEMORY),
     _edrvfl("WedRVFL"),
     _edrvfl("PedRVFL"),
     _edrvfl("WPedRVFL"),
@@ -200,7 +205,7 @@ METHODS: Mapping[str, Method] = MappingProxyType({row.name: row for row in _ROWS
 
 METHOD_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "edrvfl": ("RVFL", "edRVFL_O", "edRVFL_N", "WedRVFL", "PedRVFL", "WPedRVFL"),
+        "edrvfl": ("RVFL", "edRVFL_O", "edRVFL_N", "dRVFL", "WedRVFL", "PedRVFL", "WPedRVFL"),
         "randomised": ("SCN", "BLS", "H-ELM"),
         "fnn": ("SNN", "MSRAinit", "Highway", "ResNet"),
         "peers": tuple(peers.PEERS),

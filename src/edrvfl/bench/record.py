@@ -135,19 +135,18 @@ class TimingRecord(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DefaultsRecord(Record):
-    """A method as it comes, nothing searched: fitted for each split and seed of a dataset or a frame."""
+class AsItComesRecord(Record):
+    """A method as it comes, nothing searched: fitted for each split and seed of a dataset or a frame.
 
-    kind: ClassVar[str] = "defaults"
+    What decides how well it did is said by its two kinds, one for each task.
+    """
+
+    task: ClassVar[str]
 
     checksum: str
     settings: Mapping[str, Any]  # the parameters that decide; of other packages only those that we set
     seeds: int
-    # By split and seed; empty if the cell failed.
-    test_accuracy: tuple[tuple[float, ...], ...]
-    balanced_accuracy: tuple[tuple[float, ...], ...]
-    log_loss: tuple[tuple[float, ...], ...]
-    calibration_error: tuple[tuple[float, ...], ...]
+    # These and the metrics of a task are by split and seed; empty if the cell failed.
     fit_seconds: tuple[tuple[float, ...], ...]
     predict_seconds: tuple[tuple[float, ...], ...]
     processor: str
@@ -162,8 +161,32 @@ class DefaultsRecord(Record):
         return averages
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefaultsRecord(AsItComesRecord):
+    """A classifier as it comes."""
+
+    kind: ClassVar[str] = "defaults"
+    task: ClassVar[str] = "classification"
+
+    test_accuracy: tuple[tuple[float, ...], ...]
+    balanced_accuracy: tuple[tuple[float, ...], ...]
+    log_loss: tuple[tuple[float, ...], ...]
+    calibration_error: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValuesRecord(AsItComesRecord):
+    """A regressor as it comes."""
+
+    kind: ClassVar[str] = "values"
+    task: ClassVar[str] = "regression"
+
+    r2: tuple[tuple[float, ...], ...]
+    rmse: tuple[tuple[float, ...], ...]
+
+
 RECORDS: Mapping[str, type[Record]] = MappingProxyType(
-    {cls.kind: cls for cls in (RunRecord, SensitivityRecord, TimingRecord, DefaultsRecord)}
+    {cls.kind: cls for cls in (RunRecord, SensitivityRecord, TimingRecord, DefaultsRecord, ValuesRecord)}
 )
 
 

@@ -1,24 +1,22 @@
-"""What a fit is measured by: accuracy, log-loss and calibration error on the test rows, and seconds."""
+"""What a fit is measured by on the test rows, by task, and its seconds."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import accuracy_score, log_loss, recall_score
+from sklearn.metrics import accuracy_score, log_loss, r2_score, recall_score, root_mean_squared_error
 
-from .data import Dataset, Split
+from .data import Dataset, Split, Task
 from .device import to_host
 
-METRICS = (
-    "test_accuracy",
-    "balanced_accuracy",
-    "log_loss",
-    "calibration_error",
-    "fit_seconds",
-    "predict_seconds",
+_SECONDS = ("fit_seconds", "predict_seconds")
+METRICS = ("test_accuracy", "balanced_accuracy", "log_loss", "calibration_error", *_SECONDS)
+METRICS_OF: Mapping[Task, tuple[str, ...]] = MappingProxyType(
+    {"classification": METRICS, "regression": ("r2", "rmse", *_SECONDS)}
 )
 CALIBRATION_BINS = 15
 
@@ -28,10 +26,13 @@ def fit_and_score(model: Any, X_train: Any, X_test: Any, d: Dataset, part: Split
     start = time.perf_counter()
     model.fit(X_train, d.y[part.train])
     fitted = time.perf_counter()
-    P = to_host(model.predict_proba(X_test))
+    regression = d.task == "regression"
+    answers = to_host(model.predict(X_test) if regression else model.predict_proba(X_test))
     predicted = time.perf_counter()
-    labels, classes = to_host(model.predict(X_test)), to_host(model.classes_)
-    scores = score(d, part, labels, P, classes)
+    if regression:
+        scores = score_values(d.y[part.test], answers)
+    else:
+        scores = score(d, part, to_host(model.predict(X_test)), answers, to_host(model.classes_))
     return {**scores, "fit_seconds": fitted - start, "predict_seconds": predicted - fitted}
 
 
@@ -50,6 +51,11 @@ def score(
         "log_loss": float(log_loss(y, probabilities, labels=every)),
         "calibration_error": calibration_error(y, probabilities),
     }
+
+
+def score_values(y: np.ndarray, answers: np.ndarray) -> Mapping[str, float]:
+    """Compare answers with the test values, by R^2 and, in the units of y, the root mean squared error."""
+    return {"r2": float(r2_score(y, answers)), "rmse": float(root_mean_squared_error(y, answers))}
 
 
 def calibration_error(y: np.ndarray, P: np.ndarray, bins: int = CALIBRATION_BINS) -> float:

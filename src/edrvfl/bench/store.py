@@ -61,7 +61,7 @@ class CellState:
     """How far a cell is."""
 
     key: str
-    kind: str  # "study", "sensitivity", "timing" or "defaults"
+    kind: str  # a kind of `record.RECORDS`
     method: str
     dataset: str
     trials: int

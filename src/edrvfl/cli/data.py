@@ -20,7 +20,10 @@ def list_datasets(
     if fetch:
         show.put(f"The paper's datasets are in {fetch_datasets()}")
     found = describe_datasets(folder, verify=verify)
-    rows = [(r.name, r.group, str(r.rows), str(r.features), str(r.classes), r.state, r.source) for r in found]
+    rows = [
+        (r.name, r.group, str(r.rows), str(r.features), str(r.classes or "-"), r.state, r.source)
+        for r in found
+    ]
     show.put(show.table(("dataset", "group", "rows", "features", "classes", "state", "source"), rows))
     missing = sum(row.state == "missing" and row.group not in FRAME_GROUPS for row in found)
     if missing:

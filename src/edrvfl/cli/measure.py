@@ -74,14 +74,14 @@ def measure_defaults(
         list[str] | None,
         typer.Option(
             metavar="NAME,...",
-            help="Methods, or the groups arrays and frames.",
-            show_default="frames on frames, arrays on all else",
+            help="Methods, or the groups arrays, frames and values.",
+            show_default="values on values, frames on other frames, arrays on all else",
         ),
     ] = None,
     datasets: Annotated[
         list[str],
         typer.Option(
-            metavar="NAME,...", help="Datasets, or the groups frames, confirmation, uci24 and demo."
+            metavar="NAME,...", help="Datasets, or the groups frames, confirmation, values, uci24 and demo."
         ),
     ] = FRAMES_ALONE,
     seeds: Annotated[

@@ -107,10 +107,10 @@ def run(
 def run_cells(
     cells: Sequence[Cell[Any]], store: Path, *, jobs: int, quiet: bool, scheduler: str | None = None
 ) -> tuple[list[Any], int]:
-    """Bring cells to their records, show these as a table, and return them and the exit status."""
+    """Bring cells to their records, show these as tables, and return them and the exit status."""
     with show.study_bar(quiet) as progress:
         records = schedule.run(cells, store, jobs=jobs, scheduler=scheduler, progress=progress)
-    show.put(show.summary(records))
+    show.put(*show.summaries(records))
     failed = sum(record.status == "failed" for record in records)
     if failed:
         retry = shlex.join(["edrvfl", "bench", "retry", "--store", str(store)])

@@ -17,7 +17,15 @@ from rich import box, progress
 from rich.console import Console
 from rich.table import Table
 
-from edrvfl.bench.record import DefaultsRecord, Record, RunRecord, SensitivityRecord, TimingRecord
+from edrvfl.bench.record import (
+    AsItComesRecord,
+    DefaultsRecord,
+    Record,
+    RunRecord,
+    SensitivityRecord,
+    TimingRecord,
+    ValuesRecord,
+)
 from edrvfl.bench.schedule import Progress
 
 Row = Sequence[str]
@@ -86,8 +94,17 @@ def _timing_cells(record: TimingRecord) -> Row:
 
 def _defaults_cells(record: DefaultsRecord) -> Row:
     losses = f"{record.mean('log_loss'):.4f}, {record.mean('calibration_error'):.4f}"
-    seconds = f"{statistics.median(s for row in record.fit_seconds for s in row):.3f} s"
-    return (record.dataset, record.method, f"{100 * record.mean('test_accuracy'):.2f}", losses, seconds)
+    accuracy = f"{100 * record.mean('test_accuracy'):.2f}"
+    return (record.dataset, record.method, accuracy, losses, _median_fit(record))
+
+
+def _values_cells(record: ValuesRecord) -> Row:
+    scores = (f"{record.mean('r2'):.4f}", f"{record.mean('rmse'):.5g}")
+    return (record.dataset, record.method, *scores, _median_fit(record))
+
+
+def _median_fit(record: AsItComesRecord) -> str:
+    return f"{statistics.median(s for row in record.fit_seconds for s in row):.3f} s"
 
 
 # The columns of a table, and what a record that succeeded says in them, by the kind of the record.
@@ -100,6 +117,7 @@ KINDS: Mapping[str, tuple[Row, Callable[[Any], Row]]] = MappingProxyType(
             ("dataset", "method", "test accuracy", "log-loss, calibration error", "fit"),
             _defaults_cells,
         ),
+        "values": (("dataset", "method", "R^2", "root mean squared error", "fit"), _values_cells),
     }
 )
 
@@ -111,10 +129,11 @@ def summary_row(record: Record) -> Row:
     return (record.dataset, record.method, "failed", (record.message or "").partition("\n")[0], "")
 
 
-def summary(records: Sequence[Record]) -> Table:
-    """Make a table of records of one kind."""
-    kind = records[0].kind if records else RunRecord.kind
-    return table(KINDS[kind][0], map(summary_row, records))
+def summaries(records: Sequence[Record]) -> list[Table]:
+    """Make a table of the records of each kind that occurs."""
+    kinds = dict.fromkeys(record.kind for record in records) or (RunRecord.kind,)
+    of_kind = {kind: [record for record in records if record.kind == kind] for kind in kinds}
+    return [table(KINDS[kind][0], map(summary_row, some)) for kind, some in of_kind.items()]
 
 
 # --- the two streams ---------------------------------------------------------------------------------

@@ -18,12 +18,18 @@ from scipy.special import expit, softmax
 from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from ..data import Task
 from . import packages
 from .randomised import LogInteger, Space, sample_configurations
 
@@ -110,34 +116,43 @@ def calibrated_svm(*, random_state: Any = None, **configuration: Any) -> Any:
     return CalibratedClassifierCV(machine, ensemble=False)
 
 
-def random_forest(*, random_state: Any = None, **configuration: Any) -> Any:
+def random_forest(*, random_state: Any = None, task: Task = "classification", **configuration: Any) -> Any:
     """Make scikit-learn's random forest."""
-    return RandomForestClassifier(n_jobs=1, random_state=random_state, **configuration)
+    make = RandomForestRegressor if task == "regression" else RandomForestClassifier
+    return make(n_jobs=1, random_state=random_state, **configuration)
 
 
-def hist_gradient_boosting(*, random_state: Any = None, **configuration: Any) -> Any:
+def hist_gradient_boosting(
+    *, random_state: Any = None, task: Task = "classification", **configuration: Any
+) -> Any:
     """Make scikit-learn's gradient boosting, which stops early above 10 000 rows."""
-    return HistGradientBoostingClassifier(random_state=random_state, **configuration)
+    make = HistGradientBoostingRegressor if task == "regression" else HistGradientBoostingClassifier
+    return make(random_state=random_state, **configuration)
 
 
-def lightgbm(*, random_state: Any = None, **configuration: Any) -> Any:
-    """Make LightGBM's classifier, without its messages."""
-    make = packages.import_package("LightGBM", "lightgbm", EXTRA).LGBMClassifier
+def lightgbm(*, random_state: Any = None, task: Task = "classification", **configuration: Any) -> Any:
+    """Make LightGBM's classifier or regressor, without its messages."""
+    package = packages.import_package("LightGBM", "lightgbm", EXTRA)
+    make = package.LGBMRegressor if task == "regression" else package.LGBMClassifier
     return make(n_jobs=1, verbosity=-1, random_state=random_state, **configuration)
 
 
-def xgboost(*, random_state: Any = None, **configuration: Any) -> Any:
-    """Make XGBoost's classifier, with labels as codes."""
-    make = packages.import_package("XGBoost", "xgboost", EXTRA).XGBClassifier
-    return Coded(make(n_jobs=1, random_state=random_state, **configuration))
+def xgboost(*, random_state: Any = None, task: Task = "classification", **configuration: Any) -> Any:
+    """Make XGBoost's regressor, or its classifier with labels as codes."""
+    package = packages.import_package("XGBoost", "xgboost", EXTRA)
+    if task == "regression":
+        return package.XGBRegressor(n_jobs=1, random_state=random_state, **configuration)
+    return Coded(package.XGBClassifier(n_jobs=1, random_state=random_state, **configuration))
 
 
-def catboost(*, random_state: Any = None, **configuration: Any) -> Any:
-    """Make CatBoost's classifier, with labels as codes, without its messages."""
-    make = packages.import_package("CatBoost", "catboost", EXTRA).CatBoostClassifier
+def catboost(*, random_state: Any = None, task: Task = "classification", **configuration: Any) -> Any:
+    """Make CatBoost's regressor, or its classifier with labels as codes, without its messages."""
+    package = packages.import_package("CatBoost", "catboost", EXTRA)
     # Without the second flag every fit leaves a folder catboost_info where the study was started.
-    quiet = {"verbose": False, "allow_writing_files": False}
-    return Coded(make(thread_count=1, random_state=random_state, **quiet, **configuration))
+    quiet = {"thread_count": 1, "verbose": False, "allow_writing_files": False}
+    if task == "regression":
+        return package.CatBoostRegressor(random_state=random_state, **quiet, **configuration)
+    return Coded(package.CatBoostClassifier(random_state=random_state, **quiet, **configuration))
 
 
 # --- search spaces -----------------------------------------------------------------------------------

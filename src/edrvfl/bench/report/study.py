@@ -20,7 +20,7 @@ from ..cell import SearchUnit, Unit
 from ..data import DEMO, UCI24
 from ..defaults import Defaults
 from ..figures import MISSING
-from ..record import Choice, DefaultsRecord, RunRecord, SensitivityRecord, TimingRecord
+from ..record import Choice, DefaultsRecord, RunRecord, SensitivityRecord, TimingRecord, ValuesRecord
 from ..sensitivity import Sensitivity
 from ..store import CellState, Store
 from ..timing import Timing
@@ -83,7 +83,8 @@ def read_study(store: str | Path) -> Study:
                 depths[pair] = curve
         sensitivity = Sensitivity.of(opened.records_of(SensitivityRecord))
         timing = Timing.of(opened.records_of(TimingRecord))
-        defaults = Defaults.of(opened.records_of(DefaultsRecord))
+        as_they_come = [*opened.records_of(DefaultsRecord), *opened.records_of(ValuesRecord)]
+        defaults = Defaults.of(as_they_come)
     return Study(tuple(results), depths, sensitivity, timing, defaults)
 
 

@@ -1,18 +1,20 @@
-"""Methods as they come: accuracy, log-loss, calibration error and seconds, on frames and on the 24."""
+"""Methods as they come, on frames and on the 24: accuracy and probabilities, or R^2, and seconds."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import pandas as pd
 
 from ...comparison import average_ranks, comparable, mean, round_half_up
+from ...contenders import CONTENDERS, REGRESSORS
 from ...data import FRAME_GROUPS
-from ...defaults import CONTENDERS, Defaults
-from ...record import DefaultsRecord
+from ...defaults import Defaults
+from ...record import AsItComesRecord
 from ...scores import CALIBRATION_BINS
 from ..page import EMPTY, Grid, GridCell, GridRow, Section, count_cell, number_cell, status_cell, text_cell
 from ..sentences import count
@@ -21,8 +23,10 @@ from ..summary import Summary
 GROUPS = {
     "frames": "mixed frames",
     "confirmation": "frames of the confirmation",
+    "values": "frames with values",
     "uci24": "datasets of the paper",
     "others": "other datasets",
+    "other values": "other datasets with values",
 }
 TUNED, TUNED_TITLE = "WPedRVFL", "WPedRVFL, searched (strict choice)"
 NEAR_NOISE = "monks-3"  # its training and test files were standardised apart: see the oddities
@@ -39,13 +43,27 @@ class Measure:
     sign: int = -1  # 1 if more is better
     seconds: bool = False
 
+    @property
+    def name(self) -> str:
+        """Write the title as it stands inside a sentence."""
+        return self.title if self.title.isupper() else self.title.lower()
 
-MEASURES = (
-    Measure("test_accuracy", "Test accuracy in percent", 2, scale=100, sign=1),
-    Measure("log_loss", "Log-loss", 4),
-    Measure("calibration_error", "Calibration error", 4),
+
+_SECONDS = (
     Measure("fit_seconds", "Seconds of one fit", 3, seconds=True),
     Measure("predict_seconds", "Seconds to answer the test rows", 3, seconds=True),
+)
+# By task. Errors in the units of a target have no mean over datasets, so R^2 stands alone.
+MEASURES: Mapping[str, tuple[Measure, ...]] = MappingProxyType(
+    {
+        "classification": (
+            Measure("test_accuracy", "Test accuracy in percent", 2, scale=100, sign=1),
+            Measure("log_loss", "Log-loss", 4),
+            Measure("calibration_error", "Calibration error", 4),
+            *_SECONDS,
+        ),
+        "regression": (Measure("r2", "R^2", 4, sign=1), *_SECONDS),
+    }
 )
 
 
@@ -66,21 +84,32 @@ def show_defaults(s: Summary) -> Section | None:
     grids = [grid for group, datasets in groups.items() for grid in _overviews(s, d, group, datasets)]
     grids += [_frames_grid(group, groups[group]) for group in FRAME_GROUPS if group in groups]
     for group, datasets in groups.items():
-        grids += [_grid(d, group, datasets, measure) for measure in MEASURES]
-    typed = [m for m in CONTENDERS if any(m == method for _, method in d.records)]
-    items = tuple((name, CONTENDERS[name].code) for name in typed)
-    return Section("defaults", "Methods at their defaults", tuple(text), items, grids=tuple(grids))
+        grids += [_grid(d, group, datasets, measure) for measure in MEASURES[d.task(datasets)]]
+    return Section("defaults", "Methods at their defaults", tuple(text), _typed(d), grids=tuple(grids))
+
+
+def _typed(d: Defaults) -> tuple[tuple[str, str], ...]:
+    """List what a user types for each method, for classes and then for values."""
+    occurring = {(record.task, method) for (_, method), record in d.records.items()}
+    classes = [(n, row.code) for n, row in CONTENDERS.items() if ("classification", n) in occurring]
+    values = [(f"{n}, values", row.code) for n, row in REGRESSORS.items() if ("regression", n) in occurring]
+    return (*classes, *values)
+
+
+def _ranked(measures: Sequence[Measure]) -> list[Measure]:
+    """Return the measures that methods are ranked by: at most the first two, never seconds."""
+    return [measure for measure in measures[:2] if not measure.seconds]
 
 
 def _leaders(d: Defaults, group: str, datasets: Sequence[str]) -> str:
-    """Say which method has the best average rank by accuracy and by log-loss."""
+    """Say which method has the best average rank by accuracy and by log-loss, or by R^2."""
     said = []
-    for measure in MEASURES[:2]:
+    for measure in _ranked(MEASURES[d.task(datasets)]):
         scores = comparable(_table(d, datasets, measure)).dropna()
         if ranks := average_ranks(measure.sign * scores):
             best = min(ranks, key=ranks.__getitem__)
             over = count(len(scores), "dataset")
-            said.append(f"by {measure.title.lower()} {best} ({ranks[best]:.2f} over {over})")
+            said.append(f"by {measure.name} {best} ({ranks[best]:.2f} over {over})")
     return f"Best average rank on the {GROUPS[group]}: {'; '.join(said) or 'none, nothing is complete'}."
 
 
@@ -99,11 +128,12 @@ def _overviews(s: Summary, d: Defaults, group: str, datasets: Sequence[str]) -> 
 
 def _overview(s: Summary, d: Defaults, datasets: Sequence[str], key: str, caption: str) -> Grid | None:
     """Average each metric over the datasets that all compared methods have; None if there is no such one."""
-    compared = comparable(_table(d, datasets, MEASURES[0])).dropna()
+    measures = MEASURES[d.task(datasets)]
+    compared = comparable(_table(d, datasets, measures[0])).dropna()
     if compared.empty:
         return None
     common, methods = list(compared.index), list(compared)
-    shown, ranked = MEASURES[:4], MEASURES[:2]
+    shown, ranked = measures[:-1], _ranked(measures)
     ranks = [average_ranks(m.sign * _table(d, common, m)[methods]) for m in ranked]
     rows = []
     for name in methods:
@@ -119,7 +149,7 @@ def _overview(s: Summary, d: Defaults, datasets: Sequence[str], key: str, captio
     if tuned is not None:
         notes.append(f"{TUNED_TITLE}: from the study's search, not ranked here.")
         rows.append(tuned)
-    columns = ("method", *(m.title for m in shown), *(f"Average rank by {m.title.lower()}" for m in ranked))
+    columns = ("method", *(m.title for m in shown), *(f"Average rank by {m.name}" for m in ranked))
     return Grid(key, caption, columns, _mark_best(rows, shown), notes=tuple(notes))
 
 
@@ -167,7 +197,7 @@ def _table(d: Defaults, datasets: Sequence[str], measure: Measure) -> pd.DataFra
     return pd.DataFrame(rows, index=list(datasets), columns=list(methods), dtype=float)
 
 
-def _figure(record: DefaultsRecord | None, measure: Measure) -> float:
+def _figure(record: AsItComesRecord | None, measure: Measure) -> float:
     if record is None or record.status != "ok":
         return math.nan
     if measure.seconds:
@@ -232,12 +262,16 @@ def _notes(d: Defaults, scores: pd.DataFrame) -> tuple[str, ...]:
 
 def _frames_grid(group: str, datasets: Sequence[str]) -> Grid:
     """List the frames: where they come from and what they hold."""
+    classes = all(FRAME_GROUPS[group][name].task == "classification" for name in datasets)
     rows = []
     for name in datasets:
         f = FRAME_GROUPS[group][name]
-        sizes = (f.rows, f.numbers, f.categories, f.missing, f.classes)
+        sizes = (f.rows, f.numbers, f.categories, f.missing, *([f.classes] if classes else []))
         cells = (text_cell(f.package), text_cell(f.target), *(count_cell(n) for n in sizes))
         rows.append(GridRow(name, cells))
-    columns = ("frame", "package of R", "target", "rows", "columns of numbers", "of texts", "gaps", "classes")
-    note = "Five stratified draws of 75 and 25 % of the rows; rows without a target are left out."
+    package = "package of R" if classes else "package"
+    sizes_of = ("rows", "columns of numbers", "of texts", "gaps", *(["classes"] if classes else []))
+    columns = ("frame", package, "target", *sizes_of)
+    draws = "stratified draws" if classes else "draws"
+    note = f"Five {draws} of 75 and 25 % of the rows; rows without a target are left out."
     return Grid(f"defaults-{group}", f"The {GROUPS[group]}", columns, tuple(rows), notes=(note,))

@@ -1,0 +1,459 @@
+"""A search of regressors against GridSearchCV over the same estimators, each fitted alone."""
+
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from helpers import assert_passes_scikit_learns_checks
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.datasets import load_wine, make_friedman1
+from sklearn.exceptions import FitFailedWarning
+from sklearn.metrics import get_scorer, make_scorer, r2_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    LeaveOneOut,
+    PredefinedSplit,
+    StratifiedKFold,
+    cross_val_score,
+)
+
+from edrvfl import (
+    EDRVFLClassifier,
+    EDRVFLPortfolioRegressor,
+    EDRVFLRegressor,
+    EDRVFLSearchCV,
+    LaplaceRidgeClassifier,
+    LaplaceRidgeRegressor,
+    to_numpy,
+)
+from edrvfl._search.metrics import VALUE_KERNELS, Sample, Search
+from edrvfl._search.plan import bytes_needed, result_rows
+from edrvfl._search.run import score_split
+
+NETWORK = EDRVFLRegressor(n_hidden=8, n_layers=2, regularization=1.0, random_state=0)
+KERNEL = LaplaceRidgeRegressor(bandwidth=1.0, regularization=0.5, input_scaling=None, random_state=0)
+MEMBERS = [("kernel", clone(KERNEL).set_params(random_state=None)), ("wide", EDRVFLRegressor(n_hidden=12))]
+PORTFOLIO = EDRVFLPortfolioRegressor(members=MEMBERS, finalists=1, random_state=0)
+SPACES = {
+    "network": (NETWORK, {"n_hidden": [8, 16], "prune_rate": [0.0, 0.3]}),
+    "kernel": (KERNEL, {"bandwidth": [0.5, 2.0], "encoder": ["standard", "bins"]}),
+    "portfolio": (PORTFOLIO, {"weights": ["loo", "equal"], "finalists": [1, 2]}),
+}
+each = pytest.mark.parametrize(("estimator", "space"), SPACES.values(), ids=SPACES)
+
+
+@pytest.fixture
+def rows():
+    """Values far from 0 that vary little: an answer in standardised units would be far off."""
+    X, y = make_friedman1(90, 6, noise=1.0, random_state=1)
+    return X, 1000 + 0.1 * y
+
+
+@pytest.fixture
+def two(rows):
+    """Two outputs of very different units."""
+    X, y = rows
+    return X, np.stack([y, 1e6 * X[:, 0] ** 2], axis=1)
+
+
+def grid_of(estimator, space, **params):
+    return EDRVFLSearchCV(estimator, space, **{"n_iter": None, "cv": 3, **params})
+
+
+def by_split(search):
+    return np.stack([search.cv_results_[f"split{i}_test_score"] for i in range(search.n_splits_)], axis=1)
+
+
+def theirs(search, X, y, **metadata):
+    """Scores (row, split) of GridSearchCV over the rows of a search, every estimator fitted alone."""
+    grid = [{name: [value] for name, value in row.items()} for row in search.cv_results_["params"]]
+    found = GridSearchCV(search.estimator, grid, cv=search.cv, scoring=search.scoring, refit=False)
+    return by_split(found.fit(X, y, **metadata))
+
+
+# --- the same scores as estimators fitted alone -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        {"regularization": [0.0, 1.0, "loo"], "prune_rate": [0.0, 0.3]},
+        {"correct_weight": [0.5, 1.0], "weight_from": ["train", "loo"], "regularization": [0.1, 1.0]},
+        {"layer_votes": ["equal", "prefix", "weighted"], "coverage_from": ["loo", None]},
+        {"regularization": [1.0, "loo"], "coverage_from": ["loo", "split", None]},
+        {"layer_votes": ["prefix", "weighted"], "regularization": ["loo"], "prune_rate": [0.0, 0.3]},
+        {"n_layers": [1, 3], "n_hidden": [8, "auto"], "random_state": [1, 2]},
+        {"encoder": ["standard", "bins", None], "renormalize": [True, False]},
+        {"inputs_per_neuron": [2], "pair_share": [0.0, 0.5], "input_scaling": [None, "gradient"]},
+    ],
+    ids=lambda space: ", ".join(space),
+)
+@pytest.mark.parametrize("outputs", ["rows", "two"])
+def test_every_parameter_can_be_searched_at_every_depth(request, space, outputs):
+    X, y = request.getfixturevalue(outputs)
+    search = grid_of(NETWORK, space).fit(X, y)
+    np.testing.assert_allclose(by_split(search), theirs(search, X, y), rtol=0, atol=1e-9)
+    assert len(search.cv_results_["params"]) % (4 if "n_layers" in space else 2) == 0
+    assert len(np.unique(by_split(search).round(6), axis=0)) > 2
+    # the winner
+    rebuilt = clone(NETWORK).set_params(**search.best_params_)
+    assert search.best_score_ == pytest.approx(cross_val_score(rebuilt, X, y, cv=3).mean(), abs=1e-9)
+    np.testing.assert_array_equal(search.predict(X), rebuilt.fit(X, y).predict(X))
+
+
+@each
+@pytest.mark.parametrize("scoring", [*VALUE_KERNELS, "explained_variance"])
+def test_scores_are_those_of_the_scorer(two, estimator, space, scoring):
+    search = grid_of(estimator, space, scoring=scoring, refit=False).fit(*two)
+    np.testing.assert_allclose(by_split(search), theirs(search, *two), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("scoring", sorted({"r2", *VALUE_KERNELS} - {None, "neg_mean_squared_error"}))
+@pytest.mark.parametrize("power", [600, -600])
+def test_units_do_not_matter(two, scoring, power):
+    X, Y = two
+    search = grid_of(NETWORK, {"regularization": [1.0, "loo"]}, scoring=scoring, refit=False)
+    expected = by_split(search.fit(X, Y))
+    expected = expected if scoring == "r2" else expected * 2.0**power
+    np.testing.assert_allclose(by_split(search.fit(X, Y * 2.0**power)), expected, rtol=1e-9)
+
+
+@each
+@pytest.mark.parametrize("requested", [True, False])
+def test_weighted_rows_score_as_in_scikit_learns_search(rows, estimator, space, requested):
+    weights = np.random.default_rng(0).integers(0, 4, len(rows[1])).astype(float)
+    with sklearn.config_context(enable_metadata_routing=True):
+        scorer = get_scorer("r2").set_score_request(sample_weight=requested)
+        search = grid_of(estimator, space, scoring=scorer, refit=False).fit(*rows, sample_weight=weights)
+        search.estimator = clone(estimator).set_fit_request(sample_weight=True)
+        expected = theirs(search, *rows, sample_weight=weights)
+    np.testing.assert_allclose(by_split(search), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("scoring", VALUE_KERNELS)
+def test_weights_are_repeated_rows(two, scoring):
+    X, Y = two
+    counts = np.random.default_rng(0).integers(0, 3, len(Y))
+    fold = np.arange(len(Y)) % 3
+    space = {"regularization": [1.0, "loo"], "correct_weight": [0.5, 1.0], "layer_votes": ["weighted"]}
+    weighted = grid_of(NETWORK, space, scoring=scoring, cv=PredefinedSplit(fold))
+    repeated = clone(weighted).set_params(cv=PredefinedSplit(np.repeat(fold, counts)))
+    weighted.fit(X, Y, sample_weight=counts)
+    repeated.fit(np.repeat(X, counts, axis=0), np.repeat(Y, counts, axis=0))
+    np.testing.assert_allclose(by_split(weighted), by_split(repeated), rtol=1e-8, atol=1e-8)
+
+
+def test_a_part_of_the_rows_is_judged_as_in_the_network_alone(rows, monkeypatch):
+    monkeypatch.setattr("edrvfl._inputs.judged.MOST_VALUES", 25)
+    space = {"layer_votes": ["prefix", "weighted"], "regularization": [1.0, "loo"]}
+    search = grid_of(NETWORK, space, refit=False).fit(*rows)
+    np.testing.assert_allclose(by_split(search), theirs(search, *rows), atol=1e-9)
+
+
+@each
+def test_a_scorer_may_ask_about_other_rows_and_other_things(rows, estimator, space):
+    asks = [
+        lambda model, X, y: r2_score(y, model.predict(-X)),
+        lambda model, X, y: model.predict(X[:10]).mean(),
+        lambda model, X, y: model.n_features_in_ + is_regressor(model) - 2 * is_classifier(model),
+    ]
+    some = {name: values[:1] for name, values in space.items()}
+    for scoring in asks:
+        search = grid_of(estimator, some, scoring=scoring, refit=False).fit(*rows)
+        np.testing.assert_allclose(by_split(search), theirs(search, *rows), atol=1e-9)
+
+
+def test_weights_reach_scorers_that_take_them(rows):
+    X, y = rows
+    weights = np.random.default_rng(0).uniform(size=len(y))
+    for scorer, weighted in ((make_scorer(r2_score), True), (make_scorer(lambda y, p: p.max()), False)):
+        search = grid_of(NETWORK, {"n_layers": [2]}, scoring=scorer).fit(X, y, weights)
+        for i, (train, test) in enumerate(KFold(3).split(X)):
+            model = clone(NETWORK).fit(X[train], y[train], weights[train])
+            given = {"sample_weight": weights[test]} if weighted else {}
+            assert by_split(search)[0, i] == pytest.approx(scorer(model, X[test], y[test], **given), abs=1e-9)
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("layer_votes", ["equal", "prefix", "weighted"])
+def test_stacks_side_by_side_score_as_fitted_alone(two, library, layer_votes):
+    xp = pytest.importorskip(library)
+    X, Y = two
+    network = clone(NETWORK).set_params(layer_votes=layer_votes, encoder=None, n_layers=3)
+    space = {"regularization": [0.1, 10.0, "loo"], "correct_weight": [0.5, 1.0], "prune_rate": [0.0, 0.3]}
+    grid = [dict(zip(space, values, strict=True)) for values in np.ndindex(3, 2, 2)]
+    tried = [{name: space[name][i] for name, i in row.items()} for row in grid]
+    candidates = list(dict.fromkeys(row.candidate for row in result_rows(network, tried)))
+    split, found = (np.arange(60), np.arange(60, 90)), []
+    for stacked in (False, True):
+        search = Search(Sample(xp.asarray(X), Y, None), None, None, None, "raise", stacked)
+        with sklearn.config_context(array_api_dispatch=True):
+            scores, failures = score_split(search, candidates, split, memory=2**30)
+        assert not failures
+        found.append(scores)
+    np.testing.assert_allclose(*found, atol=1e-8)
+    for one, scores in zip(candidates, found[1], strict=True):
+        for depth in (1, 3):
+            model = one.at(depth).fit(X[:60], Y[:60])
+            assert scores[depth - 1] == pytest.approx(model.score(X[60:], Y[60:]), abs=1e-8)
+
+
+@each
+def test_torch_rows(two, estimator, space):
+    torch = pytest.importorskip("torch")
+    X, Y = two
+    search = grid_of(estimator, space)
+    expected = clone(search).fit(X, Y)
+    with sklearn.config_context(array_api_dispatch=True):
+        search.fit(torch.asarray(X), torch.asarray(Y), torch.ones(len(Y), dtype=torch.float64))
+        assert isinstance(search.predict(torch.asarray(X)), torch.Tensor)
+        assert search.score(torch.asarray(X), torch.asarray(Y)) == pytest.approx(expected.score(X, Y))
+        home = to_numpy(search)
+    np.testing.assert_allclose(by_split(search), by_split(expected), atol=1e-9)
+    # distances of copies are the square root of what rounding leaves
+    np.testing.assert_allclose(home.predict(X), expected.predict(X), rtol=1e-6)
+
+
+def test_float32_rows_are_scored_in_float64(rows):
+    X, y = rows
+    search = grid_of(NETWORK, {"n_hidden": [8, 30]}).fit(X.astype(np.float32), y.astype(np.float32))
+    assert search.predict(X.astype(np.float32)).dtype == np.float32
+    np.testing.assert_allclose(by_split(search), by_split(clone(search).fit(X, y)), atol=1e-3)
+    assert by_split(search).dtype == np.float64
+
+
+@each
+def test_frames_are_searched_as_they_come(rows, estimator, space):
+    X, y = rows
+    frame = pd.DataFrame(X[:, :3], columns=list("abc")).assign(d=np.where(X[:, 3] > 0.5, "high", "low"))
+    frame.loc[::9, "a"] = None
+    search = grid_of(estimator, space).fit(frame, pd.Series(y))
+    np.testing.assert_allclose(by_split(search), theirs(search, frame, y), atol=1e-9)
+    assert list(search.feature_names_in_) == list("abcd")
+
+
+# --- a regressor or a classifier --------------------------------------------------------------------------
+
+
+@each
+def test_the_search_is_what_its_estimator_is(rows, estimator, space):
+    search = grid_of(estimator, space)
+    for fitted in (False, True):
+        if fitted:
+            search.fit(*rows)
+        assert is_regressor(search)
+        assert not is_classifier(search)
+        assert hasattr(search, "predict")
+        for name in ("predict_proba", "predict_log_proba", "decision_function", "classes_"):
+            assert not hasattr(search, name)
+        with pytest.raises(AttributeError, match="predict_proba"):
+            search.predict_proba(rows[0])
+    assert sklearn.utils.get_tags(search).target_tags.multi_output
+    for classifier in (EDRVFLClassifier(), LaplaceRidgeClassifier(), None):
+        assert is_classifier(EDRVFLSearchCV(classifier))
+        assert not is_regressor(EDRVFLSearchCV(classifier))
+        assert hasattr(EDRVFLSearchCV(classifier), "predict_proba")
+
+
+def test_score_is_that_of_the_estimator_whatever_scoring_is(rows, two):
+    weights = np.random.default_rng(0).uniform(size=len(rows[1]))
+    for X, y in (rows, two):
+        search = grid_of(NETWORK, {"n_hidden": [8]}, scoring="neg_mean_absolute_error").fit(X, y)
+        assert search.score(X, y, weights) == search.best_estimator_.score(X, y, weights)
+        assert search.predict(X).shape == y.shape
+        assert search.best_score_ < 0
+    classes = EDRVFLSearchCV(EDRVFLClassifier(n_hidden=8), {"n_layers": [1]}, scoring="neg_log_loss", cv=2)
+    X, y = load_wine(return_X_y=True)
+    assert classes.fit(X, y).score(X, y) == (classes.predict(X) == y).mean()
+
+
+def test_splits_are_stratified_for_classes_only(rows):
+    X, y = rows
+    labels = (y > np.median(y)).astype(int)
+    order = np.argsort(labels, kind="stable")  # folds that are not stratified hold one class each
+    X, labels = X[order], labels[order]
+    regressor = grid_of(NETWORK, {"n_layers": [1]}).fit(X, labels)
+    classifier = grid_of(EDRVFLClassifier(n_hidden=8, random_state=0), {"n_layers": [1]}).fit(X, labels)
+    for search, splitter in ((regressor, KFold(3)), (classifier, StratifiedKFold(3))):
+        again = clone(search).set_params(cv=splitter).fit(X, labels)
+        np.testing.assert_array_equal(by_split(search), by_split(again))
+        other = StratifiedKFold(3) if search is regressor else KFold(3)
+        assert not np.array_equal(
+            by_split(search), by_split(clone(search).set_params(cv=other).fit(X, labels))
+        )
+
+
+@each
+def test_an_ensemble_averages_different_configurations(two, estimator, space):
+    search = grid_of(estimator, space, ensemble_size=3).fit(*two)
+    assert len({tuple(str(getattr(model, name)) for name in space) for model in search.estimators_}) == 3
+    mean = np.mean([model.predict(two[0]) for model in search.estimators_], axis=0)
+    np.testing.assert_allclose(search.predict(two[0]), mean, rtol=1e-12)
+
+
+def test_without_refit_there_is_nothing_to_predict_with(rows):
+    search = grid_of(NETWORK, {"n_hidden": [8]}, refit=False).fit(*rows)
+    for name in ("predict", "score", "best_estimator_"):
+        assert not hasattr(search, name)
+
+
+# --- the default space ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ({}, "n_hidden norm_scale norm_shift"),
+        ({"prune_rate": 0.2}, "n_hidden norm_scale norm_shift prune_rate"),
+        ({"regularization": 1.0}, "n_hidden norm_scale norm_shift regularization"),
+        ({"renormalize": False, "prune_rate": 0.0, "correct_weight": 0.5}, "correct_weight n_hidden"),
+        ({"renormalize": False, "prune_rate": 0.0}, "n_hidden"),
+    ],
+    ids=repr,
+)
+def test_the_default_space_is_the_papers_box_without_what_is_switched_off(rows, params, expected):
+    network = EDRVFLRegressor(n_layers=2, random_state=0, **params)
+    search = EDRVFLSearchCV(network, n_iter=4, cv=2, random_state=0).fit(*rows)
+    assert set(search.best_params_) == {*expected.split(), "n_layers"}
+    assert search.best_estimator_.regularization == (search.best_params_.get("regularization", "loo"))
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------
+
+
+def test_a_network_that_fails_gets_the_error_score(rows):
+    X, y = rows[0].astype(np.float32), rows[1]
+    network = EDRVFLRegressor(n_layers=40, renormalize=False, regularization=1.0, random_state=0)
+    search = EDRVFLSearchCV(network, {"n_hidden": [500, 5]}, cv=2, refit=False, error_score=-99.0)
+    with pytest.warns(FitFailedWarning, match=r"of 160 scores are error_score=-99.*features overflow"):
+        search.fit(X, y)
+    wide = np.array([row["n_hidden"] == 500 for row in search.cv_results_["params"]])
+    scores = by_split(search)
+    assert (scores[~wide] > -99).all()
+    for of_split in scores[wide].T:  # the shallower networks do not fail
+        first = np.flatnonzero(of_split == -99).min()
+        assert first > 1
+        assert (of_split[first:] == -99).all()
+    with pytest.raises(ValueError, match="features overflow"):
+        search.set_params(error_score="raise").fit(X, y)
+
+
+@each
+def test_a_scorer_that_is_not_for_values_fails(rows, estimator, space):
+    some = {name: values[:1] for name, values in space.items()}
+    search = grid_of(estimator, some, scoring="accuracy")
+    with pytest.raises(ValueError, match=r"All \d+ scores failed.*continuous"):
+        search.fit(*rows)
+    with pytest.raises(ValueError, match=r"All \d+ scores failed.*no attribute 'predict_proba'"):
+        search.set_params(scoring=lambda model, X, y: model.predict_proba(X).max()).fit(*rows)
+    for scoring in ("neg_log_loss", "roc_auc"):  # said before anything is fitted
+        message = rf"scoring='{scoring}' needs .*predict_proba, which {type(estimator).__name__} .*\"r2\""
+        with pytest.raises(ValueError, match=message):
+            search.set_params(scoring=scoring).fit(*rows)
+
+
+def test_one_test_row_has_no_r2_but_an_error(rows):
+    X, y = rows[0][:12], rows[1][:12]
+    search = grid_of(NETWORK, {"n_hidden": [4, 8]}, cv=LeaveOneOut())
+    with pytest.warns(UserWarning, match="4 of 4 mean scores are not finite"):
+        search.fit(X, y)
+    search.set_params(scoring="neg_mean_squared_error").fit(X, y)
+    np.testing.assert_allclose(by_split(search), theirs(search, X, y), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"param_distributions": {"calibration": ["loo"]}}, "Invalid parameter 'calibration'"),
+        ({"param_distributions": {"class_weight": [None]}}, "Invalid parameter 'class_weight'"),
+        ({"param_distributions": {"correct_weight": [0.0]}}, "'correct_weight' parameter of EDRVFLRegressor"),
+        (
+            {"estimator": KERNEL, "param_distributions": None, "n_iter": 2},
+            "LaplaceRidgeRegressor. Say.*encod",
+        ),
+        ({"estimator": PORTFOLIO, "param_distributions": None, "n_iter": 2}, r"for instance {\"finalists\""),
+        ({"estimator": sklearn.linear_model.Ridge()}, "'estimator' parameter"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_searched_is_said(rows, params, message):
+    with pytest.raises(ValueError, match=message):
+        grid_of(NETWORK, {"n_hidden": [8]}).set_params(**params).fit(*rows)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"), [("text", "numeric|numbers"), (np.nan, "y contains NaN"), (1j, "Complex data")]
+)
+def test_what_is_no_number_is_refused(rows, wrong, message):
+    X, y = rows
+    with pytest.raises(ValueError, match=message):
+        grid_of(NETWORK, {"n_hidden": [8]}).fit(X, [wrong, *y[1:].tolist()])
+
+
+def test_values_that_overflow_fail_in_their_split(rows):
+    X, y = rows[0].astype(np.float32), np.where(np.arange(90) < 60, 1.0, 1e300) * rows[1]
+    every, first = np.arange(90), np.arange(60)
+    search = grid_of(NETWORK, {"n_hidden": [8]}, refit=False, cv=[(first, first), (every, first)])
+    with pytest.warns(), pytest.warns(FitFailedWarning, match=r"2 of 4 scores.*Divide y by a num"):
+        search.fit(X, y)
+    assert np.isfinite(by_split(search)[:, 0]).all()
+    assert np.isnan(by_split(search)[:, 1]).all()
+
+
+# --- memory, processes, as an estimator -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("k", "params"),
+    [
+        (1, {"n_hidden": 60}),
+        (1, {"n_hidden": 10, "layer_votes": "prefix"}),
+        (60, {"n_hidden": 10}),
+        (60, {"n_hidden": 10, "regularization": 1.0, "coverage_from": None}),
+        (60, {"n_hidden": 10, "regularization": 1.0, "correct_weight": 0.5}),
+        (60, {"n_hidden": 10, "regularization": 1.0, "layer_votes": "weighted"}),
+    ],
+    ids=repr,
+)
+def test_the_estimate_of_the_memory_holds(k, params):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1600, 10))
+    Y = X[:, :1] + rng.standard_normal((1600, k))
+    network = EDRVFLRegressor(n_layers=3, random_state=0, **params)
+    tried = [{"regularization": 2.0**i} for i in range(4)] if "regularization" in params else [{}]
+    candidates = list(dict.fromkeys(row.candidate for row in result_rows(network, tried)))
+    split = (np.arange(1200), np.arange(1200, 1600))
+    search = Search(Sample(X, Y, None), None, None, None, "raise", False)
+    score_split(search, candidates, split, memory=2**30)  # what is loaded only once
+    need = bytes_needed([candidates], search.size(split, candidates[0]))
+    tracemalloc.start()
+    score_split(search, candidates, split, memory=need)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0.3 * need < peak < 1.2 * need  # the work space of LAPACK is not seen here
+
+
+def test_processes_and_little_memory_change_nothing(two):
+    search = grid_of(NETWORK, {"n_hidden": [8, 30], "regularization": [0.1, 1.0], "correct_weight": [0.5]})
+    one = clone(search).fit(*two)
+    for params in ({"n_jobs": 2}, {"memory": 1}):
+        np.testing.assert_array_equal(by_split(clone(search).set_params(**params).fit(*two)), by_split(one))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "params"),
+    [
+        (EDRVFLRegressor(n_layers=2), {}),
+        (NETWORK, {"ensemble_size": 2, "scoring": "neg_mean_squared_error"}),
+        (NETWORK, {"scoring": "explained_variance", "n_iter": 1}),
+    ],
+    ids=["R^2", "squared error", "a scorer by call"],
+)
+def test_scikit_learns_checks_pass(estimator, params):
+    space = {"n_hidden": [8, 16], "prune_rate": [0.0, 0.3]}
+    estimator = clone(estimator).set_params(random_state=None)
+    search = EDRVFLSearchCV(estimator, space, n_iter=2, cv=2, random_state=0)
+    assert_passes_scikit_learns_checks(search.set_params(**params))
