@@ -12,8 +12,7 @@ from ._coverage import CoveringClassifier
 from ._encoder import TabularEncoder
 from ._history import ACCURACY
 from ._layered import CONSTRAINTS, LayeredEstimator
-from ._shell import unchanged_on_failure
-from ._sklearn import StrOptions, _fit_context
+from ._sklearn import StrOptions
 
 
 class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
@@ -298,32 +297,6 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
         self.coverage_from = coverage_from
         self.random_state = random_state
         self.verbose = verbose
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> EDRVFLClassifier:
-        """Fit the network.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows: a NumPy array, a pandas, polars or pyarrow table, or, with scikit-learn's array API
-            dispatch on, a torch or CuPy array. Columns may hold numbers, booleans, categories or text, and
-            missing values.
-
-        y : array-like of shape (n_samples,)
-            Labels of at least two classes: strings, integers or booleans.
-
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, not negative and not all zero. None gives every row the weight 1.
-
-        Returns
-        -------
-        self : EDRVFLClassifier
-            The fitted estimator. A fit that fails leaves it as it was.
-        """
-        with unchanged_on_failure(self):
-            self._fit(X, y, sample_weight)
-        return self
 
     @property
     def classes_(self) -> Array:

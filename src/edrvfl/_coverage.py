@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy
 from sklearn.utils import check_random_state
@@ -30,8 +30,8 @@ from ._inputs.weights import equal_rows
 from ._members.voters import Data, Member, grow_network
 from ._network.answer import answers
 from ._network.records import Network, Settings
-from ._shell import LARGEST_SEED, ClassifierShell, RegressorShell, Shell, without_axis
-from ._sklearn import StrOptions
+from ._shell import LARGEST_SEED, ClassifierShell, RegressorShell, Shell, unchanged_on_failure, without_axis
+from ._sklearn import StrOptions, _fit_context
 
 # The model of the spread: one random layer whose penalty leave-one-out chooses.
 SPREAD = Settings(n_layers=1, n_hidden=256)
@@ -118,11 +118,41 @@ class CoveringShell(Shell):
         """Say what to do about a fit that kept nothing for intervals or sets."""
         raise NotImplementedError
 
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit, and store what was fitted."""
+        raise NotImplementedError
+
 
 class CoveringClassifier(CoveringShell, ClassifierShell):
     """A classifier with prediction sets."""
 
     coverage_: Coverage | None
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows: a NumPy array, a pandas, polars or pyarrow table, or, with scikit-learn's array API
+            dispatch on, a torch or CuPy array. Columns may hold numbers, booleans, categories or text, and
+            missing values.
+
+        y : array-like of shape (n_samples,)
+            Labels of at least two classes: strings, integers or booleans.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, not negative and not all zero. None gives every row the weight 1.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator. A fit that fails leaves it as it was.
+        """
+        with unchanged_on_failure(self):
+            self._fit(X, y, sample_weight)
+        return self
 
     def predict_set(self, X: Any, coverage: float = 0.9) -> Array:
         """Return for each row a set of classes that holds the true one with the stated probability.
@@ -197,6 +227,32 @@ class CoveringRegressor(CoveringShell, RegressorShell):
     """A regressor with prediction intervals."""
 
     coverage_: Coverage | None
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows: a NumPy array, a pandas, polars or pyarrow table, or, with scikit-learn's array API
+            dispatch on, a torch or CuPy array. Columns may hold numbers, booleans, categories or text, and
+            missing values.
+
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Finite numbers.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, not negative and not all zero. None gives every row the weight 1.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator. A fit that fails leaves it as it was.
+        """
+        with unchanged_on_failure(self):
+            self._fit(X, y, sample_weight)
+        return self
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
         """Return for each row an interval that holds the true value with the stated probability.

@@ -15,8 +15,7 @@ from ._history import ACCURACY, R2
 from ._laplace import LaplaceRidgeClassifier, LaplaceRidgeRegressor
 from ._regressor import EDRVFLRegressor
 from ._roster import MEMBERS, VALUE_MEMBERS
-from ._shell import unchanged_on_failure
-from ._sklearn import StrOptions, _fit_context
+from ._sklearn import StrOptions
 
 
 class EDRVFLPortfolioClassifier(PortfolioEstimator, CoveringClassifier):
@@ -173,32 +172,6 @@ class EDRVFLPortfolioClassifier(PortfolioEstimator, CoveringClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> EDRVFLPortfolioClassifier:
-        """Fit the members, weigh and calibrate them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows: a NumPy array, a pandas, polars or pyarrow table, or, with scikit-learn's array API
-            dispatch on, a torch or CuPy array. Columns may hold numbers, booleans, categories or text, and
-            missing values.
-
-        y : array-like of shape (n_samples,)
-            Labels of at least two classes: strings, integers or booleans.
-
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, not negative and not all zero. None gives every row the weight 1.
-
-        Returns
-        -------
-        self : EDRVFLPortfolioClassifier
-            The fitted estimator. A fit that fails leaves it as it was.
-        """
-        with unchanged_on_failure(self):
-            self._fit(X, y, sample_weight)
-        return self
-
     @property
     def classes_(self) -> Array:
         """The labels, as they came in `fit`."""
@@ -335,29 +308,3 @@ class EDRVFLPortfolioRegressor(PortfolioEstimator, CoveringRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> EDRVFLPortfolioRegressor:
-        """Fit the members and weigh them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows: a NumPy array, a pandas, polars or pyarrow table, or, with scikit-learn's array API
-            dispatch on, a torch or CuPy array. Columns may hold numbers, booleans, categories or text, and
-            missing values.
-
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Finite numbers.
-
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, not negative and not all zero. None gives every row the weight 1.
-
-        Returns
-        -------
-        self : EDRVFLPortfolioRegressor
-            The fitted estimator. A fit that fails leaves it as it was.
-        """
-        with unchanged_on_failure(self):
-            self._fit(X, y, sample_weight)
-        return self

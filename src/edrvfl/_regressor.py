@@ -10,8 +10,7 @@ from ._coverage import CoveringRegressor
 from ._encoder import TabularEncoder
 from ._history import R2
 from ._layered import CONSTRAINTS, LayeredEstimator
-from ._shell import unchanged_on_failure, without_axis
-from ._sklearn import _fit_context
+from ._shell import without_axis
 
 
 class EDRVFLRegressor(LayeredEstimator, CoveringRegressor):
@@ -250,32 +249,6 @@ class EDRVFLRegressor(LayeredEstimator, CoveringRegressor):
         self.coverage_from = coverage_from
         self.random_state = random_state
         self.verbose = verbose
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> EDRVFLRegressor:
-        """Fit the network.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows: a NumPy array, a pandas, polars or pyarrow table, or, with scikit-learn's array API
-            dispatch on, a torch or CuPy array. Columns may hold numbers, booleans, categories or text, and
-            missing values.
-
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Finite numbers.
-
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, not negative and not all zero. None gives every row the weight 1.
-
-        Returns
-        -------
-        self : EDRVFLRegressor
-            The fitted estimator. A fit that fails leaves it as it was.
-        """
-        with unchanged_on_failure(self):
-            self._fit(X, y, sample_weight)
-        return self
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield `predict` of the networks of 1, 2, ... `n_layers_` layers.
