@@ -23,7 +23,7 @@ from ._arrays import Array, converted, from_numpy, take_rows
 from ._encoder import TabularEncoder, learn_encoding
 from ._inputs.held_back import HeldBack, hold_back
 from ._inputs.judged import Judged
-from ._inputs.rows import Rows, prepare_values, to_host
+from ._inputs.rows import Rows, prepare_values, to_host, weights_on_host
 from ._inputs.table import Columns
 from ._inputs.targets import Classes, Values
 from ._inputs.weights import equal_rows
@@ -75,6 +75,33 @@ class CoveringShell(Shell):
 
     coverage_from: str | None
     random_state: Any
+    coverage_: Coverage | None
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows: a NumPy array, a pandas, polars or pyarrow table, or, with scikit-learn's array API
+            dispatch on, a torch or CuPy array. Columns may hold numbers, booleans, categories or text, and
+            missing values.
+
+        y : array-like of shape (n_samples,), for a regressor also (n_samples, n_outputs)
+            Labels of at least two classes: strings, integers or booleans. Finite numbers for a regressor.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, not negative and not all zero. None gives every row the weight 1.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator. A fit that fails leaves it as it was.
+        """
+        with unchanged_on_failure(self):
+            self._fit(X, y, sample_weight)
+        return self
 
     def _validate_params(self) -> None:
         super()._validate_params()
@@ -125,34 +152,6 @@ class CoveringShell(Shell):
 
 class CoveringClassifier(CoveringShell, ClassifierShell):
     """A classifier with prediction sets."""
-
-    coverage_: Coverage | None
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows: a NumPy array, a pandas, polars or pyarrow table, or, with scikit-learn's array API
-            dispatch on, a torch or CuPy array. Columns may hold numbers, booleans, categories or text, and
-            missing values.
-
-        y : array-like of shape (n_samples,)
-            Labels of at least two classes: strings, integers or booleans.
-
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, not negative and not all zero. None gives every row the weight 1.
-
-        Returns
-        -------
-        self : estimator
-            The fitted estimator. A fit that fails leaves it as it was.
-        """
-        with unchanged_on_failure(self):
-            self._fit(X, y, sample_weight)
-        return self
 
     def predict_set(self, X: Any, coverage: float = 0.9) -> Array:
         """Return for each row a set of classes that holds the true one with the stated probability.
@@ -225,34 +224,6 @@ class CoveringClassifier(CoveringShell, ClassifierShell):
 
 class CoveringRegressor(CoveringShell, RegressorShell):
     """A regressor with prediction intervals."""
-
-    coverage_: Coverage | None
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows: a NumPy array, a pandas, polars or pyarrow table, or, with scikit-learn's array API
-            dispatch on, a torch or CuPy array. Columns may hold numbers, booleans, categories or text, and
-            missing values.
-
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Finite numbers.
-
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, not negative and not all zero. None gives every row the weight 1.
-
-        Returns
-        -------
-        self : estimator
-            The fitted estimator. A fit that fails leaves it as it was.
-        """
-        with unchanged_on_failure(self):
-            self._fit(X, y, sample_weight)
-        return self
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
         """Return for each row an interval that holds the true value with the stated probability.
@@ -373,8 +344,7 @@ def _own(P: numpy.ndarray, codes: numpy.ndarray) -> numpy.ndarray:
 
 def _weights_of(held: HeldBack, some: Any = slice(None)) -> numpy.ndarray:
     """Return how much some held-back rows count: 1 if all weigh the same, whatever that is."""
-    m = int(held.X.shape[0])
-    counts = (numpy.ones(m) if held.counts is None else to_host(held.counts).astype(float))[some]
+    counts = weights_on_host(held.counts, int(held.X.shape[0]))[some]
     if not counts.size:
         return counts
     weights: numpy.ndarray = counts * (equal_rows(counts) / counts.sum())

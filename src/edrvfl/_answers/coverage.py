@@ -6,8 +6,8 @@ Both come from rows whose own targets the answer did not see. Two kinds of rows 
   covered, over draws of the held-back rows and of a new one, whatever the network is worth. Where too few
   rows were held back the interval is infinite, or the set is full.
 - The training rows, each answered without it (leave-one-out). No row is lost, but nothing is guaranteed:
-  penalties, pruning and re-normalisation saw all rows. On test rows of nine datasets such intervals of 90 %
-  covered 89 % on average (benchmarks/intervals.py, docs/decisions.md).
+  penalties, pruning and re-normalisation saw all rows. On test rows of ten datasets such intervals of 90 %
+  covered 90 % on average (benchmarks/intervals.py, docs/decisions.md).
 
 Weights count rows. Those of training rows add up to the number of rows they are worth, as those of a jury do:
 weight 2 is the row twice. A held-back row is one row, whatever its weight: there the weights add up to the
@@ -183,7 +183,7 @@ def choose_widths(
     Of each power the Winkler score (width plus 2 / (1 - coverage) times what a row is outside) is compared
     with that of the constant width, row by row, at three coverages. A power wins by its mean difference
     plus one standard error, so the width stays constant unless there is evidence. None if all do. On test
-    rows of nine datasets this lowered the score at 90 % by 10 % (benchmarks/intervals.py).
+    rows of ten datasets this lowered the score at 90 % by 10 % (benchmarks/intervals.py).
 
     Parameters
     ----------

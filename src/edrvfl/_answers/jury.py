@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy
 
-from .._arrays import Array
 from .._inputs.judged import Judged
-from .._inputs.rows import to_host
+from .._inputs.rows import to_host, weights_on_host
 from .._inputs.targets import Classes, Targets, Values
 from .._inputs.weights import RowWeights, rows_worth
 from .calibrate import SMALLEST, Calibration, calibrate, log_loss
@@ -37,7 +36,7 @@ class Jury:
     def of(cls, targets: Classes, weights: RowWeights, judged: Judged | None) -> Jury:
         """Take the judged rows' classes and weights from those of the training rows."""
         codes = to_host(targets.codes)
-        counts, costs = (_host(part, len(codes)) for part in (weights.counts, weights.costs))
+        counts, costs = (weights_on_host(part, len(codes)) for part in (weights.counts, weights.costs))
         # A row alone in its class was scored by a network that never saw the class, so it does not calibrate.
         of_class = numpy.bincount(codes, counts, minlength=targets.width)[codes]
         honest = of_class - numpy.minimum(counts, 1) > 1e-9 * of_class
@@ -84,7 +83,7 @@ class ValueJury:
     @classmethod
     def of(cls, targets: Values, weights: RowWeights, judged: Judged | None) -> ValueJury:
         """Take the judged rows' values and weights from those of the training rows."""
-        counts = _host(weights.counts, targets.n_rows)
+        counts = weights_on_host(weights.counts, targets.n_rows)
         Y = to_host(targets.Y).astype(float)
         if judged is None:
             return cls(Y, counts * (rows_worth(counts) / counts.sum()))
@@ -116,8 +115,3 @@ def jury_of(targets: Targets, weights: RowWeights, judged: Judged | None) -> Any
     if isinstance(targets, Values):
         return ValueJury.of(targets, weights, judged)
     return Jury.of(targets, weights, judged)
-
-
-def _host(weights: Array | None, m: int) -> numpy.ndarray:
-    """Return weights of m rows in NumPy and float64; None stands for ones."""
-    return numpy.ones(m) if weights is None else to_host(weights).astype(float)

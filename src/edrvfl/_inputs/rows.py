@@ -142,6 +142,11 @@ def to_host(array: Array) -> numpy.ndarray:
     return numpy.asarray(_convert_to_numpy(array, array_namespace(array)))
 
 
+def weights_on_host(weights: Array | None, m: int) -> numpy.ndarray:
+    """Return weights of m rows in NumPy and float64; None stands for ones."""
+    return numpy.ones(m) if weights is None else to_host(weights).astype(float)
+
+
 def _class_costs(class_weight: Any, y: Array, counts: Array | None) -> numpy.ndarray:
     """Return the class weight of each row."""
     labels = to_host(y)

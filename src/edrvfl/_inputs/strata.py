@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 
 from .._arrays import Array
-from .rows import Rows, to_host
+from .rows import Rows, to_host, weights_on_host
 from .targets import Classes, Targets
 
 GROUPS = 8  # of values, each with as much weight
@@ -26,7 +26,7 @@ def ranking(targets: Targets, counts: Array | None) -> numpy.ndarray:
     Y = to_host(targets.Y).astype(float)
     if Y.shape[1] == 1:
         return Y[:, 0]
-    weights = numpy.ones(len(Y)) if counts is None else to_host(counts).astype(float)
+    weights = weights_on_host(counts, len(Y))
     direction = numpy.linalg.eigh((Y * weights[:, None]).T @ Y)[1][:, -1]
     # Rounding decides neither the sign nor which of two equal rows is first. Two outputs have equal parts in
     # the direction, so the sign is that of the first large part, not of the largest.
@@ -45,7 +45,7 @@ def groups(rows: Rows) -> numpy.ndarray:
     if isinstance(targets, Classes):
         return to_host(targets.codes)
     values, place = numpy.unique(ranking(targets, counts), return_inverse=True)
-    weights = numpy.ones(len(place)) if counts is None else to_host(counts).astype(float)
+    weights = weights_on_host(counts, len(place))
     ends = numpy.cumsum(numpy.bincount(place, weights, minlength=len(values)))
     middles = ends - 0.5 * numpy.diff(ends, prepend=0.0)
     found = numpy.minimum(GROUPS - 1, (GROUPS * middles / ends[-1] + 1e-9).astype(int))

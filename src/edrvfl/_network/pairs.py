@@ -6,7 +6,7 @@ import numpy
 
 from .._arrays import array_namespace, from_numpy, take_rows
 from .._inputs.inputs import Inputs
-from .._inputs.rows import Rows, to_host
+from .._inputs.rows import Rows, to_host, weights_on_host
 from .._inputs.strata import groups
 
 
@@ -32,8 +32,7 @@ def draw_pairs(rows: Rows, u: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarr
     neither the order of the file nor repeating a row instead of weighing it changes the draw.
     """
     codes = groups(rows)
-    counts = rows.weights.counts
-    counts = numpy.ones(len(codes)) if counts is None else to_host(counts).astype(float)
+    counts = weights_on_host(rows.weights.counts, len(codes))
     order = numpy.lexsort((rows.hashes, codes))
     codes, ends = codes[order], numpy.cumsum(counts[order])
     class_ends = ends[numpy.searchsorted(codes, numpy.arange(codes.max() + 1), side="right") - 1]
