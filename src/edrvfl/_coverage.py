@@ -23,7 +23,7 @@ from ._arrays import Array, converted, from_numpy, take_rows
 from ._encoder import TabularEncoder, learn_encoding
 from ._inputs.held_back import HeldBack, hold_back
 from ._inputs.judged import Judged
-from ._inputs.rows import Rows, prepare_values, to_host, weights_on_host
+from ._inputs.rows import Rows, as_matrix, prepare_values, to_host, weights_on_host
 from ._inputs.table import Columns
 from ._inputs.targets import Classes, Values
 from ._inputs.weights import equal_rows
@@ -283,8 +283,8 @@ class CoveringRegressor(CoveringShell, RegressorShell):
         widths = choose_widths(residuals, of_rows, weights)
         log_spread = None if widths is None else of_rows
         if held is not None:
-            y = to_host(held.y).astype(float)
-            residuals = (y[:, None] if y.ndim == 1 else y) - to_host(self._answer(held.X)).astype(float)
+            y = as_matrix(to_host(held.y).astype(float))
+            residuals = y - to_host(self._answer(held.X)).astype(float)
             weights = _weights_of(held)
             log_spread = None if widths is None else to_host(answers(spread, held.X))
         margins = Margins.of(residuals, weights, widths, log_spread, guaranteed=held is not None)

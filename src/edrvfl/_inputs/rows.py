@@ -83,7 +83,7 @@ def prepare_values(X: Array, y: Array, sample_weight: Any = None) -> Rows:
     """
     xp, _, where = get_namespace_and_device(X)
     y = move_to(y, xp=xp, device=where)
-    Y = xp.astype(y[:, None] if y.ndim == 1 else y, xp.float64)
+    Y = xp.astype(as_matrix(y), xp.float64)
     counts = None
     if sample_weight is not None:
         counts, X, Y = keep_weighted(sample_weight, X, Y)
@@ -106,6 +106,11 @@ def prepare_values(X: Array, y: Array, sample_weight: Any = None) -> Rows:
     if not bool(xp.all(xp.isfinite(mean) & xp.isfinite(sd))):
         raise ValueError(f"The values of y are too large for {X.dtype}, in which X is. Divide y by a number.")
     return Rows(X, None, Values(Y, mean, sd), weights)
+
+
+def as_matrix(y: Array) -> Array:
+    """Return values (m,) or (m, k) as (m, k)."""
+    return y[:, None] if y.ndim == 1 else y
 
 
 def refuse_unresolved(rows: Rows) -> None:

@@ -12,7 +12,7 @@ import numpy
 
 from .._arrays import Array, array_namespace, from_numpy, itemsize, weighted_mean
 from .._encoder import largest_width
-from .._inputs.rows import to_host
+from .._inputs.rows import as_matrix, to_host
 from .._inputs.table import Columns
 from .._inputs.weights import rows_worth
 from .._shell import ClassifierShell, RegressorShell
@@ -71,7 +71,7 @@ class Search:
         weights = self.rows.weights
         worth = None if weights is None else rows_worth(to_host(weights)[split[0]].astype(float))
         values = self.classes is None
-        k = _as_matrix(self.rows.labels).shape[1] if self.classes is None else len(self.classes)
+        k = as_matrix(self.rows.labels).shape[1] if self.classes is None else len(self.classes)
         return Size(m, v, self.widths[key], k, itemsize(X), self.stacked, worth, values)
 
 
@@ -91,7 +91,7 @@ class SplitScorer:
         train, test = (search.rows.take(rows) for rows in split)
         xp = array_namespace(test.X)
         if search.classes is None:
-            return cls(search, train, test, from_numpy(_as_matrix(test.labels), test.X, xp.float64))
+            return cls(search, train, test, from_numpy(as_matrix(test.labels), test.X, xp.float64))
         codes = numpy.searchsorted(search.classes, test.labels)
         return cls(search, train, test, from_numpy(codes, test.X, xp.int64))
 
@@ -239,11 +239,6 @@ def kernel_of(scoring: Any, classifies: bool) -> Kernel | None:
     if not (scoring is None or isinstance(scoring, str)):  # a scorer need not be hashable
         return None
     return (KERNELS if classifies else VALUE_KERNELS).get(scoring)
-
-
-def _as_matrix(y: numpy.ndarray) -> numpy.ndarray:
-    """Return values (v,) or (v, k) as (v, k)."""
-    return y[:, None] if y.ndim == 1 else y
 
 
 def takes_sample_weight(scorer: Any) -> bool:
