@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -13,21 +14,28 @@ from scipy.linalg import LinAlgWarning
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 
 from ._answers.follow import LAYER_VOTES, Follower, Stage, needs_loo
-from ._arrays import Array, array_namespace, ignore_overflow
+from ._arrays import Array, array_namespace, ignore_overflow, product
 from ._coverage import COMMON, CoveringShell, Evidence
 from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_network_inputs
 from ._history import Figures, History
+from ._inputs.judged import Judged
 from ._inputs.rows import Rows
 from ._inputs.table import Columns
 from ._network.activations import ACTIVATIONS
 from ._network.answer import answers, staged_answers
 from ._network.draws import DRAW_SCHEME, Draws, Recipe
-from ._network.grow import Problem, grow, start
+from ._network.grow import Grown, Problem, grow, start
 from ._network.layers import fill_inputs, new_features
 from ._network.pruning import n_pruned
 from ._network.readers import READOUTS, check_readout
 from ._network.records import Network, Settings
 from ._sklearn import Count, Interval, Pair, StrOptions
+from ._stream.encoding import learn_parted_encoding
+from ._stream.grow import PartedNetwork
+from ._stream.parts import Parts
+from ._stream.rows import judged_sample, parted_rows
+from ._stream.source import RowBlocks
+from ._stream.survey import take_survey
 from ._threads import suitable_threads
 
 # What the parameters that both estimators have may be.
@@ -53,6 +61,22 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
 }
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Told:
+    """Whom a fit tells about its layers, and about which rows."""
+
+    rows: Rows  # those that are in memory
+    judged: Judged | None  # the rows that have leave-one-out scores, if not all have them
+    task: CallbackContext
+    given: dict[str, Any]  # what callbacks are given
+    stand_for: Array | None = None  # how many rows each row in memory stands for; None for itself
+
+    @property
+    def counts(self) -> Array | None:
+        """How much the rows count in a mean over the training rows."""
+        return product(self.rows.weights.counts, self.stand_for)
+
+
 class LayeredEstimator(CallbackSupportMixin, CoveringShell):
     """An estimator whose fit grows a network. Subclasses name the parameters and the figures."""
 
@@ -63,6 +87,9 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         check_readout(self)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        if isinstance(X, RowBlocks):
+            self._fit_parts(X)
+            return
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         table, y, columns = self._check_training_rows(X, y, as_encoder(self.encoder))
         seed = self._draw_seed()
@@ -74,36 +101,65 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
             of_answers = (self.ensemble, rows.classes, seed, DRAW_SCHEME)
             network = Network(columns, inputs, self.activation, n, *of_answers, joint=self.readout == "joint")
             with suitable_threads(rows.X, n + inputs.width + 1, n):
-                problem, stage = self._grow(network, rows, task, given)
+                settings = replace(Settings.of(self), n_hidden=n)
+                D = new_features(rows.X.shape[0], rows.X, n, inputs)
+                fill_inputs(D, rows.X, inputs)
+                draws = Draws(Recipe.of(settings, seed, inputs, rows), rows.X)
+                problem = Problem(rows.targets, rows.weights, draws, judges=needs_loo(self))
+                judged = problem.judged if problem.judges else None
+                stage = self._keep_layers(
+                    network, grow(start(D, settings), problem), Told(rows, judged, task, given)
+                )
         self._warn_of_fallbacks()
-        judged, P = (None, None) if stage is None else (problem.judged, stage.P)
+        P = None if stage is None else stage.P
         self._learn_coverage(Evidence(rows, columns, judged, P, held, seed))
         task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
 
-    def _grow(
-        self, network: Network, rows: Rows, task: CallbackContext, given: dict[str, Any]
-    ) -> tuple[Problem, Stage | None]:
-        """Grow the network and keep its layers; after each layer print a line and ask the callbacks.
+    def _fit_parts(self, parts: Parts) -> None:
+        """Fit from rows that come in parts."""
+        given = {"estimator": self, "X": parts, "y": None, "metadata": {}}
+        encoder = as_encoder(self.encoder)
+        task = self._init_callback_context(max_subtasks=self.n_layers).call_on_fit_task_begin(**given)
+        survey = take_survey(parts, self, encoder)
+        seed = self._draw_seed()
+        like = numpy.empty(0, dtype=numpy.float32 if survey.single else numpy.float64)
+        parted = parted_rows(parts, survey, self.class_weight, like)
+        learn = partial(learn_parted_encoding, parted)
+        with ignore_overflow():
+            sample = judged_sample(parted)
+            inputs = learn(encoder)
+            settings = Settings.of(self).for_rows(parted.worth)
+            n, rows, columns = settings.n_hidden, sample.rows, survey.columns
+            of_answers = (self.ensemble, rows.classes, seed, DRAW_SCHEME)
+            network = Network(columns, inputs, self.activation, n, *of_answers, joint=self.readout == "joint")
+            draws = Draws(Recipe.of(settings, seed, inputs, rows), rows.X)
+            layers = PartedNetwork(parted, sample, settings, inputs).grow(draws, needs_loo(self))
+            stage = self._keep_layers(
+                network, layers, Told(rows, sample.judged, task, given, sample.stand_for)
+            )
+        self._warn_of_fallbacks()
+        P = None if stage is None else stage.P
+        self._learn_coverage(Evidence(rows, columns, sample.judged, P, None, seed, learn))
+        task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
 
-        Return what leave-one-out says about the layers that answer, with the problem, which tells the rows.
+    def _keep_layers(self, network: Network, layers: Iterator[Grown], told: Told) -> Stage | None:
+        """Keep the layers that are grown; after each of them print a line and ask the callbacks.
+
+        Return what leave-one-out says about the layers that answer.
         """
-        settings = replace(Settings.of(self), n_hidden=network.n_hidden)
-        D = new_features(rows.X.shape[0], rows.X, network.n_hidden, network.inputs)
-        fill_inputs(D, rows.X, network.inputs)
-        draws = Draws(Recipe.of(settings, network.seed, network.inputs, rows), rows.X)
-        problem = Problem(rows.targets, rows.weights, draws, judges=needs_loo(self))
+        rows, task, given = told.rows, told.task, told.given
         follower = None
-        if problem.judges:
-            follower = Follower(rows.targets, rows.weights, problem.judged, self)
+        if needs_loo(self):
+            follower = Follower(rows.targets, rows.weights, told.judged, self)
         history, kept = History(self._figures), None
         layer = _begin_layer(task, given)
-        for grown in grow(start(D, settings), problem):
+        for grown in layers:
             # Keep only the hidden weights and the read-out: the next layer overwrites the features in D.
             beta = rows.targets.in_units(grown.readout.beta[0, ...], network.bias)
             stage = None if follower is None else follower.add(grown.loo[0, ...])
             vote, calibration = (1.0, None) if stage is None else (stage.vote, stage.calibration)
             network = network.with_layer(grown.hidden, beta, vote, calibration)
-            history.add(grown, stage, rows.weights.counts)
+            history.add(grown, stage, told.counts)
             if kept is None or stage is None or self.layer_votes != "prefix" or stage.loss < kept.loss:
                 kept = stage
             self._print_layer(history)
@@ -115,7 +171,7 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         if rows.classes is not None:
             self._warn_if_scores_vanish(grown.D, network)
         self._keep(network, history)
-        return problem, kept
+        return kept
 
     def _keep(self, network: Network, history: History) -> None:
         """Store what was fitted."""

@@ -97,15 +97,22 @@ def prepare_values(X: Array, y: Array, sample_weight: Any = None) -> Rows:
     mean = mean + weighted_mean(xp.matrix_transpose(Y - mean), counts)  # what rounding left
     centred = Y - mean
     sd = xp.sqrt(weighted_mean(xp.matrix_transpose(centred * centred), counts))
+    return Rows(X, None, standard_values(Y, unit, mean, sd, X.dtype), weights)
+
+
+def standard_values(Y: Array, unit: Array, mean: Array, sd: Array, dtype: Any) -> Values:
+    """Bring outputs Y (m, k) in float64 to mean 0 and variance 1; mean, sd and Y are over the unit."""
+    xp = array_namespace(Y)
     # an output that is constant but for rounding has no scale
     flat = sd <= 4 * float(xp.finfo(xp.float64).eps) * xp.abs(mean)
     sd = xp.where(flat, xp.ones_like(sd), sd)
-    Y = xp.where(flat, xp.zeros_like(centred), centred / sd)
+    Y = Y - mean
+    Y = xp.where(flat, xp.zeros_like(Y), Y / sd)
     with ignore_overflow():
-        Y, mean, sd = (xp.astype(values, X.dtype, copy=False) for values in (Y, mean * unit, sd * unit))
+        Y, mean, sd = (xp.astype(values, dtype, copy=False) for values in (Y, mean * unit, sd * unit))
     if not bool(xp.all(xp.isfinite(mean) & xp.isfinite(sd))):
-        raise ValueError(f"The values of y are too large for {X.dtype}, in which X is. Divide y by a number.")
-    return Rows(X, None, Values(Y, mean, sd), weights)
+        raise ValueError(f"The values of y are too large for {dtype}, in which X is. Divide y by a number.")
+    return Values(Y, mean, sd)
 
 
 def as_matrix(y: Array) -> Array:

@@ -178,7 +178,8 @@ def _next_weights(grown: Grown, settings: Settings, problem: Problem) -> Array:
     targets, m = problem.targets, problem.targets.n_rows
     losses = targets.losses(grown.readout.loo, slice(0, m)) if settings.weighs_by_loo else grown.losses
     counts = problem.weights.counts_of(m, grown.D)
-    return next_weights(targets.right(losses, counts), counts, settings.omega_r)
+    right = losses <= targets.largest_right(losses, counts)
+    return next_weights(right, counts, settings.omega_r)
 
 
 def _prune(branch: Branch, theta: Array) -> Branch:

@@ -36,11 +36,13 @@ def ridge_by_loo(problem: Regression, want_loo: bool = True) -> ReadOut:
     shares are given. Leave-one-out scores are returned if they are wanted. The candidates are LAMBDAS times
     the weight of one row, so that weights which are all small choose as their multiples do.
     """
-    base, unit = problem.base, 1.0
+    base, summed, unit = problem.base, problem.summed, 1.0
     if base is not None:
-        unit = weight_of_one(to_host(base).astype(float))
+        unit = weight_of_one(to_host(base).astype(float)) if summed is None else summed.unit
         if unit != 1:  # with weights near 1 no product vanishes
-            problem = replace(problem, base=base / unit, of_inputs=None)
+            if summed is not None:
+                summed = replace(summed, equations=summed.equations * (1 / unit))
+            problem = replace(problem, base=base / unit, of_inputs=None, summed=summed)
     found = _side_by_side(problem) if on_accelerator(problem.D) else _by_eigenvalues(problem, want_loo)
     return found if found.lam is None else replace(found, lam=unit * found.lam)
 

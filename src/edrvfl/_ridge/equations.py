@@ -41,6 +41,14 @@ class NormalEquations:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Summed:
+    """What is known of all rows where only some of them are in memory."""
+
+    equations: NormalEquations
+    unit: float  # the weight of one row, see `weight_of_one`
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Regression:
     """One layer's rows as a weighted least-squares problem, or a stack of such problems."""
 
@@ -51,6 +59,7 @@ class Regression:
     shares: Any = None  # (m,), how much of a row's weight is left out; None if no scores are wanted
     of_inputs: NormalEquations | None = None  # of the columns [X, 1]; summed once if X is wider than H
     judged: Judged | None = None  # the rows whose leave-one-out scores are wanted; None for all
+    summed: Summed | None = None  # the sums over all rows, if D holds only some of them, all judged
 
     @property
     def weights(self) -> Array | None:
@@ -75,8 +84,11 @@ class Regression:
 
     @property
     def primal(self) -> bool:
-        """Whether D has no more columns than rows, so that the primal system is the smaller one."""
-        return bool(self.D.shape[-1] <= self.D.shape[-2])
+        """Whether D has no more columns than rows, so that the primal system is the smaller one.
+
+        Rows that come in blocks have the primal system only.
+        """
+        return self.summed is not None or bool(self.D.shape[-1] <= self.D.shape[-2])
 
     @property
     def n_judged(self) -> int:
@@ -127,6 +139,8 @@ def normal_equations(problem: Regression, only: Array | None = None, dtype: Any 
 
 def linear_system(problem: Regression, dtype: Any = None) -> NormalEquations:
     """Return the smaller of the two systems: the normal equations (Eq. 3, 15) or the dual (Eq. 4, 16)."""
+    if problem.summed is not None:
+        return problem.summed.equations * 1.0  # the solver overwrites it
     if not problem.primal:
         return dual_system(problem, gram_of_rows(problem.D, dtype))
     return layer_equations(problem) if dtype is None else normal_equations(problem, dtype=dtype)

@@ -27,9 +27,10 @@ def ridge(problem: Regression, lam: Any, system: NormalEquations | None = None) 
     """beta = argmin |W^(1/2) (D beta - Y)|^2 + lam |beta|^2 (Eq. 1), solved by Eq. 2, 3, 4, 15 or 16.
 
     `lam` is a number, or a NumPy array of positive numbers for a stack; the number 0 asks for the
-    Moore-Penrose solution. The system may be given if it is known already. It is overwritten.
+    Moore-Penrose solution. The system may be given if it is known already. It is overwritten. Where only
+    the sums over rows are known, lam 0 is solved by them.
     """
-    if isinstance(lam, float | int) and lam == 0:
+    if isinstance(lam, float | int) and lam == 0 and problem.summed is None:
         return _moore_penrose(problem)
     system = linear_system(problem) if system is None else system
     G = add_to_diagonal(system.G, lam)

@@ -1,0 +1,258 @@
+"""The features of a part's rows at any depth, and the sums over them that the next layer needs.
+
+A part does not remember anything: its features are computed again, layer after layer, from its rows and the
+network so far. So a part may be read by any process, and twice, and the sums are the same.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from .._arrays import Array, array_namespace, device, from_numpy, row_blocks, take_rows
+from .._inputs.inputs import Inputs
+from .._inputs.moments import Moments
+from .._inputs.rows import Rows
+from .._linalg import Cholesky, add_gram, inverse_forms, symmetric
+from .._network.activations import ACTIVATIONS
+from .._network.layers import activate, fill_inputs, new_features, project
+from .._network.records import HiddenLayer
+from .._ridge.equations import NormalEquations
+from .._ridge.leave_one_out import from_leverage
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """How a layer tells which rows it got right (Eq. 12), and how much these and the others weigh after it."""
+
+    beta: Array  # (c, k), of standardised values if the targets are values
+    bound: float  # a row is right if its loss is not above this
+    factor: Cholesky | None = None  # of the layer's system, if leave-one-out scores decide
+    omega: tuple[float, float] | None = None  # of right and wrong rows in the next layer, once it is known
+
+    def losses(self, D: Array, rows: Rows, place: slice, omega: Array | None) -> Array:
+        """Return the losses of some rows. D are their features, omega their weights in the layer."""
+        scores, targets = D @ self.beta, rows.targets
+        if self.factor is not None:
+            weights, m = rows.weights, rows.X.shape[0]
+            removed = weights.left_out_shares(m, D)[place]
+            for part in (None if weights.base is None else weights.base[place], omega):
+                removed = removed if part is None else removed * part
+            h = removed * inverse_forms(
+                self.factor, array_namespace(D).astype(D, self.factor.L.dtype, copy=False)
+            )
+            scores = from_leverage(
+                scores, targets.rows(place), array_namespace(D).astype(h, D.dtype, copy=False)
+            )
+        return targets.losses(scores, place)
+
+    def weigh(self, right: Array, like: Array) -> Array | None:
+        """Return the weights of rows in the next layer (Eq. 14); None as long as they are not known."""
+        if self.omega is None:
+            return None
+        low, high = (from_numpy(value, like) for value in self.omega)
+        return array_namespace(like).where(right, low, high)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """Some rows as the newest layer's read-out sees them."""
+
+    D: Array  # [H, X, 1]; if joint [X, 1, H1, ..., HL]
+    right: Array | None  # whether the layer before got them right; None if nobody is weighed
+    omega: Array | None  # their weights in the newest layer; None for ones, or if they are not known
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Depth:
+    """A network so far: what the features of any row need."""
+
+    inputs: Inputs
+    n_hidden: int
+    activation: str
+    layers: tuple[HiddenLayer, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()  # of the layers before the newest; empty without weighting
+    joint: bool = False
+
+    @property
+    def width(self) -> int:
+        """How many columns the newest layer's read-out is of."""
+        d, n = self.inputs.width, self.n_hidden
+        return d + 1 + n * (len(self.layers) if self.joint else min(1, len(self.layers)))
+
+    def walk(self, rows: Rows, place: slice) -> Seen:
+        """Compute the features of some rows of a part, layer after layer."""
+        n, X = self.n_hidden, rows.X[place, :]
+        D = new_features(X.shape[0], X, n if self.layers else 0, self.inputs)
+        fill_inputs(D, X, self.inputs)
+        A = new_joint(D, n, len(self.layers)) if self.joint else D
+        right = omega = None
+        for l, layer in enumerate(self.layers):
+            if l > 0 and self._asks(l - 1):
+                verdict = self.verdicts[l - 1]
+                right = verdict.losses(D, rows, place, omega) <= verdict.bound
+                omega = verdict.weigh(right, D)
+            H = D[:, :n]
+            project(D, layer.inputs, layer.W, H)
+            activate(H, layer.scale, layer.shift, ACTIVATIONS[self.activation])
+            if self.joint:
+                start = self.inputs.width + 1 + l * n
+                A[:, start : start + n] = H
+        return Seen(A, right, omega)
+
+    def _asks(self, l: int) -> bool:
+        """Whether the verdict of layer l is needed: the last one, or all if leave-one-out decides."""
+        return bool(self.verdicts) and (l == len(self.layers) - 2 or self.verdicts[l].factor is not None)
+
+
+def new_joint(D: Array, n: int, depth: int) -> Array:
+    """Allocate [X, 1, H1, ..., HL] with the X of D = [H, X, 1]."""
+    inputs = D[:, n:] if depth else D
+    xp = array_namespace(D)
+    A = xp.empty((D.shape[0], inputs.shape[1] + depth * n), dtype=D.dtype, device=device(D))
+    A[:, : inputs.shape[1]] = inputs
+    return A
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    """What a layer needs of all rows."""
+
+    right: NormalEquations  # of the rows that the layer before got right; of all rows without weighting
+    wrong: NormalEquations | None  # of the others
+    n_right: Any  # their sample weights
+    n_wrong: Any
+    plain: Array | None  # D'CD with sample weights only, where class weights are in the equations
+
+    def __add__(self, other: Sums) -> Sums:
+        """Return the sums over both sets of rows."""
+        wrong = None if self.wrong is None or other.wrong is None else self.wrong + other.wrong
+        plain = None if self.plain is None else self.plain + other.plain
+        counts = (self.n_right + other.n_right, self.n_wrong + other.n_wrong)
+        return Sums(self.right + other.right, wrong, *counts, plain)
+
+    @property
+    def gram(self) -> Array:
+        """D'CD of all rows with their sample weights, which gives the moments of the next layer's neurons."""
+        if self.plain is not None:
+            return self.plain
+        return self.right.G if self.wrong is None else self.right.G + self.wrong.G
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LayerSums:
+    """Sum the equations of the newest layer over the rows of a part."""
+
+    depth: Depth
+    reference: Array | None = None  # (d,), what is subtracted from the inputs: large means would cancel
+    wants_plain: bool = False  # whether D'CD is wanted where class weights are in the equations
+
+    def __call__(self, rows: Rows, number: int) -> Sums:  # noqa: ARG002
+        """Return the sums over one part, in float64."""
+        c, k, X = self.depth.width, rows.targets.width, rows.X
+        weighs = bool(self.depth.verdicts)
+        right, wrong = (_Sum(c, k, X) for _ in range(2))
+        plain = _Sum(c, 0, X) if self.wants_plain and rows.weights.costs is not None else None
+        for place in row_blocks(X, X.shape[0], 2 * c + k):
+            seen = self.depth.walk(rows, place)
+            D, ok = seen.D, seen.right
+            self._shift(D)
+            T = rows.targets.rows(place)
+            root, counts = (_part(w, place) for w in (_root(rows.weights.base), rows.weights.counts))
+            if ok is None:
+                right.add(D, T, root, counts)
+            else:
+                for some, sums in ((ok, right), (~ok, wrong)):
+                    which = array_namespace(D).nonzero(some)[0]
+                    sums.add(
+                        take_rows(D, which), take_rows(T, which), _part(root, which), _part(counts, which)
+                    )
+            if plain is not None:
+                plain.add(D, T[:, :0], _root(counts), counts)
+        return Sums(
+            right.equations,
+            wrong.equations if weighs else None,
+            right.weight,
+            wrong.weight,
+            None if plain is None else plain.equations.G,
+        )
+
+    def _shift(self, D: Array) -> None:
+        if self.reference is not None:
+            start = 0 if self.depth.joint else D.shape[1] - 1 - self.reference.shape[0]
+            D[:, start : start + self.reference.shape[0]] -= self.reference
+
+
+def _root(weights: Array | None) -> Array | None:
+    return None if weights is None else array_namespace(weights).sqrt(weights)
+
+
+def _part(values: Array | None, which: Any) -> Array | None:
+    return None if values is None else values[which]
+
+
+class _Sum:
+    """Normal equations that are summed in float64, and the weight of their rows."""
+
+    def __init__(self, c: int, k: int, like: Array) -> None:
+        xp = array_namespace(like)
+        self._like = like
+        self._G = xp.zeros((c, c), dtype=xp.float64, device=device(like))
+        self._R = xp.zeros((c, k), dtype=xp.float64, device=device(like))
+        self.weight: Any = 0.0
+
+    def add(self, D: Array, T: Array, root: Array | None, counts: Array | None) -> None:
+        """Add the rows of D and T, whose weights have this root."""
+        if D.shape[0] == 0:
+            return
+        xp = array_namespace(D)
+        S = D if root is None else D * root[:, None]
+        T = T if root is None else T * root[:, None]
+        if S.dtype == xp.float64:
+            add_gram(self._G, S)
+        else:
+            G = xp.zeros(self._G.shape, dtype=S.dtype, device=device(S))
+            add_gram(G, S)
+            self._G += xp.astype(G, xp.float64)
+        self._R += xp.astype(xp.matrix_transpose(S) @ T, xp.float64)
+        self.weight = self.weight + (
+            float(D.shape[0]) if counts is None else float(xp.sum(counts, dtype=xp.float64))
+        )
+
+    @property
+    def equations(self) -> NormalEquations:
+        """The sums so far, with both triangles of the Gram."""
+        return NormalEquations(symmetric(self._G), self._R)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Losses:
+    """The losses of all rows by the newest layer, for a bound that takes their median."""
+
+    depth: Depth
+    verdict: Verdict  # of the newest layer
+
+    def __call__(self, rows: Rows, number: int) -> list[tuple[Array, Array | None]]:  # noqa: ARG002
+        """Return losses and sample weights of a part's rows, block by block."""
+        found = []
+        for place in row_blocks(rows.X, rows.X.shape[0], 2 * self.depth.width):
+            seen = self.depth.walk(rows, place)
+            losses = self.verdict.losses(seen.D, rows, place, seen.omega)
+            found.append((losses, _part(rows.weights.counts, place)))
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InputMoments:
+    """Weight, mean and scatter of the inputs."""
+
+    inputs: Inputs
+
+    def __call__(self, rows: Rows, number: int) -> Moments:  # noqa: ARG002
+        """Return the moments of a part's rows, by their sample weights."""
+        counts = rows.weights.counts
+        places = row_blocks(rows.X, rows.X.shape[0], self.inputs.width)
+        blocks = (Moments.of(self.inputs.apply(rows.X[at, :]), _part(counts, at)) for at in places)
+        return reduce(operator.add, blocks)

@@ -1,0 +1,141 @@
+"""The first look at all rows: their columns, labels and weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+from sklearn.base import BaseEstimator, clone
+
+from .._inputs.rows import as_matrix
+from .._inputs.table import Columns
+from .._reading import read_training_numbers, read_training_table
+from .columns import merge_columns
+from .parts import Part, Parts
+from .scales import ValueScale, WeightSums
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Survey:
+    """What a first look at some parts tells."""
+
+    n_features: int
+    named: tuple[str, ...] | None  # the names of the columns, if X has names
+    columns: (
+        Columns | None
+    )  # which columns hold categories, and which; None where numbers are taken as they are
+    single: bool  # whether all numbers are float32
+    weights: WeightSums
+    labels: numpy.ndarray | None  # the classes that have weight, sorted; None if the targets are values
+    class_weights: numpy.ndarray | None  # (k,), the weight of each
+    class_rows: dict[int, numpy.ndarray]  # by part: how many rows with weight each class has, (k,)
+    scale: ValueScale | None  # of the values
+
+    def __add__(self, other: Survey) -> Survey:
+        """Return what both sets of parts tell."""
+        if self.n_features != other.n_features or self.named != other.named:
+            raise ValueError(
+                f"All blocks must have the same columns, but one has {_columns(self)}, and another has "
+                f"{_columns(other)}."
+            )
+        merged = None if self.columns is None else merge_columns(self.columns, other.columns)
+        numbers = (self.n_features, self.named, merged, self.single and other.single)
+        weights = self.weights + other.weights
+        if self.labels is None or other.labels is None:
+            scale = self.scale + other.scale if self.scale and other.scale else None
+            return Survey(*numbers, weights, None, None, self.class_rows | other.class_rows, scale)
+        labels = numpy.unique(numpy.concatenate([self.labels, other.labels]))
+        totals, by_part = numpy.zeros(len(labels)), {}
+        for one in (self, other):
+            at = numpy.searchsorted(labels, one.labels)
+            totals[at] += one.class_weights
+            for number, sizes in one.class_rows.items():
+                by_part[number] = numpy.zeros(len(labels), dtype=int)
+                by_part[number][at] = sizes
+        return Survey(*numbers, weights, labels, totals, by_part, None)
+
+
+def _columns(survey: Survey) -> str:
+    named = survey.named
+    return f"{survey.n_features} columns" + (f" ({', '.join(named)})" if named else " without names")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surveyor:
+    """Look at one part for the first time. Numbers and labels are checked as in a fit in memory."""
+
+    estimator: Any  # with the parameters of the fit, but not fitted
+    categorical_features: Any = None
+    encodes: bool = True
+
+    def __call__(self, part: Part) -> Survey | None:
+        """Return what the part tells; None if it has no rows."""
+        n_rows = len(part.y)
+        if n_rows == 0:
+            return None
+        check: Any = _Check(self.estimator)
+        y = numpy.asarray(self.estimator._check_targets(part.y))
+        if self.encodes:
+            X, columns = read_training_table(check, part.X, self.categorical_features)
+        else:
+            X, columns = read_training_numbers(check, part.X), None
+        if X.shape[0] != n_rows:
+            raise ValueError(f"It has {X.shape[0]} rows of X, but y has {n_rows}.")
+        counts = read_weights(part.weight, n_rows)
+        kept = counts > 0
+        if not kept.all():
+            y, counts = y[kept], counts[kept]
+        names = getattr(check, "feature_names_in_", None)
+        seen = (X.shape[1], None if names is None else tuple(names), columns, X.dtype == numpy.float32)
+        weights = WeightSums.of(counts, part.weight is not None)
+        if not self.estimator._classifies:
+            size = {part.number: numpy.asarray([len(y)])}
+            return Survey(*seen, weights, None, None, size, ValueScale.of(as_matrix(y), counts))
+        labels, codes = numpy.unique(y, return_inverse=True)
+        sizes = numpy.bincount(codes, minlength=len(labels))
+        of_classes = numpy.bincount(codes, counts, minlength=len(labels))
+        return Survey(*seen, weights, labels, of_classes, {part.number: sizes}, None)
+
+
+class _Check(BaseEstimator):
+    """Stands for the estimator while a part is checked, and takes the names of its columns."""
+
+    def __init__(self, estimator: Any) -> None:
+        self._name = type(estimator).__name__
+        self._tags = estimator.__sklearn_tags__()
+
+    def __sklearn_tags__(self) -> Any:
+        return self._tags
+
+
+def read_weights(weight: Any, n_rows: int) -> numpy.ndarray:
+    """Return the weights of a part's rows, in float64; None stands for ones."""
+    if weight is None:
+        return numpy.ones(n_rows)
+    weights = numpy.asarray(weight, dtype=numpy.float64)
+    if weights.shape != (n_rows,):
+        raise ValueError(f"Its weights have the shape {weights.shape}, expected ({n_rows},).")
+    if not (numpy.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("Its weights must be finite and not negative.")
+    return weights
+
+
+def take_survey(parts: Parts, estimator: Any, encoder: Any) -> Survey:
+    """Look at all parts for the first time, and note the columns in the estimator."""
+    categorical = None if encoder is None else encoder.categorical_features
+    found: Survey | None = parts.total(Surveyor(clone(estimator), categorical, encoder is not None))
+    name = type(estimator).__name__
+    if found is None or found.weights.n_rows == 0:
+        raise ValueError(f"{name} needs rows, but the source has none with a positive weight.")
+    if found.labels is not None and len(found.labels) < 2:
+        raise ValueError(
+            f"{name} needs at least two classes, but y holds only one class ({found.labels.tolist()[0]!r}) in "
+            "the rows with positive weight."
+        )
+    estimator.n_features_in_ = found.n_features
+    if found.named is not None:
+        estimator.feature_names_in_ = numpy.asarray(found.named, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    return found
