@@ -117,7 +117,7 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
 
     def _fit_parts(self, parts: Parts) -> None:
         """Fit from rows that come in parts."""
-        given = {"estimator": self, "X": parts, "y": None, "metadata": {}}
+        given: dict[str, Any] = {"estimator": self, "X": parts, "y": None, "metadata": {}}
         encoder = as_encoder(self.encoder)
         task = self._init_callback_context(max_subtasks=self.n_layers).call_on_fit_task_begin(**given)
         survey = take_survey(parts, self, encoder)

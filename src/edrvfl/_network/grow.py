@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy
 
@@ -114,11 +115,7 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
             readout = reader.read_outs(rows, want_loo)
             require_finite(readout.beta)
         except FloatingPointError as error:
-            raise ValueError(
-                f"The hidden features overflow {D.dtype} in layer {l + 1}. Set renormalize=True and an "
-                "encoder, use fewer layers, rescale the input columns, or bring norm_scale and norm_shift "
-                "closer to 1 and 0."
-            ) from error
+            raise ValueError(overflow_message(D.dtype, l)) from error
         judged = problem.judged if problem.judges else None
         grown = Grown(l, branch.members, hidden, readout, features, problem.targets, judged)
         yield grown
@@ -226,3 +223,11 @@ def _own_features(D: Array, n: int, stack: tuple[int, ...]) -> Array:
     own = empty_rows((*stack, *D.shape[-2:]), like=D)
     own[..., n:] = D[..., None, :, n:] if stack else D[..., n:]
     return own
+
+
+def overflow_message(dtype: Any, layer: int) -> str:
+    """Say what to do if features overflow."""
+    return (
+        f"The hidden features overflow {dtype} in layer {layer + 1}. Set renormalize=True and an encoder, "
+        "use fewer layers, rescale the input columns, or bring norm_scale and norm_shift closer to 1 and 0."
+    )

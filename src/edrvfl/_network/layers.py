@@ -39,12 +39,12 @@ def renormalisation(mean: Array, variance: Array, b: Array, gamma: Any, alpha: A
     return scale, alpha + b - mean * scale
 
 
-def activate(Z: Array, scale: Array | None, shift: Array, g: Callable[[Array], Array]) -> None:
-    """H = g(scale z + shift), written over Z (Eq. 5, 6 after Eq. 11)."""
-    if scale is None:
-        Z += shift[..., None, :]
-    else:
+def activate(Z: Array, scale: Array | None, shift: Array | None, g: Callable[[Array], Array]) -> None:
+    """H = g(scale z + shift), written over Z (Eq. 5, 6 after Eq. 11). None stands for 1 and 0."""
+    if scale is not None and shift is not None:
         scale_and_shift(Z, scale, shift)
+    elif shift is not None:
+        Z += shift[..., None, :]
     H = g(Z)
     if H is not Z:
         Z[...] = H

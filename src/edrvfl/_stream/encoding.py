@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from .._inputs.encoding import EncoderSettings, learn_inputs
 from .._inputs.inputs import Inputs
-from typing import Any
-
 from .rows import Gathered, PartedRows
 
 

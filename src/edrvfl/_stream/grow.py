@@ -7,18 +7,20 @@ ones weigh is known only when all are counted (Eq. 14).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy
 
-from .._arrays import Array, array_namespace, from_numpy
+from .._arrays import Array, array_namespace, from_numpy, itemsize, on_accelerator, take_rows
 from .._inputs.inputs import Inputs
 from .._inputs.rows import to_host
 from .._linalg import add_to_diagonal, factorise
 from .._network.draws import Drawn, Draws
-from .._network.grow import Grown
+from .._network.grow import Grown, overflow_message
 from .._network.layers import renormalisation
 from .._network.pruning import importance, survivors
 from .._network.records import HiddenLayer, Settings
@@ -28,6 +30,7 @@ from .._ridge.many import read_outs
 from .._ridge.solve import require_finite
 from .layers import Depth, InputMoments, LayerSums, Losses, Sums, Verdict
 from .rows import PartedRows, Sample
+from .spill import Spill, seconds_of_files, spill_folder
 
 
 class PartedNetwork:
@@ -42,6 +45,28 @@ class PartedNetwork:
 
     def grow(self, draws: Draws, judges: bool) -> Iterator[Grown]:
         """Yield one layer after another, with the features of the sample alone."""
+        settings = self._settings
+        again = settings.joint or settings.weighs_by_loo  # these need the features of all layers
+        wanted = False if again or on_accelerator(self._sample.rows.X) else self._parted.parts.spill
+        with spill_folder(wanted, self._spilling_pays, settings.n_hidden) as spill:
+            yield from self._grow(draws, judges, spill)
+
+    def _spilling_pays(self, folder: Path) -> bool:
+        """Tell whether writing and reading features is faster than computing them again for every layer."""
+        settings, rows = self._settings, self._sample.rows
+        depth, n, m = settings.n_layers, settings.n_hidden, self._parted.n_rows
+        if depth < 3:
+            return False
+        n_bytes = m * n * itemsize(rows.X)
+        A = take_rows(rows.X, slice(0, min(1000, rows.X.shape[0])))
+        A = array_namespace(A).ones((A.shape[0], n + self._depth.inputs.width), dtype=A.dtype)
+        W = array_namespace(A).ones((A.shape[1], n), dtype=A.dtype)
+        seconds = min(_seconds(lambda: A @ W) for _ in range(3)) / A.shape[0]
+        layers_again = depth * (depth - 1) / 2  # each layer but the first goes through all before it
+        threads = getattr(self._parted.parts, "threads", 1)
+        return seconds_of_files(folder, n_bytes, rows.X) * (depth - 1) < seconds * m * layers_again / threads
+
+    def _grow(self, draws: Draws, judges: bool, spill: Spill | None) -> Iterator[Grown]:
         settings, rows = self._settings, self._sample.rows
         if settings.renormalize:
             if self._depth.inputs.numbers is None and self._depth.inputs.categories is None:
@@ -53,9 +78,9 @@ class PartedNetwork:
         for l in range(settings.n_layers):
             last = l + 1 == settings.n_layers
             hidden = self._next_layer(draws(l), inputs)
-            self._depth = replace(self._depth, layers=(*self._depth.layers, hidden))
+            self._depth = self._depth.with_layer(hidden)
             wants_plain = settings.renormalize and not last
-            sums: Sums = self._parted.total(LayerSums(self._depth, self._reference, wants_plain))
+            sums: Sums = self._parted.total(LayerSums(self._depth, self._reference, wants_plain, spill, last))
             self._gram = sums.gram
             problem, loo = self._problem(sums), judges or (settings.weighs_by_loo and not last)
             if not (loo or settings.lam is None):
@@ -167,6 +192,12 @@ class PartedNetwork:
         return float(targets.largest_right(losses, counts)[0])
 
 
+def _seconds(function: Any) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
 def unshifted(system: NormalEquations, reference: Array, depth: Depth) -> NormalEquations:
     """Return the equations of inputs X from those of X - reference: X = (X - reference) + 1 reference'."""
     xp, d = array_namespace(system.G), reference.shape[0]
@@ -179,11 +210,3 @@ def unshifted(system: NormalEquations, reference: Array, depth: Depth) -> Normal
     ones = G[:, bias]
     G = G + e[:, None] * ones[None, :] + ones[:, None] * e[None, :] + ones[bias] * e[:, None] * e[None, :]
     return NormalEquations(G, R + e[:, None] * R[bias, :][None, :])
-
-
-def overflow_message(dtype: Any, layer: int) -> str:
-    """Say what to do if features overflow."""
-    return (
-        f"The hidden features overflow {dtype} in layer {layer + 1}. Set renormalize=True and an encoder, use "
-        "fewer layers, rescale the input columns, or bring norm_scale and norm_shift closer to 1 and 0."
-    )

@@ -7,11 +7,11 @@ network so far. So a part may be read by any process, and twice, and the sums ar
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
-from .._arrays import Array, array_namespace, device, from_numpy, row_blocks, take_rows
+from .._arrays import Array, array_namespace, device, from_numpy, product, row_blocks, take_rows
 from .._inputs.inputs import Inputs
 from .._inputs.moments import Moments
 from .._inputs.rows import Rows
@@ -21,11 +21,12 @@ from .._network.layers import activate, fill_inputs, new_features, project
 from .._network.records import HiddenLayer
 from .._ridge.equations import NormalEquations
 from .._ridge.leave_one_out import from_leverage
+from .spill import PartFile, Spill
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdict:
-    """How a layer tells which rows it got right (Eq. 12), and how much these and the others weigh after it."""
+    """How a layer tells which rows it got right (Eq. 12), and how much rows weigh in the layer after it."""
 
     beta: Array  # (c, k), of standardised values if the targets are values
     bound: float  # a row is right if its loss is not above this
@@ -36,16 +37,11 @@ class Verdict:
         """Return the losses of some rows. D are their features, omega their weights in the layer."""
         scores, targets = D @ self.beta, rows.targets
         if self.factor is not None:
-            weights, m = rows.weights, rows.X.shape[0]
-            removed = weights.left_out_shares(m, D)[place]
-            for part in (None if weights.base is None else weights.base[place], omega):
-                removed = removed if part is None else removed * part
-            h = removed * inverse_forms(
-                self.factor, array_namespace(D).astype(D, self.factor.L.dtype, copy=False)
-            )
-            scores = from_leverage(
-                scores, targets.rows(place), array_namespace(D).astype(h, D.dtype, copy=False)
-            )
+            xp, own = array_namespace(D), rows.weights.some(place)
+            shares = own.left_out_shares(D.shape[0], D)
+            forms = inverse_forms(self.factor, xp.astype(D, self.factor.L.dtype, copy=False))
+            h = product(shares, own.base, omega, xp.astype(forms, D.dtype, copy=False))
+            scores = from_leverage(scores, targets.rows(place), h)
         return targets.losses(scores, place)
 
     def weigh(self, right: Array, like: Array) -> Array | None:
@@ -54,6 +50,24 @@ class Verdict:
             return None
         low, high = (from_numpy(value, like) for value in self.omega)
         return array_namespace(like).where(right, low, high)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Folded:
+    """A hidden layer whose scale and shift are in its weights: H = g([A, 1] W), without two passes over H."""
+
+    inputs: Array | slice  # which columns of the previous [H, X, 1] are [A, 1]
+    W: Array  # (inputs, n)
+
+    @classmethod
+    def of(cls, layer: HiddenLayer, bias: int) -> Folded:
+        """Fold a layer; `bias` is the place of the constant in [H, X, 1], right behind X."""
+        xp, W = array_namespace(layer.W), layer.W
+        W = W if layer.scale is None else W * layer.scale
+        W = xp.concat([W, layer.shift[None, :]])
+        if isinstance(layer.inputs, slice):
+            return cls(slice(layer.inputs.start, bias + 1), W)
+        return cls(xp.concat([layer.inputs, from_numpy([bias], layer.inputs)]), W)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,9 +86,14 @@ class Depth:
     inputs: Inputs
     n_hidden: int
     activation: str
-    layers: tuple[HiddenLayer, ...] = ()
+    layers: tuple[Folded, ...] = ()
     verdicts: tuple[Verdict, ...] = ()  # of the layers before the newest; empty without weighting
     joint: bool = False
+
+    def with_layer(self, layer: HiddenLayer) -> Depth:
+        """Return the network with one layer more."""
+        folded = Folded.of(layer, self.n_hidden + self.inputs.width)
+        return replace(self, layers=(*self.layers, folded))
 
     @property
     def width(self) -> int:
@@ -82,21 +101,27 @@ class Depth:
         d, n = self.inputs.width, self.n_hidden
         return d + 1 + n * (len(self.layers) if self.joint else min(1, len(self.layers)))
 
-    def walk(self, rows: Rows, place: slice) -> Seen:
-        """Compute the features of some rows of a part, layer after layer."""
+    def walk(self, rows: Rows, place: slice, known: Array | None = None) -> Seen:
+        """Compute the features of some rows of a part, layer after layer.
+
+        `known` are the hidden features of the layer before the newest, if they need not be computed again.
+        """
         n, X = self.n_hidden, rows.X[place, :]
         D = new_features(X.shape[0], X, n if self.layers else 0, self.inputs)
         fill_inputs(D, X, self.inputs)
         A = new_joint(D, n, len(self.layers)) if self.joint else D
         right = omega = None
-        for l, layer in enumerate(self.layers):
+        first = 0
+        if known is not None:
+            D[:, :n], first = known, len(self.layers) - 1
+        for l, layer in enumerate(self.layers[first:], start=first):
             if l > 0 and self._asks(l - 1):
                 verdict = self.verdicts[l - 1]
                 right = verdict.losses(D, rows, place, omega) <= verdict.bound
                 omega = verdict.weigh(right, D)
             H = D[:, :n]
             project(D, layer.inputs, layer.W, H)
-            activate(H, layer.scale, layer.shift, ACTIVATIONS[self.activation])
+            activate(H, None, None, ACTIVATIONS[self.activation])
             if self.joint:
                 start = self.inputs.width + 1 + l * n
                 A[:, start : start + n] = H
@@ -148,49 +173,51 @@ class LayerSums:
     depth: Depth
     reference: Array | None = None  # (d,), what is subtracted from the inputs: large means would cancel
     wants_plain: bool = False  # whether D'CD is wanted where class weights are in the equations
+    spill: Spill | None = None  # where features of the layer before are, if they are not computed again
+    last: bool = False  # whether no layer comes after this one
 
-    def __call__(self, rows: Rows, number: int) -> Sums:  # noqa: ARG002
+    def __call__(self, rows: Rows, number: int) -> Sums:
         """Return the sums over one part, in float64."""
-        c, k, X = self.depth.width, rows.targets.width, rows.X
-        weighs = bool(self.depth.verdicts)
+        if self.spill is None or not self.depth.layers:
+            return self._sums(rows, None)
+        with self.spill.part(number, len(self.depth.layers), keep=not self.last) as file:
+            return self._sums(rows, file)
+
+    def _sums(self, rows: Rows, file: PartFile | None) -> Sums:
+        depth, c, k, X = self.depth, self.depth.width, rows.targets.width, rows.X
         right, wrong = (_Sum(c, k, X) for _ in range(2))
         plain = _Sum(c, 0, X) if self.wants_plain and rows.weights.costs is not None else None
         for place in row_blocks(X, X.shape[0], 2 * c + k):
-            seen = self.depth.walk(rows, place)
-            D, ok = seen.D, seen.right
-            self._shift(D)
-            T = rows.targets.rows(place)
-            root, counts = (_part(w, place) for w in (_root(rows.weights.base), rows.weights.counts))
-            if ok is None:
-                right.add(D, T, root, counts)
+            seen = depth.walk(
+                rows, place, None if file is None else file.read(place.stop - place.start, X.dtype)
+            )
+            if file is not None:
+                file.write(seen.D[:, : depth.n_hidden])
+            D, T, weights = self._shifted(seen.D), rows.targets.rows(place), rows.weights.some(place)
+            if seen.right is None:
+                right.add(D, T, weights.base, weights.counts)
             else:
-                for some, sums in ((ok, right), (~ok, wrong)):
+                for some, sums in ((seen.right, right), (~seen.right, wrong)):
                     which = array_namespace(D).nonzero(some)[0]
-                    sums.add(
-                        take_rows(D, which), take_rows(T, which), _part(root, which), _part(counts, which)
-                    )
+                    own = weights.some(which)
+                    sums.add(take_rows(D, which), take_rows(T, which), own.base, own.counts)
             if plain is not None:
-                plain.add(D, T[:, :0], _root(counts), counts)
+                plain.add(D, T[:, :0], weights.counts, weights.counts)
         return Sums(
             right.equations,
-            wrong.equations if weighs else None,
+            wrong.equations if depth.verdicts else None,
             right.weight,
             wrong.weight,
             None if plain is None else plain.equations.G,
         )
 
-    def _shift(self, D: Array) -> None:
+    def _shifted(self, D: Array) -> Array:
+        """Subtract the reference from the inputs in D, in place."""
         if self.reference is not None:
-            start = 0 if self.depth.joint else D.shape[1] - 1 - self.reference.shape[0]
-            D[:, start : start + self.reference.shape[0]] -= self.reference
-
-
-def _root(weights: Array | None) -> Array | None:
-    return None if weights is None else array_namespace(weights).sqrt(weights)
-
-
-def _part(values: Array | None, which: Any) -> Array | None:
-    return None if values is None else values[which]
+            d = self.reference.shape[0]
+            start = 0 if self.depth.joint else D.shape[1] - 1 - d
+            D[:, start : start + d] -= self.reference
+        return D
 
 
 class _Sum:
@@ -203,13 +230,14 @@ class _Sum:
         self._R = xp.zeros((c, k), dtype=xp.float64, device=device(like))
         self.weight: Any = 0.0
 
-    def add(self, D: Array, T: Array, root: Array | None, counts: Array | None) -> None:
-        """Add the rows of D and T, whose weights have this root."""
+    def add(self, D: Array, T: Array, weights: Array | None, counts: Array | None) -> None:
+        """Add the rows of D and T; `counts` are their sample weights."""
         if D.shape[0] == 0:
             return
-        xp = array_namespace(D)
-        S = D if root is None else D * root[:, None]
-        T = T if root is None else T * root[:, None]
+        xp, S = array_namespace(D), D
+        if weights is not None:
+            root = xp.sqrt(weights)[:, None]
+            S, T = D * root, T * root
         if S.dtype == xp.float64:
             add_gram(self._G, S)
         else:
@@ -240,7 +268,7 @@ class Losses:
         for place in row_blocks(rows.X, rows.X.shape[0], 2 * self.depth.width):
             seen = self.depth.walk(rows, place)
             losses = self.verdict.losses(seen.D, rows, place, seen.omega)
-            found.append((losses, _part(rows.weights.counts, place)))
+            found.append((losses, rows.weights.some(place).counts))
         return found
 
 
@@ -252,7 +280,8 @@ class InputMoments:
 
     def __call__(self, rows: Rows, number: int) -> Moments:  # noqa: ARG002
         """Return the moments of a part's rows, by their sample weights."""
-        counts = rows.weights.counts
-        places = row_blocks(rows.X, rows.X.shape[0], self.inputs.width)
-        blocks = (Moments.of(self.inputs.apply(rows.X[at, :]), _part(counts, at)) for at in places)
-        return reduce(operator.add, blocks)
+        X, weights = rows.X, rows.weights
+        places = row_blocks(X, X.shape[0], self.inputs.width)
+        return reduce(
+            operator.add, (Moments.of(self.inputs.apply(X[at, :]), weights.some(at).counts) for at in places)
+        )

@@ -24,6 +24,8 @@ class Part:
 class Parts(Protocol):
     """All rows, part by part, as often as they are asked for."""
 
+    spill: Any  # whether features are kept in files between passes: True, False, "auto", or a folder
+
     def total(self, function: Callable[[Part], Any], heard: Callable[[int], None] | None = None) -> Any:
         """Return the sum of function(part) over the parts, in their order, by the operator +.
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy
 from sklearn.utils import compute_class_weight
 
-from .._arrays import Array, array_namespace, from_numpy, take_entries, take_rows
+from .._arrays import Array, array_namespace, from_numpy, take_rows
 from .._inputs.judged import Judged, judged_places, stands_for
 from .._inputs.rows import Rows, as_matrix, standard_values, to_host
 from .._inputs.table import Columns, open_table, read_table
-from .._inputs.targets import Classes, Targets
+from .._inputs.targets import Classes, Targets, Values
 from .._inputs.weights import RowWeights
 from .parts import Marked, Part, Parts
 from .scales import ValueScale, WeightSums
@@ -50,7 +50,7 @@ class Reader:
             y = codes
         if not kept.all():
             X, y, counts = X[kept], y[kept], counts[kept]
-        mark = (int(len(X)), _checksum(X, y, counts))
+        mark = (len(X), _checksum(X, y, counts))
         return (self._rows(X, y, counts) if len(X) else None), mark
 
     def _matrix(self, X: Any) -> numpy.ndarray:
@@ -84,7 +84,7 @@ class Reader:
 def _checksum(*arrays: numpy.ndarray) -> int:
     check = 0
     for array in arrays:
-        check = zlib.crc32(numpy.ascontiguousarray(array).view(numpy.uint8), check)
+        check = zlib.crc32(numpy.ascontiguousarray(array).data, check)
     return check
 
 
@@ -224,19 +224,23 @@ class Gathered:
             return None if one is None else xp.concat([one, two])
 
         weights = RowWeights(both(a.weights.counts, b.weights.counts), both(a.weights.costs, b.weights.costs))
-        targets: Targets
-        if isinstance(a.targets, Classes):
-            targets = replace(a.targets, codes=both(a.targets.codes, b.targets.codes))
-        else:
-            targets = replace(a.targets, Y=both(a.targets.Y, b.targets.Y))
+        targets = _both_targets(a.targets, b.targets)
         return Gathered(Rows(both(a.X, b.X), a.classes, targets, weights))
+
+
+def _both_targets(a: Targets, b: Targets) -> Targets:
+    """Return the targets of both, in their order."""
+    if isinstance(a, Classes) and isinstance(b, Classes):
+        return replace(a, codes=array_namespace(a.codes).concat([a.codes, b.codes]))
+    assert isinstance(a, Values)
+    assert isinstance(b, Values)
+    return replace(a, Y=array_namespace(a.Y).concat([a.Y, b.Y]))
 
 
 def some_of(rows: Rows, which: Array) -> Rows:
     """Return the rows with these indices."""
-    weights = rows.weights
-    parts = [None if w is None else take_entries(w, which) for w in (weights.counts, weights.costs)]
-    return Rows(take_rows(rows.X, which), rows.classes, rows.targets.some(which), RowWeights(*parts))
+    X, targets = take_rows(rows.X, which), rows.targets.some(which)
+    return Rows(X, rows.classes, targets, rows.weights.some(which))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -39,7 +39,9 @@ class Survey:
                 f"All blocks must have the same columns, but one has {_columns(self)}, and another has "
                 f"{_columns(other)}."
             )
-        merged = None if self.columns is None else merge_columns(self.columns, other.columns)
+        merged = None
+        if self.columns is not None and other.columns is not None:
+            merged = merge_columns(self.columns, other.columns)
         numbers = (self.n_features, self.named, merged, self.single and other.single)
         weights = self.weights + other.weights
         if self.labels is None or other.labels is None:
@@ -48,6 +50,8 @@ class Survey:
         labels = numpy.unique(numpy.concatenate([self.labels, other.labels]))
         totals, by_part = numpy.zeros(len(labels)), {}
         for one in (self, other):
+            assert one.labels is not None
+            assert one.class_weights is not None
             at = numpy.searchsorted(labels, one.labels)
             totals[at] += one.class_weights
             for number, sizes in one.class_rows.items():
@@ -130,8 +134,8 @@ def take_survey(parts: Parts, estimator: Any, encoder: Any) -> Survey:
         raise ValueError(f"{name} needs rows, but the source has none with a positive weight.")
     if found.labels is not None and len(found.labels) < 2:
         raise ValueError(
-            f"{name} needs at least two classes, but y holds only one class ({found.labels.tolist()[0]!r}) in "
-            "the rows with positive weight."
+            f"{name} needs at least two classes, but y holds only one class "
+            f"({found.labels.tolist()[0]!r}) in the rows with positive weight."
         )
     estimator.n_features_in_ = found.n_features
     if found.named is not None:
