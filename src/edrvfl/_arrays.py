@@ -133,6 +133,8 @@ def _free_bytes_of_machine() -> int:
 
 def take_rows(D: Array, rows: Array | slice) -> Array:
     """Return the named rows of D (..., m, c): a view for a slice, a copy for indices."""
+    if hasattr(D, "take_rows"):  # the rows are elsewhere
+        return D.take_rows(rows)
     if is_numpy_array(D) or isinstance(rows, slice):  # NumPy's own `take` would first copy all of a strided D
         return D[..., rows, :]
     return array_namespace(D).take(D, rows, axis=-2)

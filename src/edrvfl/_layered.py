@@ -18,9 +18,11 @@ from ._arrays import Array, array_namespace, ignore_overflow, product
 from ._coverage import COMMON, CoveringShell, Evidence
 from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_network_inputs
 from ._history import Figures, History
+from ._inputs.held_back import HeldBack
 from ._inputs.judged import Judged
 from ._inputs.rows import Rows
 from ._inputs.table import Columns
+from ._kernel.gradient import with_gradient_factors
 from ._network.activations import ACTIVATIONS
 from ._network.answer import answers, staged_answers
 from ._network.draws import DRAW_SCHEME, Draws, Recipe
@@ -32,8 +34,9 @@ from ._network.records import Network, Settings
 from ._sklearn import Count, Interval, Pair, StrOptions
 from ._stream.encoding import learn_parted_encoding
 from ._stream.grow import PartedNetwork
+from ._stream.ledger import hold_back_parted, ledger
 from ._stream.parts import Parts
-from ._stream.rows import judged_sample, parted_rows
+from ._stream.rows import PartedRows, judged_sample, parted_rows
 from ._stream.source import RowBlocks
 from ._stream.survey import take_survey
 from ._threads import suitable_threads
@@ -120,27 +123,41 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         given: dict[str, Any] = {"estimator": self, "X": parts, "y": None, "metadata": {}}
         encoder = as_encoder(self.encoder)
         task = self._init_callback_context(max_subtasks=self.n_layers).call_on_fit_task_begin(**given)
-        survey = take_survey(parts, self, encoder)
-        seed = self._draw_seed()
-        like = numpy.empty(0, dtype=numpy.float32 if survey.single else numpy.float64)
-        parted = parted_rows(parts, survey, self.class_weight, like)
+        parted, held, seed = self._divide_parts(parts, encoder)
         learn = partial(learn_parted_encoding, parted)
         with ignore_overflow():
             sample = judged_sample(parted)
             inputs = learn(encoder)
             settings = Settings.of(self).for_rows(parted.worth)
-            n, rows, columns = settings.n_hidden, sample.rows, survey.columns
+            n, rows, columns = settings.n_hidden, sample.rows, parted.reader.columns
+            if self.pair_share > 0 or self.input_scaling is not None:  # single rows are drawn from all rows
+                rows = rows if sample.judged is None else ledger(parted)
+                inputs = inputs if self.input_scaling is None else with_gradient_factors(inputs, rows, seed)
+            draws = Draws(Recipe.of(settings, seed, inputs, rows), sample.rows.X)
             of_answers = (self.ensemble, rows.classes, seed, DRAW_SCHEME)
             network = Network(columns, inputs, self.activation, n, *of_answers, joint=self.readout == "joint")
-            draws = Draws(Recipe.of(settings, seed, inputs, rows), rows.X)
             layers = PartedNetwork(parted, sample, settings, inputs).grow(draws, needs_loo(self))
-            stage = self._keep_layers(
-                network, layers, Told(rows, sample.judged, task, given, sample.stand_for)
-            )
+            told = Told(sample.rows, sample.judged, task, given, sample.stand_for)
+            with suitable_threads(sample.rows.X, n + inputs.width + 1, n):
+                stage = self._keep_layers(network, layers, told)
         self._warn_of_fallbacks()
         P = None if stage is None else stage.P
-        self._learn_coverage(Evidence(rows, columns, sample.judged, P, None, seed, learn))
+        self._learn_coverage(Evidence(sample.rows, columns, sample.judged, P, held, seed, learn))
         task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
+
+    def _divide_parts(
+        self, parts: Parts, encoder: TabularEncoder | None
+    ) -> tuple[PartedRows, HeldBack | None, int]:
+        """Return the rows to fit, those that are held back from the fit, and the seed."""
+        survey = take_survey(parts, self, encoder)
+        seed = self._draw_seed()
+        like = numpy.empty(0, dtype=numpy.float32 if survey.single else numpy.float64)
+        if self.coverage_from != "split":
+            return parted_rows(parts, survey, self.class_weight, like), None, seed
+        fitted, held = hold_back_parted(parted_rows(parts, survey, None, like), seed)
+        # categories are those of all rows, as in memory; all else is of the rows that are fitted
+        again = replace(take_survey(fitted, self, encoder), columns=survey.columns)
+        return parted_rows(fitted, again, self.class_weight, like), held, seed
 
     def _keep_layers(self, network: Network, layers: Iterator[Grown], told: Told) -> Stage | None:
         """Keep the layers that are grown; after each of them print a line and ask the callbacks.

@@ -24,7 +24,13 @@ class Part:
 class Parts(Protocol):
     """All rows, part by part, as often as they are asked for."""
 
-    spill: Any  # whether features are kept in files between passes: True, False, "auto", or a folder
+    @property
+    def spill(self) -> Any:
+        """Whether features are kept in files between passes: True, False, "auto", or a folder for them."""
+
+    @property
+    def threads(self) -> int:
+        """How many parts are computed at once."""
 
     def total(self, function: Callable[[Part], Any], heard: Callable[[int], None] | None = None) -> Any:
         """Return the sum of function(part) over the parts, in their order, by the operator +.

@@ -1,0 +1,147 @@
+"""All rows without their columns: what draws of single rows need, a few numbers for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy
+
+from .._arrays import Array, array_namespace, device, from_numpy
+from .._inputs.held_back import HeldBack, hold_back
+from .._inputs.order import row_hashes
+from .._inputs.rows import Rows, to_host
+from .._inputs.targets import Classes, Targets, Values
+from .._inputs.weights import RowWeights
+from .parts import Part, Parts
+from .rows import PartedRows, TakeByPart
+from .survey import read_weights
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """Targets, weights and hashes of a part's rows."""
+
+    targets: Targets
+    weights: RowWeights
+    hashes: numpy.ndarray
+
+
+def _enter(rows: Rows, number: int) -> list[Entry]:  # noqa: ARG001
+    return [Entry(rows.targets, rows.weights, row_hashes(to_host(rows.X)))]
+
+
+class DistantMatrix:
+    """Stands for the matrix X of all rows where they are in parts: gives single rows by a pass over them."""
+
+    ndim = 2
+
+    def __init__(self, parted: PartedRows, sizes: dict[int, int]) -> None:
+        self._parted, self._sizes, self._like = parted, sizes, parted.reader.like
+        self.shape = (sum(sizes.values()), parted.reader.n_features)
+        self.dtype, self.device = self._like.dtype, device(self._like)
+
+    def __array_namespace__(self, **_: Any) -> Any:
+        """Return the library of the rows."""
+        return array_namespace(self._like)
+
+    def take_rows(self, which: Array) -> Array:
+        """Return the rows with these indices, in their order."""
+        rows = to_host(which)
+        chosen, order = numpy.unique(rows, return_inverse=True)
+        places, start = {}, 0
+        for number, size in self._sizes.items():
+            inside = chosen[(chosen >= start) & (chosen < start + size)]
+            places[number] = inside - start
+            start += size
+        X = self._parted.total(TakeByPart(places)).rows.X
+        return array_namespace(X).take(X, from_numpy(order, X, array_namespace(X).int64), axis=0)
+
+
+def ledger(parted: PartedRows) -> Rows:
+    """Return all rows as a fit in memory knows them, but for X, whose rows are fetched when somebody asks.
+
+    It holds a hash, a target and the weights of each row.
+    """
+    entries: list[Entry] = parted.total(_enter)
+    first = entries[0]
+    xp = array_namespace(parted.reader.like)
+
+    def joined(part: Callable[[Entry], Array]) -> Array:
+        return None if part(first) is None else xp.concat([part(entry) for entry in entries])
+
+    targets: Targets
+    if isinstance(first.targets, Classes):
+        targets = replace(first.targets, codes=joined(lambda entry: entry.targets.codes))
+    else:
+        targets = replace(first.targets, Y=joined(lambda entry: entry.targets.Y))
+    weights = RowWeights(
+        joined(lambda entry: entry.weights.counts), joined(lambda entry: entry.weights.costs)
+    )
+    sizes = {number: int(parted.sizes[number].sum()) for number in sorted(parted.sizes)}
+    rows = Rows(DistantMatrix(parted, sizes), parted.classes, targets, weights)
+    rows.__dict__["hashes"] = numpy.concatenate([entry.hashes for entry in entries])
+    return rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _WithoutHeld:
+    """Give the rows that are held back the weight 0, and hand the part on."""
+
+    function: Callable[[Part], Any]
+    held: dict[int, numpy.ndarray]  # by part: indices among the rows that have a weight
+
+    def __call__(self, part: Part) -> Any:
+        held = self.held.get(part.number)
+        if held is None or not len(held):
+            return self.function(part)
+        weights = read_weights(part.weight, len(part.y)).copy()
+        weights[numpy.flatnonzero(weights > 0)[held]] = 0.0
+        return self.function(replace(part, weight=weights))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedParts:
+    """Parts without the rows that are held back from the fit."""
+
+    parts: Parts
+    held: dict[int, numpy.ndarray]
+
+    @property
+    def spill(self) -> Any:
+        """Whether features are kept in files between passes."""
+        return self.parts.spill
+
+    def total(self, function: Callable[[Part], Any], heard: Callable[[int], None] | None = None) -> Any:
+        """Return the sum of function(part) over the parts."""
+        return self.parts.total(_WithoutHeld(function, self.held), heard)
+
+
+def hold_back_parted(parted: PartedRows, seed: int) -> tuple[FittedParts, HeldBack]:
+    """Draw the rows to hold back that a fit in memory would; return the parts without them, and them."""
+    rows = ledger(parted)
+    targets, m = rows.targets, rows.X.shape[0]
+    if isinstance(targets, Classes):
+        y = to_host(rows.classes)[to_host(targets.codes)]
+    else:
+        y = _in_units(targets)
+    _, held = hold_back(numpy.arange(m)[:, None], y, rows.weights.counts, seed, rows.classes is not None)
+    indices = held.X[:, 0]
+    by_part, start = {}, 0
+    for number in sorted(parted.sizes):
+        size = int(parted.sizes[number].sum())
+        by_part[number] = indices[(indices >= start) & (indices < start + size)] - start
+        start += size
+    like = parted.reader.like
+    X = rows.X.take_rows(indices)
+    counts = None if held.counts is None else from_numpy(held.counts, like)
+    return FittedParts(parted.parts, by_part), HeldBack(X, held.y, counts, held.returned)
+
+
+def _in_units(targets: Values) -> numpy.ndarray:
+    """Return values in the units of y."""
+    assert targets.mean is not None
+    assert targets.sd is not None
+    Y: numpy.ndarray = to_host(targets.Y).astype(float) * to_host(targets.sd) + to_host(targets.mean)
+    return Y
