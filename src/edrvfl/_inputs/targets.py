@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .._arrays import Array, array_namespace, device, row_blocks, take_entries, take_rows
@@ -106,6 +107,15 @@ class Classes:
 
 
 Targets = Classes | Values
+
+
+def joined_targets(parts: Sequence[Targets]) -> Targets:
+    """Return the targets of all parts, one after another."""
+    first = parts[0]
+    if isinstance(first, Classes):
+        codes = [part.codes for part in parts if isinstance(part, Classes)]
+        return replace(first, codes=array_namespace(first.codes).concat(codes))
+    return replace(first, Y=array_namespace(first.Y).concat([p.Y for p in parts if isinstance(p, Values)]))
 
 
 def layer_losses(targets: Targets, D: Array, beta: Array) -> Array:

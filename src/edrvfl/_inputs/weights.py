@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy
@@ -49,6 +50,15 @@ class RowWeights:
     def base(self) -> Array | None:
         """The factor of a row's squared error in every read-out; a layer multiplies it by its omega."""
         return product(self.counts, self.costs)
+
+    @classmethod
+    def joined(cls, parts: Sequence[RowWeights]) -> RowWeights:
+        """Return the weights of all parts, one after another."""
+
+        def join(each: list[Array | None]) -> Array | None:
+            return None if each[0] is None else array_namespace(each[0]).concat(each)
+
+        return cls(join([part.counts for part in parts]), join([part.costs for part in parts]))
 
     def some(self, which: Array | slice) -> RowWeights:
         """Return the weights of some rows."""

@@ -7,14 +7,14 @@ from typing import Any
 
 from .._inputs.encoding import EncoderSettings, learn_inputs
 from .._inputs.inputs import Inputs
-from .rows import Gathered, PartedRows
+from .rows import PartedRows, joined_rows
 
 
 def learn_parted_inputs(
     parted: PartedRows, settings: EncoderSettings | None, categorical: Sequence[bool] | None = None
 ) -> Inputs:
     """Learn the encoding of the columns, as `learn_inputs` does from rows in memory."""
-    rows = parted.total(lambda rows, _: Gathered(rows)).rows
+    rows = joined_rows(parted.total(lambda rows, _: [rows]))
     return learn_inputs(rows.X, rows.weights.counts, settings, categorical)
 
 

@@ -63,7 +63,7 @@ class PartedNetwork:
         W = array_namespace(A).ones((A.shape[1], n), dtype=A.dtype)
         seconds = min(_seconds(lambda: A @ W) for _ in range(3)) / A.shape[0]
         layers_again = depth * (depth - 1) / 2  # each layer but the first goes through all before it
-        threads = getattr(self._parted.parts, "threads", 1)
+        threads = self._parted.parts.threads
         return seconds_of_files(folder, n_bytes, rows.X) * (depth - 1) < seconds * m * layers_again / threads
 
     def _grow(self, draws: Draws, judges: bool, spill: Spill | None) -> Iterator[Grown]:

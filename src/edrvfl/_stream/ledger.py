@@ -12,10 +12,10 @@ from .._arrays import Array, array_namespace, device, from_numpy
 from .._inputs.held_back import HeldBack, hold_back
 from .._inputs.order import row_hashes
 from .._inputs.rows import Rows, to_host
-from .._inputs.targets import Classes, Targets, Values
+from .._inputs.targets import Classes, Targets, joined_targets
 from .._inputs.weights import RowWeights
 from .parts import Part, Parts
-from .rows import PartedRows, TakeByPart
+from .rows import PartedRows, TakeByPart, joined_rows
 from .survey import read_weights
 
 
@@ -55,7 +55,7 @@ class DistantMatrix:
             inside = chosen[(chosen >= start) & (chosen < start + size)]
             places[number] = inside - start
             start += size
-        X = self._parted.total(TakeByPart(places)).rows.X
+        X = joined_rows(self._parted.total(TakeByPart(places))).X
         return array_namespace(X).take(X, from_numpy(order, X, array_namespace(X).int64), axis=0)
 
 
@@ -65,20 +65,8 @@ def ledger(parted: PartedRows) -> Rows:
     It holds a hash, a target and the weights of each row.
     """
     entries: list[Entry] = parted.total(_enter)
-    first = entries[0]
-    xp = array_namespace(parted.reader.like)
-
-    def joined(part: Callable[[Entry], Array]) -> Array:
-        return None if part(first) is None else xp.concat([part(entry) for entry in entries])
-
-    targets: Targets
-    if isinstance(first.targets, Classes):
-        targets = replace(first.targets, codes=joined(lambda entry: entry.targets.codes))
-    else:
-        targets = replace(first.targets, Y=joined(lambda entry: entry.targets.Y))
-    weights = RowWeights(
-        joined(lambda entry: entry.weights.counts), joined(lambda entry: entry.weights.costs)
-    )
+    targets = joined_targets([entry.targets for entry in entries])
+    weights = RowWeights.joined([entry.weights for entry in entries])
     sizes = {number: int(parted.sizes[number].sum()) for number in sorted(parted.sizes)}
     rows = Rows(DistantMatrix(parted, sizes), parted.classes, targets, weights)
     rows.__dict__["hashes"] = numpy.concatenate([entry.hashes for entry in entries])
@@ -113,6 +101,11 @@ class FittedParts:
         """Whether features are kept in files between passes."""
         return self.parts.spill
 
+    @property
+    def threads(self) -> int:
+        """How many parts are computed at once."""
+        return self.parts.threads
+
     def total(self, function: Callable[[Part], Any], heard: Callable[[int], None] | None = None) -> Any:
         """Return the sum of function(part) over the parts."""
         return self.parts.total(_WithoutHeld(function, self.held), heard)
@@ -121,11 +114,7 @@ class FittedParts:
 def hold_back_parted(parted: PartedRows, seed: int) -> tuple[FittedParts, HeldBack]:
     """Draw the rows to hold back that a fit in memory would; return the parts without them, and them."""
     rows = ledger(parted)
-    targets, m = rows.targets, rows.X.shape[0]
-    if isinstance(targets, Classes):
-        y = to_host(rows.classes)[to_host(targets.codes)]
-    else:
-        y = _in_units(targets)
+    m, y = rows.X.shape[0], _as_it_came(rows.targets, rows.classes)
     _, held = hold_back(numpy.arange(m)[:, None], y, rows.weights.counts, seed, rows.classes is not None)
     indices = held.X[:, 0]
     by_part, start = {}, 0
@@ -139,8 +128,11 @@ def hold_back_parted(parted: PartedRows, seed: int) -> tuple[FittedParts, HeldBa
     return FittedParts(parted.parts, by_part), HeldBack(X, held.y, counts, held.returned)
 
 
-def _in_units(targets: Values) -> numpy.ndarray:
-    """Return values in the units of y."""
+def _as_it_came(targets: Targets, classes: Array | None) -> numpy.ndarray:
+    """Return the labels, or the values in the units of y."""
+    if isinstance(targets, Classes):
+        labels: numpy.ndarray = to_host(classes)[to_host(targets.codes)]
+        return labels
     assert targets.mean is not None
     assert targets.sd is not None
     Y: numpy.ndarray = to_host(targets.Y).astype(float) * to_host(targets.sd) + to_host(targets.mean)

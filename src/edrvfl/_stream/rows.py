@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -14,7 +14,7 @@ from .._arrays import Array, array_namespace, from_numpy, take_rows
 from .._inputs.judged import Judged, judged_places, stands_for
 from .._inputs.rows import Rows, as_matrix, standard_values, to_host
 from .._inputs.table import Columns, open_table, read_table
-from .._inputs.targets import Classes, Targets, Values
+from .._inputs.targets import Classes, joined_targets
 from .._inputs.weights import RowWeights
 from .parts import Marked, Part, Parts
 from .scales import ValueScale, WeightSums
@@ -209,32 +209,11 @@ def class_costs(class_weight: Any, classes: numpy.ndarray, weights: numpy.ndarra
     return numpy.asarray(costs)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Gathered:
-    """Some rows of the parts, brought together in memory."""
-
-    rows: Rows
-
-    def __add__(self, other: Gathered) -> Gathered:
-        """Return the rows of both, in their order."""
-        a, b = self.rows, other.rows
-        xp = array_namespace(a.X)
-
-        def both(one: Array, two: Array) -> Array:
-            return None if one is None else xp.concat([one, two])
-
-        weights = RowWeights(both(a.weights.counts, b.weights.counts), both(a.weights.costs, b.weights.costs))
-        targets = _both_targets(a.targets, b.targets)
-        return Gathered(Rows(both(a.X, b.X), a.classes, targets, weights))
-
-
-def _both_targets(a: Targets, b: Targets) -> Targets:
-    """Return the targets of both, in their order."""
-    if isinstance(a, Classes) and isinstance(b, Classes):
-        return replace(a, codes=array_namespace(a.codes).concat([a.codes, b.codes]))
-    assert isinstance(a, Values)
-    assert isinstance(b, Values)
-    return replace(a, Y=array_namespace(a.Y).concat([a.Y, b.Y]))
+def joined_rows(parts: list[Rows]) -> Rows:
+    """Return the rows of all parts, one after another."""
+    X = array_namespace(parts[0].X).concat([part.X for part in parts])
+    targets = joined_targets([part.targets for part in parts])
+    return Rows(X, parts[0].classes, targets, RowWeights.joined([part.weights for part in parts]))
 
 
 def some_of(rows: Rows, which: Array) -> Rows:
@@ -249,10 +228,10 @@ class TakeByPart:
 
     places: dict[int, numpy.ndarray]  # by part: sorted indices among its rows that have a weight
 
-    def __call__(self, rows: Rows, number: int) -> Gathered:
+    def __call__(self, rows: Rows, number: int) -> list[Rows]:
         """Return the rows that are taken of one part."""
         xp = array_namespace(rows.X)
-        return Gathered(some_of(rows, from_numpy(self.places[number], rows.X, xp.int64)))
+        return [some_of(rows, from_numpy(self.places[number], rows.X, xp.int64))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -261,7 +240,7 @@ class TakeByClass:
 
     places: dict[int, list[numpy.ndarray]]  # by part and class: indices among the part's rows of the class
 
-    def __call__(self, rows: Rows, number: int) -> Gathered:
+    def __call__(self, rows: Rows, number: int) -> list[Rows]:
         """Return the rows that are taken of one part, in their order."""
         xp, targets = array_namespace(rows.X), rows.targets
         if isinstance(targets, Classes):
@@ -272,7 +251,7 @@ class TakeByClass:
             which = numpy.sort(numpy.concatenate([numpy.empty(0, dtype=int), *chosen]))
         else:
             which = self.places[number][0]
-        return Gathered(some_of(rows, from_numpy(which, rows.X, xp.int64)))
+        return [some_of(rows, from_numpy(which, rows.X, xp.int64))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -305,7 +284,7 @@ def judged_sample(parted: PartedRows) -> Sample:
         ]
         for i, number in enumerate(numbers)
     }
-    rows = parted.total(TakeByClass(chosen)).rows
+    rows = joined_rows(parted.total(TakeByClass(chosen)))
     if every:
         return Sample(rows, None)
     like, xp = parted.reader.like, array_namespace(parted.reader.like)

@@ -20,6 +20,7 @@ class RowBlocks:
     def __init__(self, read: Callable[[], Iterable[Any]], spill: Any = "auto") -> None:
         self._read = read
         self.spill = spill
+        self.threads = 1
 
     def total(self, function: Callable[[Part], Any], heard: Callable[[int], None] | None = None) -> Any:
         """Return the sum of function(part) over all blocks."""
