@@ -6,6 +6,7 @@ This file and `_linalg.py` are the only ones that ask which library or which dev
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import math
 import os
 import re
@@ -25,6 +26,14 @@ Array: TypeAlias = Any  # an array of any library that follows the standard
 CPU_BLOCK_BYTES = 2 * 2**20
 GPU_BLOCK_BYTES = 256 * 2**20
 MIN_BLOCK_ROWS = 128  # with fewer rows a product is bound by reading the other matrix
+
+
+def like_on(where: Any, dtype: str) -> Array:
+    """Return an empty array of a dtype: NumPy's for None, else torch's on a device such as "cuda"."""
+    if where is None:
+        return numpy.empty(0, dtype=dtype)
+    torch = importlib.import_module("torch")
+    return torch.empty(0, dtype=getattr(torch, dtype), device=where)
 
 
 def from_numpy(values: Any, like: Array, dtype: Any = None) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
@@ -11,16 +12,17 @@ from typing import Any
 
 import numpy
 from scipy.linalg import LinAlgWarning
+from sklearn import config_context
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 
 from ._answers.follow import LAYER_VOTES, Follower, Stage, needs_loo
-from ._arrays import Array, array_namespace, ignore_overflow, product
+from ._arrays import Array, array_namespace, converted, ignore_overflow, like_on, product
 from ._coverage import COMMON, CoveringShell, Evidence
 from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_network_inputs
 from ._history import Figures, History
 from ._inputs.held_back import HeldBack
 from ._inputs.judged import Judged
-from ._inputs.rows import Rows
+from ._inputs.rows import Rows, to_host
 from ._inputs.table import Columns
 from ._kernel.gradient import with_gradient_factors
 from ._network.activations import ACTIVATIONS
@@ -119,7 +121,14 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
 
     def _fit_parts(self, parts: Parts) -> None:
-        """Fit from rows that come in parts."""
+        """Fit from rows that come in parts. The model is in NumPy, as the rows are before they are moved."""
+        with config_context(array_api_dispatch=True) if parts.device is not None else nullcontext():
+            self._fit_rows_of(parts)
+        if parts.device is not None:
+            network: Network = converted(self.network_, to_host)
+            self.network_, self.coverage_ = network, converted(self.coverage_, to_host)
+
+    def _fit_rows_of(self, parts: Parts) -> None:
         given: dict[str, Any] = {"estimator": self, "X": parts, "y": None, "metadata": {}}
         encoder = as_encoder(self.encoder)
         task = self._init_callback_context(max_subtasks=self.n_layers).call_on_fit_task_begin(**given)
@@ -151,7 +160,7 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         """Return the rows to fit, those that are held back from the fit, and the seed."""
         survey = take_survey(parts, self, encoder)
         seed = self._draw_seed()
-        like = numpy.empty(0, dtype=numpy.float32 if survey.single else numpy.float64)
+        like = like_on(parts.device, "float32" if survey.single else "float64")
         if self.coverage_from != "split":
             return parted_rows(parts, survey, self.class_weight, like), None, seed
         fitted, held = hold_back_parted(parted_rows(parts, survey, None, like), seed)

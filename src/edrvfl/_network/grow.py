@@ -85,11 +85,12 @@ def grow(branch: Branch, problem: Problem) -> Iterator[Grown]:
     iterating.
     """
     m, n, D = problem.targets.n_rows, branch.settings.n_hidden, branch.D
-    # the weighting needs the scores of all rows; without leave-one-out nobody is judged
     settings = branch.settings
-    some = (problem.judges or settings.lam is None) and not settings.weighs_by_loo
-    judged = problem.judged if some else None
+    # without leave-one-out nobody is judged
+    judged = problem.judged if problem.judges or settings.lam is None else None
     regression = Regression(D[..., :m, :], problem.targets, problem.weights.base, judged=judged)
+    if settings.weighs_by_loo:  # the weighting needs the scores of all rows
+        regression = replace(regression, judged=None, choosers=judged)
     if D.ndim == 2 and not (problem.stacked or settings.joint) and 2 * n < D.shape[-1] <= m:
         # Where X is wider than H, its part of the Gram is not summed again for each layer.
         of_inputs = normal_equations(replace(regression, D=D[:m, n:]))

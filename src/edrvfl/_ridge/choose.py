@@ -43,8 +43,13 @@ def ridge_by_loo(problem: Regression, want_loo: bool = True) -> ReadOut:
             if summed is not None:
                 summed = replace(summed, equations=summed.equations * (1 / unit))
             problem = replace(problem, base=base / unit, of_inputs=None, summed=summed)
-    found = _side_by_side(problem) if on_accelerator(problem.D) else _by_eigenvalues(problem, want_loo)
-    return found if found.lam is None else replace(found, lam=unit * found.lam)
+    few = problem.choosers is not None
+    some = replace(problem, judged=problem.choosers) if few else problem
+    found = _side_by_side(some) if on_accelerator(problem.D) else _by_eigenvalues(some, want_loo and not few)
+    assert found.lam is not None
+    if few and want_loo:
+        found = replace(ridge(problem, found.lam), lam=found.lam)
+    return replace(found, lam=unit * found.lam)
 
 
 def _by_eigenvalues(problem: Regression, want_loo: bool) -> ReadOut:

@@ -59,6 +59,7 @@ class Regression:
     shares: Any = None  # (m,), how much of a row's weight is left out; None if no scores are wanted
     of_inputs: NormalEquations | None = None  # of the columns [X, 1]; summed once if X is wider than H
     judged: Judged | None = None  # the rows whose leave-one-out scores are wanted; None for all
+    choosers: Judged | None = None  # the rows that choose lambda, if all rows are judged but fewer choose
     summed: Summed | None = None  # the sums over all rows, if D holds only some of them, all judged
 
     @property

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy
 
-from .._arrays import Array, array_namespace, from_numpy, itemsize, on_accelerator, take_rows
+from .._arrays import Array, array_namespace, free_bytes, from_numpy, itemsize, on_accelerator, take_rows
 from .._inputs.inputs import Inputs
 from .._inputs.rows import to_host
 from .._linalg import add_to_diagonal, factorise
@@ -30,7 +30,9 @@ from .._ridge.many import read_outs
 from .._ridge.solve import require_finite
 from .layers import Depth, InputMoments, LayerSums, Losses, Sums, Verdict
 from .rows import PartedRows, Sample
-from .spill import Spill, seconds_of_files, spill_folder
+from .spill import Kept, OnDevice, seconds_of_files, spill_folder
+
+DEVICE_ROOM = 0.7  # of a device's free memory, that features may take
 
 
 class PartedNetwork:
@@ -45,11 +47,21 @@ class PartedNetwork:
 
     def grow(self, draws: Draws, judges: bool) -> Iterator[Grown]:
         """Yield one layer after another, with the features of the sample alone."""
-        settings = self._settings
-        again = settings.joint or settings.weighs_by_loo  # these need the features of all layers
-        wanted = False if again or on_accelerator(self._sample.rows.X) else self._parted.parts.spill
-        with spill_folder(wanted, self._spilling_pays, settings.n_hidden) as spill:
-            yield from self._grow(draws, judges, spill)
+        settings, X = self._settings, self._sample.rows.X
+        wanted = self._parted.parts.spill
+        if settings.joint or settings.weighs_by_loo:  # these need the features of all layers
+            wanted = False
+        if on_accelerator(X):  # a file is slower than a device; its own memory is the fastest place
+            fits = self._feature_bytes < DEVICE_ROOM * free_bytes(X)
+            yield from self._grow(draws, judges, OnDevice(settings.n_hidden) if wanted and fits else None)
+            return
+        with spill_folder(wanted, self._spilling_pays, settings.n_hidden) as kept:
+            yield from self._grow(draws, judges, kept)
+
+    @property
+    def _feature_bytes(self) -> int:
+        """How many bytes the hidden features of all rows take."""
+        return self._parted.n_rows * self._settings.n_hidden * itemsize(self._sample.rows.X)
 
     def _spilling_pays(self, folder: Path) -> bool:
         """Tell whether writing and reading features is faster than computing them again for every layer."""
@@ -57,16 +69,18 @@ class PartedNetwork:
         depth, n, m = settings.n_layers, settings.n_hidden, self._parted.n_rows
         if depth < 3:
             return False
-        n_bytes = m * n * itemsize(rows.X)
         A = take_rows(rows.X, slice(0, min(1000, rows.X.shape[0])))
         A = array_namespace(A).ones((A.shape[0], n + self._depth.inputs.width), dtype=A.dtype)
         W = array_namespace(A).ones((A.shape[1], n), dtype=A.dtype)
         seconds = min(_seconds(lambda: A @ W) for _ in range(3)) / A.shape[0]
         layers_again = depth * (depth - 1) / 2  # each layer but the first goes through all before it
         threads = self._parted.parts.threads
-        return seconds_of_files(folder, n_bytes, rows.X) * (depth - 1) < seconds * m * layers_again / threads
+        return (
+            seconds_of_files(folder, self._feature_bytes, rows.X) * (depth - 1)
+            < seconds * m * layers_again / threads
+        )
 
-    def _grow(self, draws: Draws, judges: bool, spill: Spill | None) -> Iterator[Grown]:
+    def _grow(self, draws: Draws, judges: bool, kept: Kept | None) -> Iterator[Grown]:
         settings, rows = self._settings, self._sample.rows
         if settings.renormalize:
             if self._depth.inputs.numbers is None and self._depth.inputs.categories is None:
@@ -80,7 +94,7 @@ class PartedNetwork:
             hidden = self._next_layer(draws(l), inputs)
             self._depth = self._depth.with_layer(hidden)
             wants_plain = settings.renormalize and not last
-            sums: Sums = self._parted.total(LayerSums(self._depth, self._reference, wants_plain, spill, last))
+            sums: Sums = self._parted.total(LayerSums(self._depth, self._reference, wants_plain, kept, last))
             self._gram = sums.gram
             problem, loo = self._problem(sums), judges or (settings.weighs_by_loo and not last)
             if not (loo or settings.lam is None):

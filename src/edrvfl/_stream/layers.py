@@ -21,7 +21,7 @@ from .._network.layers import activate, fill_inputs, new_features, project
 from .._network.records import HiddenLayer
 from .._ridge.equations import NormalEquations
 from .._ridge.leave_one_out import from_leverage
-from .spill import PartFile, Spill
+from .spill import Kept, KeptPart
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,26 +173,25 @@ class LayerSums:
     depth: Depth
     reference: Array | None = None  # (d,), what is subtracted from the inputs: large means would cancel
     wants_plain: bool = False  # whether D'CD is wanted where class weights are in the equations
-    spill: Spill | None = None  # where features of the layer before are, if they are not computed again
+    kept: Kept | None = None  # where features of the layer before are, if they are not computed again
     last: bool = False  # whether no layer comes after this one
 
     def __call__(self, rows: Rows, number: int) -> Sums:
         """Return the sums over one part, in float64."""
-        if self.spill is None or not self.depth.layers:
+        if self.kept is None or not self.depth.layers:
             return self._sums(rows, None)
-        with self.spill.part(number, len(self.depth.layers), keep=not self.last) as file:
-            return self._sums(rows, file)
+        with self.kept.part(number, len(self.depth.layers), rows.X, keep=not self.last) as features:
+            return self._sums(rows, features)
 
-    def _sums(self, rows: Rows, file: PartFile | None) -> Sums:
+    def _sums(self, rows: Rows, features: KeptPart | None) -> Sums:
         depth, c, k, X = self.depth, self.depth.width, rows.targets.width, rows.X
         right, wrong = (_Sum(c, k, X) for _ in range(2))
         plain = _Sum(c, 0, X) if self.wants_plain and rows.weights.costs is not None else None
         for place in row_blocks(X, X.shape[0], 2 * c + k):
-            seen = depth.walk(
-                rows, place, None if file is None else file.read(place.stop - place.start, X.dtype)
-            )
-            if file is not None:
-                file.write(seen.D[:, : depth.n_hidden])
+            known = None if features is None else features.read(place.stop - place.start)
+            seen = depth.walk(rows, place, known)
+            if features is not None:
+                features.write(seen.D[:, : depth.n_hidden])
             D, T, weights = self._shifted(seen.D), rows.targets.rows(place), rows.weights.some(place)
             if seen.right is None:
                 right.add(D, T, weights.base, weights.counts)

@@ -102,6 +102,11 @@ class FittedParts:
         return self.parts.spill
 
     @property
+    def device(self) -> Any:
+        """Where torch computes; None for NumPy."""
+        return self.parts.device
+
+    @property
     def threads(self) -> int:
         """How many parts are computed at once."""
         return self.parts.threads

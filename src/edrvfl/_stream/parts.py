@@ -29,6 +29,10 @@ class Parts(Protocol):
         """Whether features are kept in files between passes: True, False, "auto", or a folder for them."""
 
     @property
+    def device(self) -> Any:
+        """Where torch computes, for instance "cuda"; None for NumPy."""
+
+    @property
     def threads(self) -> int:
         """How many parts are computed at once."""
 

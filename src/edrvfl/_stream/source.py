@@ -17,10 +17,11 @@ class RowBlocks:
         Returns an iterable over blocks (X, y) or (X, y, weight), the same blocks whenever it is called.
     """
 
-    def __init__(self, read: Callable[[], Iterable[Any]], spill: Any = "auto") -> None:
+    def __init__(self, read: Callable[[], Iterable[Any]], spill: Any = "auto", device: Any = None) -> None:
         self._read = read
         self.spill = spill
         self.threads = 1
+        self.device = device
 
     def total(self, function: Callable[[Part], Any], heard: Callable[[int], None] | None = None) -> Any:
         """Return the sum of function(part) over all blocks."""

@@ -7,53 +7,71 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import numpy
 
-from .._arrays import Array, free_bytes
+from .._arrays import Array, array_namespace, device, free_bytes
 
 PROBE_BYTES = 32 * 2**20  # that are written to know how fast the disk is
 ROOM = 0.8  # of the free disk, that features may take
 
 
+class Kept(Protocol):
+    """Somewhere to keep the hidden features of each part from one pass to the next."""
+
+    def part(self, number: int, depth: int, rows: Array, keep: bool) -> AbstractContextManager[KeptPart]:
+        """Open the features of a part, whose rows are given, for a network of some depth.
+
+        Those of the layer before are read, and those that come are written if they are to be kept.
+        """
+
+
+class KeptPart(Protocol):
+    """The features of a part's rows in the layer before, and a place for those of the newest layer."""
+
+    def read(self, n_rows: int) -> Array | None:
+        """Return the features of the next rows; None if there is no layer before."""
+
+    def write(self, H: Array) -> None:
+        """Take the features of as many rows as were read last."""
+
+
 @dataclass(frozen=True, slots=True)
-class Spill:
-    """A folder with the hidden features of each part."""
+class InFiles:
+    """Features in files of a folder."""
 
     folder: Path
     n_hidden: int
 
     @contextmanager
-    def part(self, number: int, depth: int, keep: bool) -> Iterator[PartFile]:
-        """Open the features of a part for a network of some depth: read those before, write those that come.
-
-        What was written takes the place of what was read when the part is done.
-        """
+    def part(self, number: int, depth: int, rows: Array, keep: bool) -> Iterator[KeptPart]:
+        """Open the files of a part. What is written takes the place of what is read when the part is done."""
         before, after = (self.folder / f"{number}-{layers}" for layers in (depth - 1, depth))
         with ExitStack() as files:
             old = files.enter_context(before.open("rb")) if depth > 1 else None
             new = files.enter_context(after.open("wb")) if keep else None
-            yield PartFile(old, new, self.n_hidden)
+            yield PartFile(old, new, self.n_hidden, rows.dtype)
         before.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartFile:
-    """The features of a part's rows in the layer before, and a place for those of the newest layer."""
+    """The features of a part in two files: those before, and those that come."""
 
     old: BinaryIO | None
     new: BinaryIO | None
     n_hidden: int
+    dtype: Any
 
-    def read(self, n_rows: int, dtype: Any) -> Array | None:
+    def read(self, n_rows: int) -> Array | None:
         """Return the features of the next rows; None if there is no layer before."""
         if self.old is None:
             return None
-        H = numpy.empty((n_rows, self.n_hidden), dtype=dtype)
+        H = numpy.empty((n_rows, self.n_hidden), dtype=self.dtype)
         if self.old.readinto(H.data.cast("B")) != H.nbytes:  # type: ignore[attr-defined]
             raise OSError(f"The features in {self.old.name} ended early.")
         return H
@@ -64,8 +82,39 @@ class PartFile:
             self.new.write(numpy.ascontiguousarray(H).data)
 
 
+class OnDevice:
+    """Features in the memory of the device that computes them."""
+
+    def __init__(self, n_hidden: int) -> None:
+        self._n, self._parts = n_hidden, dict[int, Array]()
+
+    @contextmanager
+    def part(self, number: int, depth: int, rows: Array, keep: bool) -> Iterator[KeptPart]:  # noqa: ARG002
+        """Open the features of a part: the newest take the place of those before."""
+        if number not in self._parts:
+            shape = (rows.shape[0], self._n)
+            self._parts[number] = array_namespace(rows).empty(shape, dtype=rows.dtype, device=device(rows))
+        yield PartArray(self._parts[number], depth > 1)
+
+
+class PartArray:
+    """The features of a part in an array, which is read and written block by block."""
+
+    def __init__(self, features: Array, filled: bool) -> None:
+        self._features, self._filled, self._end = features, filled, 0
+
+    def read(self, n_rows: int) -> Array | None:
+        """Return the features of the next rows; None if there is no layer before."""
+        self._end += n_rows
+        return self._features[self._end - n_rows : self._end, :] if self._filled else None
+
+    def write(self, H: Array) -> None:
+        """Put the newest features in the place of those that were read last."""
+        self._features[self._end - H.shape[0] : self._end, :] = H
+
+
 @contextmanager
-def spill_folder(wanted: Any, pays: Callable[[Path], bool], n_hidden: int) -> Iterator[Spill | None]:
+def spill_folder(wanted: Any, pays: Callable[[Path], bool], n_hidden: int) -> Iterator[Kept | None]:
     """Make a folder for features, which goes away at the end; None if they are computed again.
 
     `wanted` is True, False, "auto" or a folder in which to make it; "auto" asks `pays`.
@@ -76,7 +125,7 @@ def spill_folder(wanted: Any, pays: Callable[[Path], bool], n_hidden: int) -> It
     where = None if isinstance(wanted, bool) or wanted == "auto" else wanted
     folder = Path(tempfile.mkdtemp(prefix="edrvfl-", dir=where))
     try:
-        yield Spill(folder, n_hidden) if wanted != "auto" or pays(folder) else None
+        yield InFiles(folder, n_hidden) if wanted != "auto" or pays(folder) else None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
