@@ -86,6 +86,7 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
     """An estimator whose fit grows a network. Subclasses name the parameters and the figures."""
 
     _figures: Figures
+    network_: Network
 
     def _validate_params(self) -> None:
         super()._validate_params()

@@ -46,10 +46,11 @@ def ridge_by_loo(problem: Regression, want_loo: bool = True) -> ReadOut:
     few = problem.choosers is not None
     some = replace(problem, judged=problem.choosers) if few else problem
     found = _side_by_side(some) if on_accelerator(problem.D) else _by_eigenvalues(some, want_loo and not few)
-    assert found.lam is not None
+    lam = found.lam
+    assert lam is not None
     if few and want_loo:
-        found = replace(ridge(problem, found.lam), lam=found.lam)
-    return replace(found, lam=unit * found.lam)
+        found = ridge(problem, lam)
+    return replace(found, lam=unit * lam)
 
 
 def _by_eigenvalues(problem: Regression, want_loo: bool) -> ReadOut:
