@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
@@ -33,6 +33,7 @@ from ._sklearn import Count, Interval, Pair, StrOptions
 from ._stream.encoding import learn_parted_encoding
 from ._stream.grow import PartedNetwork
 from ._stream.parts import Parts
+from ._stream.progress import BlockTasks
 from ._stream.rows import judged_sample, parted_rows
 from ._stream.source import RowBlocks
 from ._stream.survey import take_survey
@@ -70,11 +71,20 @@ class Told:
     task: CallbackContext
     given: dict[str, Any]  # what callbacks are given
     stand_for: Array | None = None  # how many rows each row in memory stands for; None for itself
+    # of a layer of rows that come in parts, and how many parts its passes have
+    blocks: tuple[BlockTasks, Callable[[int], int]] | None = None
 
     @property
     def counts(self) -> Array | None:
         """How much the rows count in a mean over the training rows."""
         return product(self.rows.weights.counts, self.stand_for)
+
+    def begin_layer(self, number: int) -> CallbackContext:
+        """Begin the task of a layer."""
+        if self.blocks is not None:
+            tasks, size = self.blocks
+            return tasks.begin("layer", size(number))
+        return self.task.subcontext(task_name="layer").call_on_fit_task_begin(**self.given)
 
 
 class LayeredEstimator(CallbackSupportMixin, CoveringShell):
@@ -88,6 +98,11 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         if isinstance(X, RowBlocks):
+            if y is not None or sample_weight is not None:
+                raise ValueError(
+                    "y and sample_weight belong to the blocks of a RowBlocks, (X, y) or (X, y, weight). Give "
+                    f"{type(self).__name__}.fit the blocks alone."
+                )
             self._fit_parts(X)
             return
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
@@ -119,11 +134,14 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         """Fit from rows that come in parts."""
         given = {"estimator": self, "X": parts, "y": None, "metadata": {}}
         encoder = as_encoder(self.encoder)
-        task = self._init_callback_context(max_subtasks=self.n_layers).call_on_fit_task_begin(**given)
-        survey = take_survey(parts, self, encoder)
+        # the passes before the first layer are a task as well
+        task = self._init_callback_context(max_subtasks=1 + self.n_layers).call_on_fit_task_begin(**given)
+        tasks = BlockTasks(task, given)
+        reading = tasks.begin("reading", None)
+        survey = take_survey(parts, self, encoder, tasks)
         seed = self._draw_seed()
         like = numpy.empty(0, dtype=numpy.float32 if survey.single else numpy.float64)
-        parted = parted_rows(parts, survey, self.class_weight, like)
+        parted = parted_rows(parts, survey, self.class_weight, like, tasks)
         learn = partial(learn_parted_encoding, parted)
         with ignore_overflow():
             sample = judged_sample(parted)
@@ -133,10 +151,15 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
             of_answers = (self.ensemble, rows.classes, seed, DRAW_SCHEME)
             network = Network(columns, inputs, self.activation, n, *of_answers, joint=self.readout == "joint")
             draws = Draws(Recipe.of(settings, seed, inputs, rows), rows.X)
-            layers = PartedNetwork(parted, sample, settings, inputs).grow(draws, needs_loo(self))
+            reading.call_on_fit_task_end(**given)
+            parted_network = PartedNetwork(parted, sample, settings, inputs)
+            blocks = (tasks, lambda l: parted_network.n_passes(l) * len(parted.sizes))
             stage = self._keep_layers(
-                network, layers, Told(rows, sample.judged, task, given, sample.stand_for)
+                network,
+                parted_network.grow(draws, needs_loo(self)),
+                Told(rows, sample.judged, task, given, sample.stand_for, blocks),
             )
+            tasks.end()
         self._warn_of_fallbacks()
         P = None if stage is None else stage.P
         self._learn_coverage(Evidence(rows, columns, sample.judged, P, None, seed, learn))
@@ -147,12 +170,12 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
 
         Return what leave-one-out says about the layers that answer.
         """
-        rows, task, given = told.rows, told.task, told.given
+        rows, given = told.rows, told.given
         follower = None
         if needs_loo(self):
             follower = Follower(rows.targets, rows.weights, told.judged, self)
         history, kept = History(self._figures), None
-        layer = _begin_layer(task, given)
+        layer = told.begin_layer(0)
         for grown in layers:
             # Keep only the hidden weights and the read-out: the next layer overwrites the features in D.
             beta = rows.targets.in_units(grown.readout.beta[0, ...], network.bias)
@@ -167,7 +190,7 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
             if layer.call_on_fit_task_end(**given, reconstruction_attributes=lambda so_far=so_far: so_far):
                 break
             if len(network.layers) < self.n_layers:
-                layer = _begin_layer(task, given)
+                layer = told.begin_layer(len(network.layers))
         if rows.classes is not None:
             self._warn_if_scores_vanish(grown.D, network)
         self._keep(network, history)
@@ -231,7 +254,3 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
     def _staged_answers(self, X: Any, method: str) -> Iterator[Array]:
         X = self._check_new_rows(X, method)
         yield from staged_answers(self.network_, X)
-
-
-def _begin_layer(task: CallbackContext, given: dict[str, Any]) -> CallbackContext:
-    return task.subcontext(task_name="layer").call_on_fit_task_begin(**given)
