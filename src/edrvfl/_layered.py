@@ -132,7 +132,7 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
 
     def _fit_parts(self, parts: Parts) -> None:
         """Fit from rows that come in parts."""
-        given = {"estimator": self, "X": parts, "y": None, "metadata": {}}
+        given: dict[str, Any] = {"estimator": self, "X": parts, "y": None, "metadata": {}}
         encoder = as_encoder(self.encoder)
         # the passes before the first layer are a task as well
         task = self._init_callback_context(max_subtasks=1 + self.n_layers).call_on_fit_task_begin(**given)

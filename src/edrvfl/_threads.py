@@ -25,6 +25,8 @@ WORK_OF_A_THREAD = (
 _lock = threading.Lock()
 _running = 0
 _limit = None
+_alone = 0  # how many of those that run want one thread for each product
+_alone_limit = None
 
 
 @cache
@@ -52,8 +54,23 @@ def suitable_threads(X: Array, width: int, n_hidden: int) -> Iterator[None]:
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Use one BLAS thread for each product, where several Python threads compute at once."""
+    global _alone, _alone_limit
     with _at_most(1):
-        yield
+        with _lock:
+            # a computation around this one may have set a higher limit, which comes back afterwards
+            if _alone == 0 and any(library.num_threads > 1 for library in _blas().lib_controllers):
+                _alone_limit = _blas().limit(limits=1)
+                _release_control()
+            _alone += 1
+        try:
+            yield
+        finally:
+            with _lock:
+                _alone -= 1
+                if _alone == 0 and _alone_limit is not None:
+                    _alone_limit.restore_original_limits()
+                    _release_control()
+                    _alone_limit = None
 
 
 @contextmanager

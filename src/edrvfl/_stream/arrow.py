@@ -32,7 +32,7 @@ class Files:
             yield (X, y) if self.weight is None else (X, y, read_target(table, self.weight))
 
     def _tables(self, rows: int) -> Iterator[Any]:
-        """Put batches together to tables of so many rows, whatever the files and their row groups are like."""
+        """Put batches together to tables of so many rows, however the files and their row groups are cut."""
         import pyarrow
 
         waiting: list[Any] = []
@@ -69,7 +69,7 @@ class Files:
 
 
 def _holds(fragment: Any, fields: list[Any]) -> bool:
-    """Tell whether a file itself holds the columns, in the types of the dataset, and all its rows are asked for."""
+    """Tell whether a file itself holds the columns, in the dataset's types, and all its rows are wanted."""
     there = fragment.physical_schema
     same = all(field.name in there.names and there.field(field.name).type == field.type for field in fields)
     whole = len(fragment.row_groups) == fragment.metadata.num_row_groups

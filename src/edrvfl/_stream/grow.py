@@ -41,7 +41,7 @@ class PartedNetwork:
         self._gram: Array = None  # D'CD of the newest features, the inputs minus the reference
 
     def n_passes(self, l: int) -> int:
-        """Return how many passes the growth of layer l takes: see `grow`, and `_bound` of the layer before."""
+        """Return how many passes layer l takes: see `grow`, and `_bound` of the layer before."""
         settings = self._settings
         if l == 0:
             return 1 + settings.renormalize * (1 + self._centres)

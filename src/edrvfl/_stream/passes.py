@@ -11,7 +11,7 @@ from typing import Any
 
 from sklearn import config_context, get_config
 
-from .._threads import blas_threads, one_blas_thread
+from .._threads import one_blas_thread
 from .parts import Part
 
 # Blocks that are read before anybody has time for them: the next one, and the one that is being read.
@@ -22,14 +22,13 @@ def sum_over(
     open_source: Callable[[], Iterator[Part]],
     function: Callable[[Part], Any],
     heard: Callable[[int], None] | None,
-    threads: int | None,
+    threads: int,
 ) -> Any:
     """Return the sum of function(part) over the parts that an iterator gives.
 
     Part i is added to sum i mod t by thread i mod t, and at the end the t sums are added in order: the result
     depends on the number of threads, by rounding, and on nothing else.
     """
-    threads = blas_threads() if threads is None else threads
     with one_blas_thread() if threads > 1 else nullcontext():
         return _Pass(open_source, function, threads).run(heard)
 

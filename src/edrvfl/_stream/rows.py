@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -96,20 +96,24 @@ def _checksum(*arrays: numpy.ndarray) -> int:
     for array in arrays:
         # in the order of memory, for a copy in another order would take three times as long
         array = array.T if array.flags.f_contiguous else numpy.ascontiguousarray(array)
-        check = zlib.crc32(array.view(numpy.uint8), check)
+        check = zlib.crc32(array.data, check)
     return check
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Read:
-    """Read a part and hand its rows to a function."""
+    """Read a part, compare it with earlier passes, and hand its rows to a function."""
 
     reader: Reader
     function: Callable[[Rows, int], Any]
+    before: Mapping[int, tuple[int, int | None]]  # by part: its rows, and their checksum if it is known
 
     def __call__(self, part: Part) -> Marked:
         with about_block(part.number):
             rows, mark = self.reader(part)
+            n_rows, check = self.before.get(part.number, (0, None))
+            if n_rows != mark[0] or check not in (None, mark[1]):
+                raise ValueError(changed_message(n_rows, mark[0]))
         value = None if rows is None else self.function(rows, part.number)
         return Marked(value, {part.number: mark})
 
@@ -125,33 +129,20 @@ class PartedRows:
     weights: WeightSums  # of the sample weights
     base: WeightSums  # of sample weights times class weights
     heard: Callable[[int], None] | None = None  # is told how many parts of a pass are done
-    _marks: dict[int, tuple[int, int]] | None = None
+    _marks: dict[int, tuple[int, int]] | None = None  # of the pass before
 
     def total(self, function: Callable[[Rows, int], Any]) -> Any:
         """Return the sum of function(rows, number of the part) over all parts that have rows."""
-        found: Marked = self.parts.total(_Read(self.reader, function), self.heard) or Marked(None)
-        if self._marks is None:
-            # the survey counted rows, and had no codes for a checksum
-            counted = {number: (int(sizes.sum()), 0) for number, sizes in self.sizes.items()}
-            self._compare(counted, {number: (rows, 0) for number, (rows, _) in found.marks.items()})
-            self._marks = found.marks
-        else:
-            self._compare(self._marks, found.marks)
+        before: Mapping[int, tuple[int, int | None]] | None = self._marks
+        if before is None:  # the survey counted rows, and had no codes for a checksum
+            before = {number: (int(sizes.sum()), None) for number, sizes in self.sizes.items()}
+        found: Marked = self.parts.total(_Read(self.reader, function, before), self.heard) or Marked(None)
+        for number, (n_rows, _) in sorted(before.items()):
+            if n_rows and number not in found.marks:
+                with about_block(number):
+                    raise ValueError(changed_message(n_rows, 0))
+        self._marks = found.marks
         return found.value
-
-    def _compare(self, before: dict[int, tuple[int, int]], now: dict[int, tuple[int, int]]) -> None:
-        """Refuse parts that changed."""
-        if before == now:
-            return
-        nothing = (0, 0)
-        for number in sorted(before.keys() | now.keys()):
-            was, has = before.get(number, nothing), now.get(number, nothing)
-            if was != has:
-                raise ValueError(
-                    f"Block {number} of the source: it changed between two passes. It had {_told(was)}, and "
-                    f"now has {_told(has)}. A source must give the same blocks, in the same order, whenever "
-                    "it is read."
-                )
 
     @property
     def classes(self) -> numpy.ndarray | None:
@@ -169,9 +160,13 @@ class PartedRows:
         return self.weights.worth
 
 
-def _told(mark: tuple[int, int]) -> str:
-    rows, check = mark
-    return f"{rows} rows" + (f" with checksum {check:08x}" if check else "")
+def changed_message(before: int, now: int) -> str:
+    """Say that a part changed between two passes."""
+    values = ", with other values or in another order" if before == now else ""
+    return (
+        f"it changed between two passes. It had {before} rows, and now has {now}{values}. A source must give "
+        "the same blocks, in the same order, whenever it is read."
+    )
 
 
 def parted_rows(

@@ -14,6 +14,7 @@ import numpy
 
 from .._reading import RowSource
 from .._sklearn import _safe_indexing
+from .._threads import blas_threads
 from .arrow import open_dataset
 from .parts import Part, about_block
 from .passes import sum_over
@@ -37,6 +38,10 @@ class RowBlocks(RowSource):
         Returns an iterable over blocks (X, y) or (X, y, weight), the same blocks in the same order whenever
         it is called. X is an array, a pandas, polars or pyarrow table, or a pyarrow RecordBatch. An object
         that can be iterated over again and again, such as a list of blocks, will do too.
+
+    spill : bool, "auto" or path, default="auto"
+        Whether the features of a layer are kept in files until the next one: True, or a folder for
+        them. False computes them again from X. "auto" takes what is faster.
 
     threads : int, default=None
         How many threads compute blocks at the same time, each with one BLAS thread. None takes as many as
@@ -71,15 +76,20 @@ class RowBlocks(RowSource):
     True
     """
 
-    def __init__(self, read: Callable[[], Iterable[Any]] | Iterable[Any], threads: int | None = None) -> None:
-        if not callable(read):
-            read = _open_again(read)
-        self._read = read
-        self.threads = None if threads is None else _at_least_one(threads, "threads")
+    def __init__(
+        self,
+        read: Callable[[], Iterable[Any]] | Iterable[Any],
+        spill: Any = "auto",
+        *,
+        threads: int | None = None,
+    ) -> None:
+        self._read = read if callable(read) else _open_again(read)
+        self._threads = None if threads is None else _at_least_one(threads, "threads")
+        self.spill = spill
 
     @classmethod
     def from_arrays(
-        cls, X: Any, y: Any, sample_weight: Any = None, *, rows: int | None = None, threads: int | None = None
+        cls, X: Any, y: Any, sample_weight: Any = None, *, rows: int | None = None, **options: Any
     ) -> RowBlocks:
         """Make blocks of arrays, of memory maps or of frames.
 
@@ -97,8 +107,8 @@ class RowBlocks(RowSource):
         rows : int, default=None
             How many rows a block has. None makes blocks whose X takes 32 MiB.
 
-        threads : int, default=None
-            As in :class:`RowBlocks`.
+        **options
+            ``spill`` and ``threads``, as in :class:`RowBlocks`.
 
         Returns
         -------
@@ -123,7 +133,7 @@ class RowBlocks(RowSource):
             raise ValueError("X must be an array or a frame with rows and columns.")
         size = getattr(getattr(X, "dtype", None), "itemsize", 8)
         step = rows_of_block(X.shape[1] * size) if rows is None else _at_least_one(rows, "rows")
-        return cls(partial(_slices, arrays, lengths[0], step), threads)
+        return cls(partial(_slices, arrays, lengths[0], step), **options)
 
     @classmethod
     def from_parquet(
@@ -134,7 +144,7 @@ class RowBlocks(RowSource):
         *,
         columns: list[str] | None = None,
         rows: int | None = None,
-        threads: int | None = None,
+        **options: Any,
     ) -> RowBlocks:
         """Make blocks of files that pyarrow reads: Parquet, Arrow, Feather and CSV.
 
@@ -158,8 +168,8 @@ class RowBlocks(RowSource):
         rows : int, default=None
             How many rows a block has. None makes blocks whose X takes 32 MiB in float64.
 
-        threads : int, default=None
-            As in :class:`RowBlocks`.
+        **options
+            ``spill`` and ``threads``, as in :class:`RowBlocks`.
 
         Returns
         -------
@@ -168,7 +178,12 @@ class RowBlocks(RowSource):
         targets = [target] if isinstance(target, str) else list(target)
         files = open_dataset(where, targets, weight, columns)
         step = rows_of_block(8 * len(files.features)) if rows is None else _at_least_one(rows, "rows")
-        return cls(partial(files.blocks, step, isinstance(target, str)), threads)
+        return cls(partial(files.blocks, step, isinstance(target, str)), **options)
+
+    @property
+    def threads(self) -> int:
+        """How many threads compute blocks at the same time."""
+        return blas_threads() if self._threads is None else self._threads
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
         """Read (X, y, weight) of every block; weight is None if there are no weights."""
@@ -219,7 +234,7 @@ class _Reading:
         number = next(self._number)
         try:
             block = next(self._blocks)
-        except StopIteration:
+        except (StopIteration, MemoryError):
             raise
         except Exception as error:
             raise _unreadable(number, error) from error
@@ -232,9 +247,7 @@ class _Reading:
             self._blocks.close()
 
 
-def _unreadable(number: int, error: Exception) -> Exception:
-    if isinstance(error, MemoryError):
-        return error
+def _unreadable(number: int, error: Exception) -> OSError:
     return OSError(f"Block {number} of the source: it cannot be read. {type(error).__name__}: {error}")
 
 
@@ -266,8 +279,8 @@ def _open_again(blocks: Any) -> Callable[[], Iterable[Any]]:
         raise TypeError(f"RowBlocks takes blocks (X, y), but got {blocks!r}. {how}.")
     if iter(blocks) is blocks:
         raise TypeError(
-            f"RowBlocks reads its blocks once for every layer, but a {type(blocks).__name__} can be read only "
-            f"once. {how}."
+            f"RowBlocks reads its blocks once for every layer, but a {type(blocks).__name__} can be read "
+            f"only once. {how}."
         )
     return partial(iter, blocks)
 
