@@ -151,6 +151,11 @@ def test_files_give_the_rows_in_their_order(frame, tmp_path, write):
     given = (frame[FEATURES], frame["label"], frame["weight"])
     assert_same_model(model, EDRVFLClassifier(**SMALL).fit(*given), frame[FEATURES])
     assert model.network_.columns.categories[1].tolist() == ["blue", "green", "red"]
+    numbers = ["b", "a", "n"]  # numbers that are taken as they are
+    plain = EDRVFLClassifier(**SMALL, encoder=None)
+    blocks = RowBlocks.from_parquet(tmp_path, "label", columns=numbers, rows=STEP)
+    found = clone(plain).fit(blocks)
+    assert_same_model(found, plain.fit(frame[numbers], frame["label"]), frame[numbers])
 
 
 def test_paths_folders_lists_and_datasets_are_the_same_source(frame, tmp_path):
@@ -437,8 +442,12 @@ def test_errors_about_numbers_that_are_taken_as_they_are(rows):
     X, y, _ = rows
     X = X.copy()
     X[150, 1] = np.nan
+    model = EDRVFLClassifier(**SMALL, encoder=None)
     with pytest.raises(ValueError, match=r"^Block 2 of the source: Input X contains NaN"):
-        EDRVFLClassifier(**SMALL, encoder=None).fit(RowBlocks(cut(X, y)))
+        model.fit(RowBlocks(cut(X, y)))
+    blocks = iter([cut(rows[0], y), cut(X, y)])
+    with pytest.raises(ValueError, match=r"^Block 2 of the source: X holds values that are missing"):
+        model.fit(RowBlocks(lambda: next(blocks)))
 
 
 def test_outputs_must_agree(rows):

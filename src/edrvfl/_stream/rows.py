@@ -13,7 +13,7 @@ from sklearn.utils import compute_class_weight
 from .._arrays import Array, array_namespace, from_numpy, take_entries, take_rows
 from .._inputs.judged import Judged, judged_places, stands_for
 from .._inputs.rows import Rows, as_matrix, standard_values, to_host
-from .._inputs.table import Columns, open_table, read_table
+from .._inputs.table import Columns, learn_table, open_table, read_table
 from .._inputs.targets import Classes, Targets
 from .._inputs.weights import RowWeights
 from .parts import Marked, Part, Parts, about_block
@@ -59,9 +59,9 @@ class Reader:
         if table.shape[1] != self.n_features or table.named != self.named:
             raise ValueError("Its columns are not those of the first pass.")
         if self.columns is None:
-            matrix = table.matrix
-            if matrix is None or not numpy.isfinite(matrix).all():
-                raise ValueError("It holds values that are not finite numbers.")
+            matrix = learn_table(table, None)[0]  # which refuses text
+            if not numpy.isfinite(matrix).all():
+                raise ValueError("X holds values that are missing.")
             return numpy.asarray(matrix)
         return numpy.asarray(read_table(table, self.columns))
 
