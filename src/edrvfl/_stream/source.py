@@ -43,9 +43,12 @@ class RowBlocks(RowSource):
         Whether the features of a layer are kept in files until the next one: True, or a folder for
         them. False computes them again from X. "auto" takes what is faster.
 
+    device : str or device, default=None
+        Where blocks are computed. None computes on the host.
+
     threads : int, default=None
         How many threads compute blocks at the same time, each with one BLAS thread. None takes as many as
-        BLAS may use. Sums are added in an order that depends on this number alone: with the same
+        BLAS may use, and one if a device computes. Sums are added in an order that depends on this number alone: with the same
         number every fit gives the same bits.
 
     See Also
@@ -80,12 +83,13 @@ class RowBlocks(RowSource):
         self,
         read: Callable[[], Iterable[Any]] | Iterable[Any],
         spill: Any = "auto",
+        device: Any = None,
         *,
         threads: int | None = None,
     ) -> None:
         self._read = read if callable(read) else _open_again(read)
         self._threads = None if threads is None else _at_least_one(threads, "threads")
-        self.spill = spill
+        self.spill, self.device = spill, device
 
     @classmethod
     def from_arrays(
@@ -108,7 +112,7 @@ class RowBlocks(RowSource):
             How many rows a block has. None makes blocks whose X takes 32 MiB.
 
         **options
-            ``spill`` and ``threads``, as in :class:`RowBlocks`.
+            ``spill``, ``device`` and ``threads``, as in :class:`RowBlocks`.
 
         Returns
         -------
@@ -169,7 +173,7 @@ class RowBlocks(RowSource):
             How many rows a block has. None makes blocks whose X takes 32 MiB in float64.
 
         **options
-            ``spill`` and ``threads``, as in :class:`RowBlocks`.
+            ``spill``, ``device`` and ``threads``, as in :class:`RowBlocks`.
 
         Returns
         -------
@@ -183,7 +187,9 @@ class RowBlocks(RowSource):
     @property
     def threads(self) -> int:
         """How many threads compute blocks at the same time."""
-        return blas_threads() if self._threads is None else self._threads
+        if self._threads is None:
+            return blas_threads() if self.device is None else 1
+        return self._threads
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
         """Read (X, y, weight) of every block; weight is None if there are no weights."""
