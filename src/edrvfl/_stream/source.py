@@ -48,8 +48,8 @@ class RowBlocks(RowSource):
 
     threads : int, default=None
         How many threads compute blocks at the same time, each with one BLAS thread. None takes as many as
-        BLAS may use, and one if a device computes. Sums are added in an order that depends on this number alone: with the same
-        number every fit gives the same bits.
+        BLAS may use, and one if a device computes. Sums are added in an order that depends on this number
+        alone: with the same number every fit gives the same bits.
 
     See Also
     --------
