@@ -17,7 +17,7 @@ from ._inputs.inputs import Inputs
 from ._inputs.rows import Rows, keep_weighted
 from ._inputs.table import Columns
 from ._kernel.gradient import with_gradient_factors
-from ._reading import read_new_table, read_training_table
+from ._reading import read_new_table, read_training_table, refuse_source
 from ._shell import unchanged_on_failure
 from ._sklearn import Count, StrOptions, _check_feature_names_in, _fit_context, check_same_namespace
 
@@ -199,6 +199,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
             container where ``set_output`` asks for it.
         """
         check_is_fitted(self)
+        refuse_source(self, X, "transform")
         check_same_namespace(X, self, attribute="_fitted_array", method="transform")
         encoding = self.encoding_
         X = read_new_table(self, X, encoding.columns, encoding.like)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,6 +38,7 @@ from ._stream.encoding import learn_parted_encoding
 from ._stream.grow import PartedNetwork
 from ._stream.ledger import hold_back_parted, ledger
 from ._stream.parts import Parts
+from ._stream.progress import BlockTasks
 from ._stream.rows import PartedRows, judged_sample, parted_rows
 from ._stream.source import RowBlocks
 from ._stream.survey import take_survey
@@ -75,11 +76,20 @@ class Told:
     task: CallbackContext
     given: dict[str, Any]  # what callbacks are given
     stand_for: Array | None = None  # how many rows each row in memory stands for; None for itself
+    # of a layer of rows that come in parts, and how many parts its passes have
+    blocks: tuple[BlockTasks, Callable[[int], int]] | None = None
 
     @property
     def counts(self) -> Array | None:
         """How much the rows count in a mean over the training rows."""
         return product(self.rows.weights.counts, self.stand_for)
+
+    def begin_layer(self, number: int) -> CallbackContext:
+        """Begin the task of a layer."""
+        if self.blocks is not None:
+            tasks, size = self.blocks
+            return tasks.begin("layer", size(number))
+        return self.task.subcontext(task_name="layer").call_on_fit_task_begin(**self.given)
 
 
 class LayeredEstimator(CallbackSupportMixin, CoveringShell):
@@ -94,6 +104,11 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         if isinstance(X, RowBlocks):
+            if y is not None or sample_weight is not None:
+                raise ValueError(
+                    "y and sample_weight belong to the blocks of a RowBlocks, (X, y) or (X, y, weight). Give "
+                    f"{type(self).__name__}.fit the blocks alone."
+                )
             self._fit_parts(X)
             return
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
@@ -132,8 +147,11 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
     def _fit_rows_of(self, parts: Parts) -> None:
         given: dict[str, Any] = {"estimator": self, "X": parts, "y": None, "metadata": {}}
         encoder = as_encoder(self.encoder)
-        task = self._init_callback_context(max_subtasks=self.n_layers).call_on_fit_task_begin(**given)
-        parted, held, seed = self._divide_parts(parts, encoder)
+        # the passes before the first layer are a task as well
+        task = self._init_callback_context(max_subtasks=1 + self.n_layers).call_on_fit_task_begin(**given)
+        tasks = BlockTasks(task, given)
+        reading = tasks.begin("reading", None)
+        parted, held, seed = self._divide_parts(parts, encoder, tasks)
         learn = partial(learn_parted_encoding, parted)
         with ignore_overflow():
             sample = judged_sample(parted)
@@ -146,40 +164,43 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
             draws = Draws(Recipe.of(settings, seed, inputs, rows), sample.rows.X)
             of_answers = (self.ensemble, rows.classes, seed, DRAW_SCHEME)
             network = Network(columns, inputs, self.activation, n, *of_answers, joint=self.readout == "joint")
-            layers = PartedNetwork(parted, sample, settings, inputs).grow(draws, needs_loo(self))
-            told = Told(sample.rows, sample.judged, task, given, sample.stand_for)
+            reading.call_on_fit_task_end(**given)
+            grower = PartedNetwork(parted, sample, settings, inputs)
+            blocks = (tasks, lambda l: grower.n_passes(l) * len(parted.sizes))
+            told = Told(sample.rows, sample.judged, task, given, sample.stand_for, blocks)
             with suitable_threads(sample.rows.X, n + inputs.width + 1, n):
-                stage = self._keep_layers(network, layers, told)
+                stage = self._keep_layers(network, grower.grow(draws, needs_loo(self)), told)
+            tasks.end()
         self._warn_of_fallbacks()
         P = None if stage is None else stage.P
         self._learn_coverage(Evidence(sample.rows, columns, sample.judged, P, held, seed, learn))
         task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
 
     def _divide_parts(
-        self, parts: Parts, encoder: TabularEncoder | None
+        self, parts: Parts, encoder: TabularEncoder | None, tasks: BlockTasks
     ) -> tuple[PartedRows, HeldBack | None, int]:
         """Return the rows to fit, those that are held back from the fit, and the seed."""
-        survey = take_survey(parts, self, encoder)
+        survey = take_survey(parts, self, encoder, tasks)
         seed = self._draw_seed()
         like = like_on(parts.device, "float32" if survey.single else "float64")
         if self.coverage_from != "split":
-            return parted_rows(parts, survey, self.class_weight, like), None, seed
-        fitted, held = hold_back_parted(parted_rows(parts, survey, None, like), seed)
+            return parted_rows(parts, survey, self.class_weight, like, tasks), None, seed
+        fitted, held = hold_back_parted(parted_rows(parts, survey, None, like, tasks), seed)
         # categories are those of all rows, as in memory; all else is of the rows that are fitted
-        again = replace(take_survey(fitted, self, encoder), columns=survey.columns)
-        return parted_rows(fitted, again, self.class_weight, like), held, seed
+        again = replace(take_survey(fitted, self, encoder, tasks), columns=survey.columns)
+        return parted_rows(fitted, again, self.class_weight, like, tasks), held, seed
 
     def _keep_layers(self, network: Network, layers: Iterator[Grown], told: Told) -> Stage | None:
         """Keep the layers that are grown; after each of them print a line and ask the callbacks.
 
         Return what leave-one-out says about the layers that answer.
         """
-        rows, task, given = told.rows, told.task, told.given
+        rows, given = told.rows, told.given
         follower = None
         if needs_loo(self):
             follower = Follower(rows.targets, rows.weights, told.judged, self)
         history, kept = History(self._figures), None
-        layer = _begin_layer(task, given)
+        layer = told.begin_layer(0)
         for grown in layers:
             # Keep only the hidden weights and the read-out: the next layer overwrites the features in D.
             beta = rows.targets.in_units(grown.readout.beta[0, ...], network.bias)
@@ -194,7 +215,7 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
             if layer.call_on_fit_task_end(**given, reconstruction_attributes=lambda so_far=so_far: so_far):
                 break
             if len(network.layers) < self.n_layers:
-                layer = _begin_layer(task, given)
+                layer = told.begin_layer(len(network.layers))
         if rows.classes is not None:
             self._warn_if_scores_vanish(grown.D, network)
         self._keep(network, history)
@@ -258,7 +279,3 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
     def _staged_answers(self, X: Any, method: str) -> Iterator[Array]:
         X = self._check_new_rows(X, method)
         yield from staged_answers(self.network_, X)
-
-
-def _begin_layer(task: CallbackContext, given: dict[str, Any]) -> CallbackContext:
-    return task.subcontext(task_name="layer").call_on_fit_task_begin(**given)

@@ -15,6 +15,25 @@ from ._arrays import Array
 from ._inputs.table import Columns, float_dtypes, learn_table, open_table, read_table
 
 
+class RowSource:
+    """Rows that are read block by block. Networks are fitted to it; everything else takes rows in memory."""
+
+
+def refuse_source(estimator: BaseEstimator, X: Any, method: str = "fit") -> None:
+    """Say who takes rows that are read block by block, if these are such rows."""
+    if not isinstance(X, RowSource):
+        return
+    kind, what = type(estimator).__name__, type(X).__name__
+    if method == "fit":
+        advice = (
+            "EDRVFLClassifier and EDRVFLRegressor are fitted to rows that are read block by block. Give "
+            "arrays or a frame, of some of the rows if there are too many"
+        )
+    else:
+        advice = f"Ask block by block: [model.{method}(X) for X, y, weight in blocks]"
+    raise TypeError(f"{kind}.{method} takes rows in memory, but X is a {what}. {advice}.")
+
+
 def read_training_numbers(estimator: BaseEstimator, X: Any) -> Array:
     """Return X, which must hold finite numbers, as a matrix; note the names of its columns."""
     with name_bad_columns(estimator, X):
@@ -25,6 +44,7 @@ def read_training_table(
     estimator: BaseEstimator, X: Any, categorical_features: Any = "from_dtype"
 ) -> tuple[Array, Columns]:
     """Return X as a matrix of numbers and codes, with what was learnt of its columns; note their names."""
+    refuse_source(estimator, X)
     table = open_table(X, estimator=estimator)
     validate_data(estimator, X, skip_check_array=True)
     return learn_table(table, categorical_features)

@@ -45,6 +45,21 @@ class PartedNetwork:
         self._lam = None if settings.lam is None else numpy.atleast_1d(settings.lam)
         self._gram: Array = None  # D'CD of the newest features, the inputs minus the reference
 
+    def n_passes(self, l: int) -> int:
+        """Return how many passes layer l takes: see `grow`, and `_bound` of the layer before."""
+        settings = self._settings
+        if l == 0:
+            return 1 + settings.renormalize * (1 + self._centres)
+        return 1 + (settings.weighs and self._parted.classes is None)
+
+    @property
+    def _centres(self) -> bool:
+        """Whether inputs are summed about their means.
+
+        Inputs that are not encoded may have large means, whose squares would drown the variance.
+        """
+        return self._depth.inputs.numbers is None and self._depth.inputs.categories is None
+
     def grow(self, draws: Draws, judges: bool) -> Iterator[Grown]:
         """Yield one layer after another, with the features of the sample alone."""
         settings, X = self._settings, self._sample.rows.X
@@ -83,8 +98,7 @@ class PartedNetwork:
     def _grow(self, draws: Draws, judges: bool, kept: Kept | None) -> Iterator[Grown]:
         settings, rows = self._settings, self._sample.rows
         if settings.renormalize:
-            if self._depth.inputs.numbers is None and self._depth.inputs.categories is None:
-                # inputs that are not encoded may have large means, whose squares would drown the variance
+            if self._centres:
                 self._reference = self._parted.total(InputMoments(self._depth.inputs)).mean
             self._gram = self._parted.total(LayerSums(self._depth, self._reference, True)).gram
         n, d = settings.n_hidden, self._depth.inputs.width

@@ -6,7 +6,8 @@ another on this machine, or lie on the workers of a cluster: who asks for a sum 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,6 +20,17 @@ class Part:
     X: Any  # an array or a frame
     y: Any
     weight: Any  # (rows,) or None for ones
+
+
+@contextmanager
+def about_block(number: int) -> Iterator[None]:
+    """Make an error about a part begin with its number."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        # subclasses may take other arguments
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"Block {number} of the source: {error}") from error
 
 
 class Parts(Protocol):

@@ -67,11 +67,6 @@ class ValueScale:
 
     def __add__(self, other: ValueScale) -> ValueScale:
         """Return the scale of both sets of values, by the update of Chan, Golub and LeVeque (1979)."""
-        if self.mean.shape != other.mean.shape:
-            raise ValueError(
-                f"y must have the same number of outputs in all blocks, but one has {len(self.mean)}, and "
-                f"another has {len(other.mean)}."
-            )
         unit = numpy.maximum(self.unit, other.unit)
         a, b = (one.mean * (one.unit / unit) for one in (self, other))
         scatter = sum(one.scatter * (one.unit / unit) ** 2 for one in (self, other))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from .._inputs.rows import as_matrix
 from .._inputs.table import Columns
 from .._reading import read_training_numbers, read_training_table
 from .columns import merge_columns
-from .parts import Part, Parts
+from .parts import Part, Parts, about_block
 from .scales import ValueScale, WeightSums
 
 
@@ -34,11 +35,7 @@ class Survey:
 
     def __add__(self, other: Survey) -> Survey:
         """Return what both sets of parts tell."""
-        if self.n_features != other.n_features or self.named != other.named:
-            raise ValueError(
-                f"All blocks must have the same columns, but one has {_columns(self)}, and another has "
-                f"{_columns(other)}."
-            )
+        self._refuse_different(other)
         merged = None
         if self.columns is not None and other.columns is not None:
             merged = merge_columns(self.columns, other.columns)
@@ -59,6 +56,23 @@ class Survey:
                 by_part[number][at] = sizes
         return Survey(*numbers, weights, labels, totals, by_part, None)
 
+    def _refuse_different(self, other: Survey) -> None:
+        """Refuse parts that do not go together, by their numbers."""
+        for ours, its in zip(_kinds(self), _kinds(other), strict=True):
+            if ours != its:
+                with about_block(min(other.class_rows)):
+                    raise ValueError(f"It has {its}, but block {min(self.class_rows)} has {ours}.")
+
+
+def _kinds(survey: Survey) -> tuple[str, str, str]:
+    """Describe what all parts must have in common: columns, weights or none, and the kind of targets."""
+    labels, scale = survey.labels, survey.scale
+    if labels is not None:
+        targets = f"labels that are {'numbers' if labels.dtype.kind in 'biuf' else 'text'}"
+    else:
+        targets = f"{0 if scale is None else len(scale.mean)} outputs in y"
+    return _columns(survey), "weights" if survey.weights.given else "no weights", targets
+
 
 def _columns(survey: Survey) -> str:
     named = survey.named
@@ -75,9 +89,11 @@ class Surveyor:
 
     def __call__(self, part: Part) -> Survey | None:
         """Return what the part tells; None if it has no rows."""
+        with about_block(part.number):
+            return self._look(part) if len(part.y) else None
+
+    def _look(self, part: Part) -> Survey:
         n_rows = len(part.y)
-        if n_rows == 0:
-            return None
         check: Any = _Check(self.estimator)
         y = numpy.asarray(self.estimator._check_targets(part.y))
         if self.encodes:
@@ -85,7 +101,7 @@ class Surveyor:
         else:
             X, columns = read_training_numbers(check, part.X), None
         if X.shape[0] != n_rows:
-            raise ValueError(f"It has {X.shape[0]} rows of X, but y has {n_rows}.")
+            raise ValueError(f"X has {X.shape[0]} rows, but y has {n_rows}.")
         counts = read_weights(part.weight, n_rows)
         kept = counts > 0
         if not kept.all():
@@ -125,10 +141,13 @@ def read_weights(weight: Any, n_rows: int) -> numpy.ndarray:
     return weights
 
 
-def take_survey(parts: Parts, estimator: Any, encoder: Any) -> Survey:
+def take_survey(
+    parts: Parts, estimator: Any, encoder: Any, heard: Callable[[int], None] | None = None
+) -> Survey:
     """Look at all parts for the first time, and note the columns in the estimator."""
     categorical = None if encoder is None else encoder.categorical_features
-    found: Survey | None = parts.total(Surveyor(clone(estimator), categorical, encoder is not None))
+    look = Surveyor(clone(estimator), categorical, encoder is not None)
+    found: Survey | None = parts.total(look, heard)
     name = type(estimator).__name__
     if found is None or found.weights.n_rows == 0:
         raise ValueError(f"{name} needs rows, but the source has none with a positive weight.")
