@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -78,14 +78,11 @@ class _WithoutHeld:
     """Give the rows that are held back the weight 0, and hand the part on."""
 
     function: Callable[[Part], Any]
-    held: dict[int, numpy.ndarray]  # by part: indices among the rows that have a weight
+    held: Mapping[int, Any]  # by part: indices among the rows that have a weight
 
     def __call__(self, part: Part) -> Any:
-        held = self.held.get(part.number)
-        if held is None or not len(held):
-            return self.function(part)
         weights = read_weights(part.weight, len(part.y)).copy()
-        weights[numpy.flatnonzero(weights > 0)[held]] = 0.0
+        weights[numpy.flatnonzero(weights > 0)[self.held.get(part.number, [])]] = 0.0
         return self.function(replace(part, weight=weights))
 
 
@@ -94,7 +91,7 @@ class FittedParts:
     """Parts without the rows that are held back from the fit."""
 
     parts: Parts
-    held: dict[int, numpy.ndarray]
+    held: Mapping[int, Any]
 
     @property
     def spill(self) -> Any:
