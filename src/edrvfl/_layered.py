@@ -211,8 +211,9 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
             if kept is None or stage is None or self.layer_votes != "prefix" or stage.loss < kept.loss:
                 kept = stage
             self._print_layer(history)
-            so_far = {"network_": network, **history.figures()}
-            if layer.call_on_fit_task_end(**given, reconstruction_attributes=lambda so_far=so_far: so_far):
+            # a function, so that without callbacks nobody waits for the figures
+            so_far = partial(_so_far, network, history)
+            if layer.call_on_fit_task_end(**given, reconstruction_attributes=so_far):
                 break
             if len(network.layers) < self.n_layers:
                 layer = told.begin_layer(len(network.layers))
@@ -229,7 +230,7 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         for name, figures in history.figures().items():
             setattr(self, name, figures)
         self.regularization_ = tuple(self.regularization if lam is None else lam for lam in history.lams)
-        self.fallback_layers_ = tuple(l for l, fell in enumerate(history.fell_back, start=1) if fell)
+        self.fallback_layers_ = tuple(l for l, fell in enumerate(history.fell_back, start=1) if bool(fell))
         # p is the same for every layer, so the number of neurons that stay is too
         kept = network.n_hidden - int(n_pruned(network.n_hidden, self.prune_rate))
         self.neurons_kept_ = (kept,) * len(history.lams)
@@ -279,3 +280,8 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
     def _staged_answers(self, X: Any, method: str) -> Iterator[Array]:
         X = self._check_new_rows(X, method)
         yield from staged_answers(self.network_, X)
+
+
+def _so_far(network: Network, history: History) -> dict[str, Any]:
+    """Return the attributes of an estimator that has grown some of its layers."""
+    return {"network_": network, **history.figures()}

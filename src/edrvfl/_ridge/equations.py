@@ -8,20 +8,10 @@ from typing import Any
 
 import numpy
 
-from .._arrays import (
-    Array,
-    array_namespace,
-    device,
-    packed_width,
-    product,
-    row_blocks,
-    take_entries,
-    take_rows,
-    weighted_copy,
-)
+from .._arrays import Array, array_namespace, device, product, row_blocks, take_entries, take_rows
 from .._inputs.judged import Judged
 from .._inputs.targets import Targets
-from .._linalg import add_gram, symmetric
+from .._linalg import add_products, symmetric
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,20 +112,15 @@ def normal_equations(problem: Regression, only: Array | None = None, dtype: Any 
     if root is not None:
         stack = numpy.broadcast_shapes(tuple(stack), root.shape[:-1])
         root = xp.astype(root, dtype, copy=False)
-    width = packed_width(D, c)
-    G = xp.zeros((*stack, width, width), dtype=dtype, device=device(D))
-    R = xp.zeros((*stack, width, targets.width), dtype=dtype, device=device(D))
+    G = xp.zeros((*stack, c, c), dtype=dtype, device=device(D))
+    R = xp.zeros((*stack, c, targets.width), dtype=dtype, device=device(D))
     for rows in row_blocks(D, m if only is None else only.shape[0], c * math.prod(stack) + targets.width):
         which = rows if only is None else only[rows]
         block, part = take_rows(D, which), None if root is None else take_entries(root, which)
         # Rows get the precision of the sums before they are weighted: rounding would part collinear columns.
-        S, T = xp.astype(block, dtype, copy=False), targets.rows(which)
-        if only is None or part is not None or width > c:  # named rows are a packed copy already on a CPU
-            S = weighted_copy(S, part)
-        T = xp.astype(T, dtype, copy=False) if part is None else T * part[..., None]
-        add_gram(G, S)
-        R += xp.matrix_transpose(S) @ T
-    return NormalEquations(symmetric(G[..., :c, :c]), R[..., :c, :])
+        S, T = (xp.astype(values, dtype, copy=False) for values in (block, targets.rows(which)))
+        add_products(G, R, S, T, part, packed=only is not None)
+    return NormalEquations(symmetric(G), R)
 
 
 def linear_system(problem: Regression, dtype: Any = None) -> NormalEquations:

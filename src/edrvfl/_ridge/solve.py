@@ -35,14 +35,16 @@ def ridge(problem: Regression, lam: Any, system: NormalEquations | None = None) 
     system = linear_system(problem) if system is None else system
     G = add_to_diagonal(system.G, lam)
     xp, stack = array_namespace(G), G.shape[:-2]
-    require_finite(xp.linalg.diagonal(G))  # it is finite if the features are
     factor = factorise(G)
     R = xp.broadcast_to(system.R, (*G.shape[:-1], system.R.shape[-1]))
     solution = solve(factor, R)
     beta = output_weights(problem, solution)
     loo = None if problem.shares is None else leave_one_out(problem, factor, solution, lam)
     readout = ReadOut(beta, xp.asarray(~factor.regular), loo)
-    for i in factor.singular_members:
+    singular = factor.singular_members
+    if singular:  # not before, because the host would wait for the sums; a regular system is finite
+        require_finite(xp.linalg.diagonal(G))
+    for i in singular:
         member, own = problem.member(i, stack), float(numpy.broadcast_to(lam, stack)[i])
         if G.dtype == xp.float32:
             # A collinear column among many rows makes the Gram singular to seven digits while lambda is far

@@ -15,7 +15,8 @@ from .._arrays import Array, array_namespace, device, from_numpy, product, row_b
 from .._inputs.inputs import Inputs
 from .._inputs.moments import Moments
 from .._inputs.rows import Rows
-from .._linalg import Cholesky, add_gram, inverse_forms, symmetric
+from .._inputs.weights import RowWeights
+from .._linalg import Cholesky, add_products, inverse_forms, symmetric
 from .._network.activations import ACTIVATIONS
 from .._network.layers import activate, fill_inputs, new_features, project
 from .._network.records import HiddenLayer
@@ -194,14 +195,13 @@ class LayerSums:
                 features.write(seen.D[:, : depth.n_hidden])
             D, T, weights = self._shifted(seen.D), rows.targets.rows(place), rows.weights.some(place)
             if seen.right is None:
-                right.add(D, T, weights.base, weights.counts)
+                right.add(D, T, weights)
             else:
                 for some, sums in ((seen.right, right), (~seen.right, wrong)):
                     which = array_namespace(D).nonzero(some)[0]
-                    own = weights.some(which)
-                    sums.add(take_rows(D, which), take_rows(T, which), own.base, own.counts)
+                    sums.add(take_rows(D, which), take_rows(T, which), weights.some(which), packed=True)
             if plain is not None:
-                plain.add(D, T[:, :0], weights.counts, weights.counts)
+                plain.add(D, T[:, :0], RowWeights(weights.counts))
         return Sums(
             right.equations,
             wrong.equations if depth.verdicts else None,
@@ -227,26 +227,23 @@ class _Sum:
         self._like = like
         self._G = xp.zeros((c, c), dtype=xp.float64, device=device(like))
         self._R = xp.zeros((c, k), dtype=xp.float64, device=device(like))
-        self.weight: Any = 0.0
+        self.weight = 0.0
 
-    def add(self, D: Array, T: Array, weights: Array | None, counts: Array | None) -> None:
-        """Add the rows of D and T; `counts` are their sample weights."""
+    def add(self, D: Array, T: Array, weights: RowWeights, packed: bool = False) -> None:
+        """Add the rows of D and T; `packed` tells that D is a copy."""
         if D.shape[0] == 0:
             return
-        xp, S = array_namespace(D), D
-        if weights is not None:
-            root = xp.sqrt(weights)[:, None]
-            S, T = D * root, T * root
-        if S.dtype == xp.float64:
-            add_gram(self._G, S)
+        xp = array_namespace(D)
+        root = None if weights.base is None else xp.sqrt(weights.base)
+        if D.dtype == xp.float64:
+            add_products(self._G, self._R, D, T, root, packed)
         else:
-            G = xp.zeros(self._G.shape, dtype=S.dtype, device=device(S))
-            add_gram(G, S)
+            G, R = (xp.zeros(A.shape, dtype=D.dtype, device=device(D)) for A in (self._G, self._R))
+            add_products(G, R, D, T, root, packed)
             self._G += xp.astype(G, xp.float64)
-        self._R += xp.astype(xp.matrix_transpose(S) @ T, xp.float64)
-        self.weight = self.weight + (
-            float(D.shape[0]) if counts is None else float(xp.sum(counts, dtype=xp.float64))
-        )
+            self._R += xp.astype(R, xp.float64)
+        counts = weights.counts
+        self.weight += D.shape[0] if counts is None else float(xp.sum(counts, dtype=xp.float64))
 
     @property
     def equations(self) -> NormalEquations:
