@@ -188,14 +188,16 @@ def keep_marked(rows: Array, *arrays: Array | None) -> list[Array | None]:
 
 
 def _refuse_overflow(weights: RowWeights) -> None:
-    """Refuse weights whose weighted squares overflow: the later error would blame the features."""
     base = weights.base
-    if base is None:
-        return
-    xp = array_namespace(base)
-    largest, bound = float(xp.max(base)), float(xp.finfo(base.dtype).max) ** 0.5
-    if not largest * base.shape[0] < bound:
+    if base is not None:
+        refuse_large_weights(float(array_namespace(base).max(base)), base.shape[0], base)
+
+
+def refuse_large_weights(largest: float, n_rows: int, like: Array) -> None:
+    """Refuse weights whose weighted squares overflow: the later error would blame the features."""
+    bound = float(array_namespace(like).finfo(like.dtype).max) ** 0.5
+    if not largest * n_rows < bound:
         raise ValueError(
             f"The weights are too large: the largest sample_weight times class_weight is {largest:.3g}, and "
-            f"sums of weighted squares overflow {base.dtype}. Divide the weights by their mean."
+            f"sums of weighted squares overflow {like.dtype}. Divide the weights by their mean."
         )

@@ -12,7 +12,7 @@ from sklearn.utils import compute_class_weight
 
 from .._arrays import Array, array_namespace, from_numpy, take_rows
 from .._inputs.judged import Judged, judged_places, stands_for
-from .._inputs.rows import Rows, as_matrix, standard_values, to_host
+from .._inputs.rows import Rows, as_matrix, refuse_large_weights, refuse_unresolved, standard_values, to_host
 from .._inputs.table import Columns, learn_table, open_table, read_table
 from .._inputs.targets import Classes, joined_targets
 from .._inputs.weights import RowWeights
@@ -69,6 +69,11 @@ class Reader:
         """Return labels (rows,) or values (rows, k)."""
         y = numpy.asarray(y)
         return as_matrix(y).astype(float) if self.classes is None else y.reshape(-1)
+
+    def one_row(self, scale: ValueScale) -> Rows:
+        """Return a row whose values are a standard deviation above their means."""
+        values = (scale.mean + numpy.sqrt(scale.scatter / scale.weight)) * scale.unit
+        return self._rows(numpy.zeros((1, self.n_features)), values[None, :], numpy.ones(1))
 
     def _rows(self, X: numpy.ndarray, y: numpy.ndarray, counts: numpy.ndarray) -> Rows:
         like, xp = self.like, array_namespace(self.like)
@@ -182,6 +187,11 @@ def parted_rows(
             heavy[heavy] = costs > 0
             costs = costs[costs > 0]
         classes, class_weights = classes[heavy], class_weights[heavy]
+        if len(classes) < 2:
+            raise ValueError(
+                "A fit needs at least two classes, but y holds only one class "
+                f"({classes.tolist()[0]!r}) in the rows with positive weight."
+            )
         sizes = {number: of_classes[heavy] for number, of_classes in sizes.items()}
     reader = Reader(
         survey.columns,
@@ -198,6 +208,10 @@ def parted_rows(
         survey.labels if survey.labels is not None else ()
     ):
         rows.weights, rows.base = rows.total(_weigh).sums
+    if survey.scale is not None:
+        refuse_unresolved(reader.one_row(survey.scale))
+    if rows.base.given:
+        refuse_large_weights(rows.base.largest, rows.base.n_rows, like)
     return rows
 
 

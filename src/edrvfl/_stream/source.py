@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import mmap
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from numbers import Integral
@@ -88,6 +90,7 @@ class RowBlocks(RowSource):
         threads: int | None = None,
     ) -> None:
         self._read = read if callable(read) else _open_again(read)
+        self._known = False  # whether a pass has gone through the blocks
         self._threads = None if threads is None else _at_least_one(threads, "threads")
         self.spill, self.device = spill, device
 
@@ -220,14 +223,18 @@ class RowBlocks(RowSource):
         total : object
             None if there is no block.
         """
-        return sum_over(partial(_Reading, self._read), function, heard, threads or self.threads)
+        opened = partial(_Reading, self._read, not self._known)
+        found = sum_over(opened, function, heard, threads or self.threads)
+        self._known = True
+        return found
 
 
 class _Reading:
     """One pass over a source: an iterator over its parts that holds none of them."""
 
-    def __init__(self, read: Callable[[], Iterable[Any]]) -> None:
+    def __init__(self, read: Callable[[], Iterable[Any]], watches: bool = False) -> None:
         self._number = count()
+        self._watches, self._second = watches, list[Part]()
         try:
             self._blocks = iter(read())
         except Exception as error:
@@ -237,6 +244,27 @@ class _Reading:
         return self
 
     def __next__(self) -> Part:
+        if self._second:
+            return self._second.pop()
+        part = self._read_next()
+        if self._watches:
+            self._watches = False
+            self._refuse_overwritten(part)
+        return part
+
+    def _refuse_overwritten(self, first: Part) -> None:
+        """Read the second block, and see whether that changes the first one."""
+        before = _print_of(first)
+        with suppress(StopIteration):
+            self._second.append(self._read_next())
+        if _print_of(first) != before:
+            with about_block(0):
+                raise ValueError(
+                    "its arrays were overwritten when block 1 was read. Blocks are read ahead, while those "
+                    "before them are computed: give every block arrays of its own, for instance copies."
+                )
+
+    def _read_next(self) -> Part:
         number = next(self._number)
         try:
             block = next(self._blocks)
@@ -251,6 +279,12 @@ class _Reading:
         """Let the source close its files."""
         if hasattr(self._blocks, "close"):
             self._blocks.close()
+
+
+def _print_of(part: Part) -> list[int]:
+    """Return checksums of the arrays in a block."""
+    arrays = [a for a in (part.X, part.y, part.weight) if isinstance(a, numpy.ndarray)]
+    return [zlib.crc32(numpy.ascontiguousarray(a).data) for a in arrays if a.size and a.dtype.kind in "biuf"]
 
 
 def _unreadable(number: int, error: Exception) -> OSError:

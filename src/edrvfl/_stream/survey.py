@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from .._inputs.rows import as_matrix
 from .._inputs.table import Columns
@@ -94,7 +95,7 @@ class Surveyor:
 
     def _look(self, part: Part) -> Survey:
         n_rows = len(part.y)
-        check: Any = _Check(self.estimator)
+        check = copy(self.estimator)  # takes the names of this part's columns
         y = numpy.asarray(self.estimator._check_targets(part.y))
         if self.encodes:
             X, columns = read_training_table(check, part.X, self.categorical_features)
@@ -116,17 +117,6 @@ class Surveyor:
         sizes = numpy.bincount(codes, minlength=len(labels))
         of_classes = numpy.bincount(codes, counts, minlength=len(labels))
         return Survey(*seen, weights, labels, of_classes, {part.number: sizes}, None)
-
-
-class _Check(BaseEstimator):
-    """Stands for the estimator while a part is checked, and takes the names of its columns."""
-
-    def __init__(self, estimator: Any) -> None:
-        self._name = type(estimator).__name__
-        self._tags = estimator.__sklearn_tags__()
-
-    def __sklearn_tags__(self) -> Any:
-        return self._tags
 
 
 def read_weights(weight: Any, n_rows: int) -> numpy.ndarray:
