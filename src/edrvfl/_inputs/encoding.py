@@ -95,7 +95,7 @@ def learn_from_sums(
             )
             for j, weights in zip(coded, look.codes, strict=True)
         }
-        wanted = [each.wanted for each in (*knots.values(), *tallies.values())]
+        wanted = [k.wanted for k in knots.values()] + [tally.wanted for tally in tallies.values()]
         most = _most_columns(wanted, settings.max_columns)
         knots = {j: k.narrowed(most) for j, k in knots.items()}
         # even where the budget is spent, the most frequent category stays apart from the others

@@ -48,7 +48,9 @@ class TrainingSums(Protocol):
     def look(self, coded: Sequence[int]) -> Look:
         """Take the first look; columns `coded` hold codes of categories."""
 
-    def in_order(self, columns: Sequence[int], divisor: Array, shares: Sequence[float]) -> Iterator[InOrder]:
+    def in_order(
+        self, look: Look, columns: Sequence[int], divisor: numpy.ndarray, shares: Sequence[float]
+    ) -> Iterator[InOrder]:
         """Yield columns in order, which will be asked for no other shares; each has its divisor."""
 
     def total(self, step: Step) -> Any:
