@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy
@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, clone
 
 from .._inputs.rows import as_matrix
 from .._inputs.table import Columns
-from .._reading import read_training_numbers, read_training_table
-from .columns import merge_columns
+from .._reading import open_training_table, read_training_numbers
+from .columns import Kinds, look_at_columns, with_texts
 from .parts import Part, Parts
 from .scales import ValueScale, WeightSums
 
@@ -22,15 +22,18 @@ class Survey:
 
     n_features: int
     named: tuple[str, ...] | None  # the names of the columns, if X has names
-    columns: (
-        Columns | None
-    )  # which columns hold categories, and which; None where numbers are taken as they are
+    kinds: Kinds | None  # what the columns hold; None where numbers are taken as they are
     single: bool  # whether all numbers are float32
     weights: WeightSums
     labels: numpy.ndarray | None  # the classes that have weight, sorted; None if the targets are values
     class_weights: numpy.ndarray | None  # (k,), the weight of each
     class_rows: dict[int, numpy.ndarray]  # by part: how many rows with weight each class has, (k,)
     scale: ValueScale | None  # of the values
+
+    @property
+    def columns(self) -> Columns | None:
+        """Which columns hold categories, and which; None where numbers are taken as they are."""
+        return None if self.kinds is None else self.kinds.settled(self.single)
 
     def __add__(self, other: Survey) -> Survey:
         """Return what both sets of parts tell."""
@@ -39,8 +42,8 @@ class Survey:
                 f"All blocks must have the same columns, but one has {_columns(self)}, and another has "
                 f"{_columns(other)}."
             )
-        merged = None if self.columns is None else merge_columns(self.columns, other.columns)
-        numbers = (self.n_features, self.named, merged, self.single and other.single)
+        kinds = None if self.kinds is None or other.kinds is None else self.kinds + other.kinds
+        numbers = (self.n_features, self.named, kinds, self.single and other.single)
         weights = self.weights + other.weights
         if self.labels is None or other.labels is None:
             scale = self.scale + other.scale if self.scale and other.scale else None
@@ -48,6 +51,7 @@ class Survey:
         labels = numpy.unique(numpy.concatenate([self.labels, other.labels]))
         totals, by_part = numpy.zeros(len(labels)), {}
         for one in (self, other):
+            assert one.labels is not None and one.class_weights is not None
             at = numpy.searchsorted(labels, one.labels)
             totals[at] += one.class_weights
             for number, sizes in one.class_rows.items():
@@ -77,9 +81,12 @@ class Surveyor:
         check: Any = _Check(self.estimator)
         y = numpy.asarray(self.estimator._check_targets(part.y))
         if self.encodes:
-            X, columns = read_training_table(check, part.X, self.categorical_features)
+            table = open_training_table(check, part.X)
+            X, kinds = look_at_columns(table, self.categorical_features)
+            single = table.dtype == numpy.float32
         else:
-            X, columns = read_training_numbers(check, part.X), None
+            X, kinds = read_training_numbers(check, part.X), None
+            single = X.dtype == numpy.float32
         if X.shape[0] != n_rows:
             raise ValueError(f"It has {X.shape[0]} rows of X, but y has {n_rows}.")
         counts = read_weights(part.weight, n_rows)
@@ -87,7 +94,7 @@ class Surveyor:
         if not kept.all():
             y, counts = y[kept], counts[kept]
         names = getattr(check, "feature_names_in_", None)
-        seen = (X.shape[1], None if names is None else tuple(names), columns, X.dtype == numpy.float32)
+        seen = (X.shape[1], None if names is None else tuple(names), kinds, single)
         weights = WeightSums.of(counts, part.weight is not None)
         if not self.estimator._classifies:
             size = {part.number: numpy.asarray([len(y)])}
@@ -130,9 +137,11 @@ def take_survey(parts: Parts, estimator: Any, encoder: Any) -> Survey:
         raise ValueError(f"{name} needs rows, but the source has none with a positive weight.")
     if found.labels is not None and len(found.labels) < 2:
         raise ValueError(
-            f"{name} needs at least two classes, but y holds only one class ({found.labels.tolist()[0]!r}) in "
-            "the rows with positive weight."
+            f"{name} needs at least two classes, but y holds only one class ({found.labels.tolist()[0]!r}) "
+            "in the rows with positive weight."
         )
+    if found.kinds is not None:
+        found = replace(found, kinds=with_texts(found.kinds, parts))
     estimator.n_features_in_ = found.n_features
     if found.named is not None:
         estimator.feature_names_in_ = numpy.asarray(found.named, dtype=object)
