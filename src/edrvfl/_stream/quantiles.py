@@ -33,14 +33,23 @@ def keys_of(values: numpy.ndarray) -> numpy.ndarray:
     """Return unsigned integers in the order of the floats; 0.0 and -0.0 are the same."""
     kind = numpy.dtype(f"u{values.itemsize}")
     bits = (values + values.dtype.type(0)).view(kind)  # the sum of -0.0 and 0.0 is 0.0
-    sign = kind.type(1 << (8 * values.itemsize - 1))
-    return numpy.where(bits & sign, ~bits, bits | sign)
+    last = 8 * values.itemsize - 1
+    # all bits of a negative number change, of others only that of the sign
+    changes = (bits.view(f"i{values.itemsize}") >> last).view(kind)
+    changes |= kind.type(1 << last)
+    return numpy.bitwise_xor(bits, changes, out=bits)
 
 
 def values_of(keys: numpy.ndarray) -> numpy.ndarray:
     """Return the floats that have these keys."""
     sign = keys.dtype.type(1 << (8 * keys.itemsize - 1))
     return numpy.where(keys & sign, keys ^ sign, ~keys).view(f"f{keys.itemsize}")
+
+
+def _n_distinct(keys: numpy.ndarray) -> int:
+    """Count different keys."""
+    keys = numpy.sort(keys)
+    return 1 + int(numpy.count_nonzero(keys[1:] != keys[:-1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +73,7 @@ class Cells:
     def of(cls, keys: numpy.ndarray, counts: numpy.ndarray | None, grain: Grain) -> Cells:
         """Weigh keys, of which there is at least one."""
         bits = 8 * keys.itemsize
-        if len(numpy.unique(keys[: 2 * grain.few])) <= grain.few:  # a fast look
+        if _n_distinct(keys[: 2 * grain.few]) <= grain.few:  # a fast look
             at, places = numpy.unique(keys, return_inverse=True)
             if len(at) <= grain.few:
                 return cls(grain, at, numpy.bincount(places, counts).astype(float), bits)
@@ -75,7 +84,7 @@ class Cells:
             return cls(grain, at, numpy.bincount(places, counts).astype(float), grain.depth)
         heads = (heads - first).astype(numpy.intp)
         weights = numpy.bincount(heads, counts)
-        used = numpy.flatnonzero(weights)
+        used = numpy.flatnonzero(weights > 0)
         return cls(grain, used.astype(keys.dtype) + first, weights[used].astype(float), grain.depth)
 
     @property
@@ -86,17 +95,22 @@ class Cells:
     def __add__(self, other: Cells) -> Cells:
         """Return what the keys of both weigh."""
         depth = min(self.depth, other.depth)
-        heads = [one.at >> one.at.dtype.type(one.depth - depth) for one in (self, other)]
-        at, places = numpy.unique(numpy.concatenate(heads), return_inverse=True)
-        weights = numpy.bincount(places, numpy.concatenate([self.weights, other.weights]))
-        found = Cells(self.grain, at, weights, depth)
-        crowded = depth > self.grain.depth and len(at) > self.grain.few
-        return found._coarse() if crowded else found
+        few, many = sorted((one._coarse(depth) for one in (self, other)), key=lambda one: len(one.at))
+        places = numpy.searchsorted(many.at, few.at)
+        known = many.at[numpy.minimum(places, len(many.at) - 1)] == few.at
+        weights = many.weights.copy()
+        weights[places[known]] += few.weights[known]
+        at = numpy.insert(many.at, places[~known], few.at[~known])
+        found = Cells(self.grain, at, numpy.insert(weights, places[~known], few.weights[~known]), depth)
+        return found._coarse(self.grain.depth) if len(at) > self.grain.few else found
 
-    def _coarse(self) -> Cells:
-        heads = self.at >> self.at.dtype.type(self.depth - self.grain.depth)
-        at, places = numpy.unique(heads, return_inverse=True)
-        return Cells(self.grain, at, numpy.bincount(places, self.weights), self.grain.depth)
+    def _coarse(self, depth: int) -> Cells:
+        """Return the cells of this depth; these ones if they are not finer."""
+        if depth >= self.depth:
+            return self
+        at = self.at >> self.at.dtype.type(self.depth - depth)
+        first = numpy.flatnonzero(numpy.concatenate([[True], at[1:] != at[:-1]]))
+        return Cells(self.grain, at[first], numpy.add.reduceat(self.weights, first), depth)
 
 
 Place = tuple[int, int]  # a column, and the leading bits of keys
@@ -141,17 +155,23 @@ class Count:
 
     def _inside(self, j: int, keys: numpy.ndarray, counts: numpy.ndarray | None) -> dict[Place, Cells]:
         """Return the cells of one column within its places."""
-        heads = keys >> keys.dtype.type(8 * keys.itemsize - self.depth)
-        places = numpy.searchsorted(self.within[j], heads)
-        inside = self.within[j][numpy.minimum(places, len(self.within[j]) - 1)] == heads
-        keys, places = keys[inside], places[inside].astype(numpy.min_scalar_type(len(self.within[j])))
+        within, kind, bits = self.within[j], keys.dtype.type, 8 * keys.itemsize
+        near = numpy.zeros(2**FIRST_BITS, dtype=bool)  # most keys are in no place: a fast look
+        near[within >> kind(self.depth - FIRST_BITS)] = True
+        rows = numpy.flatnonzero(near[(keys >> kind(bits - FIRST_BITS)).view(f"i{keys.itemsize}")])
+        keys = keys[rows]
+        heads = keys >> kind(bits - self.depth)
+        places = numpy.searchsorted(within, heads)
+        inside = within[numpy.minimum(places, len(within) - 1)] == heads
+        places = places[inside].astype(numpy.min_scalar_type(len(within)))
         order = numpy.argsort(places, kind="stable")  # small integers are sorted fast
-        ends = numpy.cumsum(numpy.bincount(places, minlength=len(self.within[j])))[:-1]
-        by_place = numpy.split(keys[order], ends)
-        of_rows = [None] * len(by_place) if counts is None else numpy.split(counts[inside][order], ends)
+        rows = rows[inside][order]
+        ends = numpy.cumsum(numpy.bincount(places, minlength=len(within)))[:-1]
+        by_place = numpy.split(keys[inside][order], ends)
+        of_rows = [None] * len(within) if counts is None else numpy.split(counts[rows], ends)
         return {
             (j, int(head)): Cells.of(some, weights, self.grain)
-            for head, some, weights in zip(self.within[j], by_place, of_rows, strict=True)
+            for head, some, weights in zip(within, by_place, of_rows, strict=True)
             if len(some)
         }
 

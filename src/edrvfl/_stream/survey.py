@@ -51,7 +51,8 @@ class Survey:
         labels = numpy.unique(numpy.concatenate([self.labels, other.labels]))
         totals, by_part = numpy.zeros(len(labels)), {}
         for one in (self, other):
-            assert one.labels is not None and one.class_weights is not None
+            assert one.labels is not None
+            assert one.class_weights is not None
             at = numpy.searchsorted(labels, one.labels)
             totals[at] += one.class_weights
             for number, sizes in one.class_rows.items():
