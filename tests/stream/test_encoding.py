@@ -5,10 +5,12 @@ from dataclasses import fields, is_dataclass
 
 import numpy as np
 import pytest
+from helpers import to_host
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edrvfl import EDRVFLRegressor, TabularEncoder
+from edrvfl._arrays import converted
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.ranked import Ranked
 from edrvfl._stream import quantiles
@@ -37,12 +39,12 @@ class Passes(RowBlocks):
         super().__init__(read)
 
 
-def parted(X, counts, cuts, categorical=()):
+def parted(X, counts, cuts, categorical=(), xp=np):
     """Rows in parts after their survey. The last columns hold categories."""
     source = Passes(X, counts, cuts)
     encoder = TabularEncoder(categorical_features=list(categorical))
     survey = take_survey(source, EDRVFLRegressor(), encoder)
-    rows = parted_rows(source, survey, None, np.empty(0, dtype=X.dtype))
+    rows = parted_rows(source, survey, None, xp.asarray(np.empty(0, dtype=X.dtype)))
     source.passes = 0
     return source, rows
 
@@ -62,19 +64,20 @@ def assert_same(found, expected, rtol, path=""):
         assert found == expected, path
 
 
-def assert_learnt_alike(X, counts, cuts, encoder, n_coded=0, rtol=1e-12):
+def assert_learnt_alike(X, counts, cuts, encoder, n_coded=0, rtol=1e-12, xp=np):
     """Compare the encodings of rows in parts and of all rows; return how many passes the parts took."""
     kept = slice(None) if counts is None else counts > 0
     d = X.shape[1]
     categorical = [j >= d - n_coded for j in range(d)]
-    source, rows = parted(X, counts, cuts, np.flatnonzero(categorical).tolist())
+    source, rows = parted(X, counts, cuts, np.flatnonzero(categorical).tolist(), xp)
     codes = X.copy()
     for j in np.flatnonzero(categorical):
         values = np.unique(X[~np.isnan(X[:, j]), j])
         codes[:, j] = np.where(np.isnan(X[:, j]), NAN, np.searchsorted(values, X[:, j]))
     weights = None if counts is None else counts[kept].astype(X.dtype)
     expected = learn_inputs(codes[kept], weights, encoder, categorical)
-    assert_same(learn_parted_inputs(rows, encoder, categorical), expected, rtol)
+    found = learn_parted_inputs(rows, encoder, categorical)
+    assert_same(converted(found, to_host), expected, rtol)
     return source.passes
 
 
@@ -190,6 +193,11 @@ def test_constant_and_missing_columns(mode):
 def test_huge_numbers(rng, mode):
     X = skewed(rng, 3000) * [1e300, 1.0, 1e-300, 1e200, 1e300, 1e-200, 1.0]
     assert_learnt_alike(X, None, [1000, 1001], EncoderSettings(mode), rtol=1e-11)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_library(xp, rng, mode):
+    assert_learnt_alike(skewed(rng, 2000), None, [700], EncoderSettings(mode), 1, 1e-11, xp)
 
 
 def test_cells_hold_the_passes_within_their_memory(rng, monkeypatch):

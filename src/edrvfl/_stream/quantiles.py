@@ -26,6 +26,7 @@ from .parts import Together
 
 FIRST_BITS = 18  # sign, exponent and six bits of the fraction of a float64
 FEW = 1024  # so many different values of a column are counted one by one in the first pass
+MIX = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio
 CELLS = 2**21  # in a later pass, of all columns
 
 
@@ -52,6 +53,28 @@ def _n_distinct(keys: numpy.ndarray) -> int:
     return 1 + int(numpy.count_nonzero(keys[1:] != keys[:-1]))
 
 
+def _weigh_all(keys: numpy.ndarray, counts: numpy.ndarray | None) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """Return different keys, sorted, and their weights."""
+    at, places = numpy.unique(keys, return_inverse=True)
+    return at, numpy.bincount(places, counts).astype(float)
+
+
+def _weigh_few(keys: numpy.ndarray, counts: numpy.ndarray | None) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """Return different keys, sorted, and their weights; without sorting all keys, if most are alike."""
+    kind, slot_bits = keys.dtype.type, 16
+    mixed = keys * kind(MIX >> (64 - 8 * keys.itemsize))  # Fibonacci hashing
+    slots = (mixed >> kind(8 * keys.itemsize - slot_bits)).astype(numpy.intp)
+    owners = numpy.empty(2**slot_bits, dtype=keys.dtype)
+    owners[slots] = keys
+    own = owners[slots] == keys
+    if not own.all():  # another key has the slot
+        return _weigh_all(keys, counts)
+    weights = numpy.bincount(slots, counts, minlength=2**slot_bits)
+    used = numpy.flatnonzero(weights > 0)
+    used = used[numpy.argsort(owners[used])]
+    return owners[used], weights[used].astype(float)
+
+
 @dataclass(frozen=True, slots=True)
 class Grain:
     """How finely keys are counted: each key, or their leading bits where there are more than `few` keys."""
@@ -74,14 +97,13 @@ class Cells:
         """Weigh keys, of which there is at least one."""
         bits = 8 * keys.itemsize
         if _n_distinct(keys[: 2 * grain.few]) <= grain.few:  # a fast look
-            at, places = numpy.unique(keys, return_inverse=True)
+            at, weights = _weigh_few(keys, counts)
             if len(at) <= grain.few:
-                return cls(grain, at, numpy.bincount(places, counts).astype(float), bits)
+                return cls(grain, at, weights, bits)
         heads = keys >> keys.dtype.type(bits - grain.depth)
         first, last = heads.min(), heads.max()
         if int(last) - int(first) > max(2**FIRST_BITS, 8 * len(keys)):
-            at, places = numpy.unique(heads, return_inverse=True)
-            return cls(grain, at, numpy.bincount(places, counts).astype(float), grain.depth)
+            return cls(grain, *_weigh_all(heads, counts), grain.depth)
         heads = (heads - first).astype(numpy.intp)
         weights = numpy.bincount(heads, counts)
         used = numpy.flatnonzero(weights > 0)
