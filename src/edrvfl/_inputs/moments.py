@@ -39,7 +39,7 @@ class Moments:
         return cls(weight, mean, w @ (deviation * deviation))
 
     def __add__(self, other: Moments) -> Moments:
-        """Return the moments of both sets of rows (Chan, Golub, LeVeque 1979): large means do not cancel."""
+        """Return the moments of both sets of rows (Chan, Golub and LeVeque, 1979); no large means cancel."""
         weight = self.weight + other.weight
         share = other.weight / weight
         gap = other.mean - self.mean

@@ -138,8 +138,8 @@ def take_survey(parts: Parts, estimator: Any, encoder: Any) -> Survey:
         raise ValueError(f"{name} needs rows, but the source has none with a positive weight.")
     if found.labels is not None and len(found.labels) < 2:
         raise ValueError(
-            f"{name} needs at least two classes, but y holds only one class ({found.labels.tolist()[0]!r}) "
-            "in the rows with positive weight."
+            f"{name} needs at least two classes, but y holds only one class "
+            f"({found.labels.tolist()[0]!r}) in the rows with positive weight."
         )
     if found.kinds is not None:
         found = replace(found, kinds=with_texts(found.kinds, parts))
