@@ -117,8 +117,8 @@ def main() -> None:
     again = m * (found["projection"] * layers * (layers + 1) / 2 + found["gram"] * layers)
     once = m * layers * (found["projection"] + found["gram"])
     print(
-        f"{m} x {D} from {size:.1f} GiB of Parquet, n {N}, {layers} layers, {found['threads']} threads, spill "
-        f"{args.spill}: {found['seconds']:.0f} s ({found['cpu']:.0f} s of processors), peak memory "
+        f"{m} x {D} from {size:.1f} GiB of Parquet, n {N}, {layers} layers, {found['threads']} threads, "
+        f"spill {args.spill}: {found['seconds']:.0f} s ({found['cpu']:.0f} s of processors), peak memory "
         f"{found['peak']:.2f} GiB; products {again:.0f} s with features computed again (ratio "
         f"{found['seconds'] / again:.2f}), {once:.0f} s with features kept (ratio "
         f"{found['seconds'] / once:.2f}); accuracy of the last layer {found['accuracy']:.4f}"

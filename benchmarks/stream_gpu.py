@@ -2,10 +2,10 @@
 
     SCIPY_ARRAY_API=1 python benchmarks/stream_gpu.py --rows 20000000
 
-EDRVFLClassifier with n 1000, ten layers, without calibration, 50 columns in float32, ten classes. "kept" holds
-the features of a layer on the device until the next one, as far as they fit; "again" computes them again
-from the rows, so that only blocks and sums are on the device. The bounds are the products alone, timed on
-the same device: each layer's projection once, or through all layers before it, and a triangular Gram.
+EDRVFLClassifier with n 1000, ten layers, without calibration, 50 columns in float32, ten classes. "kept"
+holds the features of a layer on the device until the next one, as far as they fit; "again" computes them
+again from the rows, so that only blocks and sums are on the device. The bounds are the products alone, timed
+on the same device: each layer's projection once, or through all layers before it, and a triangular Gram.
 """
 
 import argparse

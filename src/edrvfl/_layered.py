@@ -187,7 +187,7 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
             return parted_rows(parts, survey, self.class_weight, like, tasks), None, seed
         fitted, held = hold_back_parted(parted_rows(parts, survey, None, like, tasks), seed)
         # categories are those of all rows, as in memory; all else is of the rows that are fitted
-        again = replace(take_survey(fitted, self, encoder, tasks), columns=survey.columns)
+        again = replace(take_survey(fitted, self, encoder, tasks), kinds=survey.kinds)
         return parted_rows(fitted, again, self.class_weight, like, tasks), held, seed
 
     def _keep_layers(self, network: Network, layers: Iterator[Grown], told: Told) -> Stage | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy
@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, clone
 
 from .._inputs.rows import as_matrix
 from .._inputs.table import Columns
-from .._reading import read_training_numbers, read_training_table
-from .columns import merge_columns
+from .._reading import open_training_table, read_training_numbers
+from .columns import Kinds, look_at_columns, with_texts
 from .parts import Part, Parts, about_block
 from .scales import ValueScale, WeightSums
 
@@ -23,9 +23,7 @@ class Survey:
 
     n_features: int
     named: tuple[str, ...] | None  # the names of the columns, if X has names
-    columns: (
-        Columns | None
-    )  # which columns hold categories, and which; None where numbers are taken as they are
+    kinds: Kinds | None  # what the columns hold; None where numbers are taken as they are
     single: bool  # whether all numbers are float32
     weights: WeightSums
     labels: numpy.ndarray | None  # the classes that have weight, sorted; None if the targets are values
@@ -33,13 +31,16 @@ class Survey:
     class_rows: dict[int, numpy.ndarray]  # by part: how many rows with weight each class has, (k,)
     scale: ValueScale | None  # of the values
 
+    @property
+    def columns(self) -> Columns | None:
+        """Which columns hold categories, and which; None where numbers are taken as they are."""
+        return None if self.kinds is None else self.kinds.settled(self.single)
+
     def __add__(self, other: Survey) -> Survey:
         """Return what both sets of parts tell."""
         self._refuse_different(other)
-        merged = None
-        if self.columns is not None and other.columns is not None:
-            merged = merge_columns(self.columns, other.columns)
-        numbers = (self.n_features, self.named, merged, self.single and other.single)
+        kinds = None if self.kinds is None or other.kinds is None else self.kinds + other.kinds
+        numbers = (self.n_features, self.named, kinds, self.single and other.single)
         weights = self.weights + other.weights
         if self.labels is None or other.labels is None:
             scale = self.scale + other.scale if self.scale and other.scale else None
@@ -97,9 +98,12 @@ class Surveyor:
         check: Any = _Check(self.estimator)
         y = numpy.asarray(self.estimator._check_targets(part.y))
         if self.encodes:
-            X, columns = read_training_table(check, part.X, self.categorical_features)
+            table = open_training_table(check, part.X)
+            X, kinds = look_at_columns(table, self.categorical_features)
+            single = table.dtype == numpy.float32
         else:
-            X, columns = read_training_numbers(check, part.X), None
+            X, kinds = read_training_numbers(check, part.X), None
+            single = X.dtype == numpy.float32
         if X.shape[0] != n_rows:
             raise ValueError(f"X has {X.shape[0]} rows, but y has {n_rows}.")
         counts = read_weights(part.weight, n_rows)
@@ -107,7 +111,7 @@ class Surveyor:
         if not kept.all():
             y, counts = y[kept], counts[kept]
         names = getattr(check, "feature_names_in_", None)
-        seen = (X.shape[1], None if names is None else tuple(names), columns, X.dtype == numpy.float32)
+        seen = (X.shape[1], None if names is None else tuple(names), kinds, single)
         weights = WeightSums.of(counts, part.weight is not None)
         if not self.estimator._classifies:
             size = {part.number: numpy.asarray([len(y)])}
@@ -156,6 +160,8 @@ def take_survey(
             f"{name} needs at least two classes, but y holds only one class "
             f"({found.labels.tolist()[0]!r}) in the rows with positive weight."
         )
+    if found.kinds is not None:
+        found = replace(found, kinds=with_texts(found.kinds, parts))
     estimator.n_features_in_ = found.n_features
     if found.named is not None:
         estimator.feature_names_in_ = numpy.asarray(found.named, dtype=object)
