@@ -24,6 +24,7 @@ Array: TypeAlias = Any  # an array of any library that follows the standard
 # A block of rows should stay in a core's cache on a CPU and fill a GPU. Both sizes were measured.
 CPU_BLOCK_BYTES = 2 * 2**20
 GPU_BLOCK_BYTES = 256 * 2**20
+CPU_PASS_BYTES = 256 * 2**10  # of a block, for operations that pass over it one after another
 MIN_BLOCK_ROWS = 128  # with fewer rows a product is bound by reading the other matrix
 
 
@@ -210,14 +211,32 @@ def moments_of_block(Z: Array, counts: Array | None) -> tuple[Any, Array, Array]
     return weight, mean, counts @ deviation
 
 
-def scale_and_shift(Z: Array, scale: Array, shift: Array) -> None:
-    """Replace Z by scale Z + shift, column by column, in one pass over memory where the library can."""
-    scale, shift = scale[..., None, :], shift[..., None, :]
-    if is_torch_array(Z):
-        array_namespace(Z).addcmul(shift, Z, scale, out=Z)
-    else:
-        Z *= scale
+def in_cache(Z: Array) -> Iterator[Array]:
+    """Cut a block of rows into parts that stay in a core's own cache while several operations pass over them.
+
+    Only NumPy needs it, which makes one pass for each operation: 64 rows of 512 numbers take half the time
+    that they take in a block of 2 MB.
+    """
+    if not is_numpy_array(Z):
+        yield Z
+        return
+    step = max(1, CPU_PASS_BYTES // max(1, Z.itemsize * math.prod(Z.shape[:-2]) * Z.shape[-1]))
+    for start in range(0, Z.shape[-2], step):
+        yield Z[..., start : start + step, :]
+
+
+def scaled_and_shifted(Z: Array, scale: Array | None, shift: Array) -> Array:
+    """Return scale Z + shift, column by column. torch overwrites Z, in one pass over memory."""
+    shift = shift[..., None, :]
+    if scale is None:
         Z += shift
+        return Z
+    scale = scale[..., None, :]
+    if is_torch_array(Z):
+        return array_namespace(Z).addcmul(shift, Z, scale, out=Z)
+    Z = Z * scale  # a small array, which stays in cache: Z is in memory that is far away
+    Z += shift
+    return Z
 
 
 def positive_part(Z: Array) -> Array:

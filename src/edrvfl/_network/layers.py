@@ -14,9 +14,10 @@ from .._arrays import (
     empty_rows,
     from_numpy,
     ignore_overflow,
+    in_cache,
     matmul_into,
     row_blocks,
-    scale_and_shift,
+    scaled_and_shifted,
     take_columns,
 )
 from .._inputs.inputs import Inputs
@@ -41,13 +42,11 @@ def renormalisation(mean: Array, variance: Array, b: Array, gamma: Any, alpha: A
 
 def activate(Z: Array, scale: Array | None, shift: Array, g: Callable[[Array], Array]) -> None:
     """H = g(scale z + shift), written over Z (Eq. 5, 6 after Eq. 11)."""
-    if scale is None:
-        Z += shift[..., None, :]
-    else:
-        scale_and_shift(Z, scale, shift)
-    H = g(Z)
-    if H is not Z:
-        Z[...] = H
+    for part in in_cache(Z):
+        moved = scaled_and_shifted(part, scale, shift)
+        H = g(moved)
+        if H is not part:
+            part[...] = H
 
 
 def new_features(n_rows: int, X: Array, n: int, inputs: Inputs, stack: tuple[int, ...] = ()) -> Array:
