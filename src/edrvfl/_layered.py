@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -67,27 +66,27 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         table, y, columns = self._check_training_rows(X, y, as_encoder(self.encoder))
         seed = self._draw_seed()
         rows, held = self._divide_rows(table, y, sample_weight, seed)
-        task = self._init_callback_context(max_subtasks=self.n_layers).call_on_fit_task_begin(**given)
+        settings = Settings.of(self).for_rows(rows.worth)
+        n, depth = settings.n_hidden, settings.n_layers
+        task = self._init_callback_context(max_subtasks=depth).call_on_fit_task_begin(**given)
         with ignore_overflow():
             inputs = learn_network_inputs(rows, self, columns, seed)
-            n = Settings.of(self).for_rows(rows.worth).n_hidden
             of_answers = (self.ensemble, rows.classes, seed, DRAW_SCHEME)
             network = Network(columns, inputs, self.activation, n, *of_answers, joint=self.readout == "joint")
             with suitable_threads(rows.X, n + inputs.width + 1, n):
-                problem, stage = self._grow(network, rows, task, given)
+                problem, stage = self._grow(network, settings, rows, (task, given))
         self._warn_of_fallbacks()
         judged, P = (None, None) if stage is None else (problem.judged, stage.P)
         self._learn_coverage(Evidence(rows, columns, judged, P, held, seed))
         task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
 
     def _grow(
-        self, network: Network, rows: Rows, task: CallbackContext, given: dict[str, Any]
+        self, network: Network, settings: Settings, rows: Rows, told: tuple[CallbackContext, dict[str, Any]]
     ) -> tuple[Problem, Stage | None]:
         """Grow the network and keep its layers; after each layer print a line and ask the callbacks.
 
         Return what leave-one-out says about the layers that answer, with the problem, which tells the rows.
         """
-        settings = replace(Settings.of(self), n_hidden=network.n_hidden)
         D = new_features(rows.X.shape[0], rows.X, network.n_hidden, network.inputs)
         fill_inputs(D, rows.X, network.inputs)
         draws = Draws(Recipe.of(settings, network.seed, network.inputs, rows), rows.X)
@@ -96,6 +95,7 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         if problem.judges:
             follower = Follower(rows.targets, rows.weights, problem.judged, self)
         history, kept = History(self._figures), None
+        task, given = told
         layer = _begin_layer(task, given)
         for grown in grow(start(D, settings), problem):
             # Keep only the hidden weights and the read-out: the next layer overwrites the features in D.
@@ -106,11 +106,11 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
             history.add(grown, stage, rows.weights.counts)
             if kept is None or stage is None or self.layer_votes != "prefix" or stage.loss < kept.loss:
                 kept = stage
-            self._print_layer(history)
+            self._print_layer(history, settings.n_layers)
             so_far = {"network_": network, **history.figures()}
             if layer.call_on_fit_task_end(**given, reconstruction_attributes=lambda so_far=so_far: so_far):
                 break
-            if len(network.layers) < self.n_layers:
+            if len(network.layers) < settings.n_layers:
                 layer = _begin_layer(task, given)
         if rows.classes is not None:
             self._warn_if_scores_vanish(grown.D, network)
@@ -130,10 +130,10 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         kept = network.n_hidden - int(n_pruned(network.n_hidden, self.prune_rate))
         self.neurons_kept_ = (kept,) * len(history.lams)
 
-    def _print_layer(self, history: History) -> None:
+    def _print_layer(self, history: History, n_layers: int) -> None:
         if self.verbose:
             layer = len(history.lams)
-            number = f"{layer:{len(str(self.n_layers))}d}/{self.n_layers}"
+            number = f"{layer:{len(str(n_layers))}d}/{n_layers}"
             print(f"[{type(self).__name__}] layer {number}: {history.line()}")
 
     def _warn_of_fallbacks(self) -> None:
