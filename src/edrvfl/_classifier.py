@@ -26,7 +26,7 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
     its own, in closed form; the layers vote. Samples that a layer gets wrong weigh more in the next
     layer, and neurons that its read-out hardly uses do not feed the next layer.
 
-    The defaults are the paper's WPedRVFL, with calibration; with more than 20,000 training rows it has fewer
+    The defaults are the paper's WPedRVFL, with calibration; with more than 10,000 training rows it has fewer
     and wider layers, and its inputs are scaled, which is faster and more accurate there. The other methods of
     the paper are other values of these parameters; :func:`edrvfl.variant` knows their names.
 
@@ -34,10 +34,10 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
     ----------
     n_layers : int or "auto", default="auto"
         Hidden layers, l_max in the paper. One fit serves every smaller depth: see ``staged_predict``. "auto"
-        is 10, and 2 with more than 20,000 training rows. (A search tries up to 10 in any case.)
+        is 10, and 2 with more than 10,000 training rows. (A search tries up to 10 in any case.)
 
     n_hidden : int or "auto", default="auto"
-        Neurons in each hidden layer, n. "auto" is 512, and 896 with more than 20,000 training rows, which can
+        Neurons in each hidden layer, n. "auto" is 512, and 896 with more than 10,000 training rows, which can
         use more of them.
 
     regularization : float or "loo", default=64.0
@@ -85,7 +85,7 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
         its scores. Random weights then no longer give columns of noise as much room as the others. It has
         seen the labels, so leave-one-out figures become a little more optimistic, and much too optimistic
         where there are about as many columns as rows, or more. None: all columns alike, as in the paper.
-        "auto" is "gradient" with more than 20,000 training rows, and None with fewer.
+        "auto" is "gradient" with more than 10,000 training rows, and None with fewer.
 
     correct_weight : float, default=0.8
         Weight in the next layer of the samples that this layer classifies correctly, omega_r, in

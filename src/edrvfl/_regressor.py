@@ -32,7 +32,7 @@ class EDRVFLRegressor(LayeredEstimator, CoveringRegressor):
         of values gains less by many layers than a vote does.
 
     n_hidden : int or "auto", default=512
-        Neurons in each hidden layer, n. "auto" is 512, and 896 with more than 20,000 training rows, which can
+        Neurons in each hidden layer, n. "auto" is 512, and 896 with more than 10,000 training rows, which can
         use more of them.
 
     regularization : float or "loo", default="loo"

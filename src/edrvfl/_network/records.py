@@ -27,11 +27,11 @@ class Shape:
 PAPER_SHAPE = Shape(512, 10, None)
 # The most accurate that takes at most six times as long as gradient boosting (benchmarks/rows.py).
 WIDE_SHAPE = Shape(896, 2, "gradient")
-MANY_ROWS = 20_000
+MANY_ROWS = 10_000
 
 
 def auto_shape(m: float) -> Shape:
-    """Return the paper's shape for up to 20,000 training rows. More rows have use for more neurons.
+    """Return the paper's shape for up to 10,000 training rows. More rows have use for more neurons.
 
     Neurons gain more than layers there, and a scaling of the inputs that is learnt from 1,000 rows has seen
     few of the labels.
