@@ -14,7 +14,8 @@ from typing import Any, BinaryIO, Protocol
 
 import numpy
 
-from .._arrays import Array, array_namespace, device, free_bytes
+from .._arrays import Array, array_namespace, device, free_bytes, from_numpy
+from .._inputs.rows import to_host
 
 PROBE_BYTES = 32 * 2**20  # that are written to know how fast the disk is
 ROOM = 0.8  # of the free disk, that features may take
@@ -54,7 +55,7 @@ class InFiles:
         with ExitStack() as files:
             old = files.enter_context(before.open("rb")) if depth > 1 else None
             new = files.enter_context(after.open("wb")) if keep else None
-            yield PartFile(old, new, self.n_hidden, rows.dtype)
+            yield PartFile(old, new, self.n_hidden, rows[:0, :])
         before.unlink(missing_ok=True)
 
 
@@ -65,21 +66,21 @@ class PartFile:
     old: BinaryIO | None
     new: BinaryIO | None
     n_hidden: int
-    dtype: Any
+    like: Array  # an array in the precision, of the library and on the device of the features
 
     def read(self, n_rows: int) -> Array | None:
         """Return the features of the next rows; None if there is no layer before."""
         if self.old is None:
             return None
-        H = numpy.empty((n_rows, self.n_hidden), dtype=self.dtype)
+        H = numpy.empty((n_rows, self.n_hidden), dtype=to_host(self.like).dtype)
         if self.old.readinto(H.data.cast("B")) != H.nbytes:  # type: ignore[attr-defined]
             raise OSError(f"The features in {self.old.name} ended early.")
-        return H
+        return from_numpy(H, self.like)
 
     def write(self, H: Array) -> None:
         """Append the features of some rows."""
         if self.new is not None:
-            self.new.write(numpy.ascontiguousarray(H).data)
+            self.new.write(numpy.ascontiguousarray(to_host(H)).data)
 
 
 class OnDevice:
@@ -122,8 +123,10 @@ def spill_folder(wanted: Any, pays: Callable[[Path], bool], n_hidden: int) -> It
     if wanted is False:
         yield None
         return
-    where = None if isinstance(wanted, bool) or wanted == "auto" else wanted
-    folder = Path(tempfile.mkdtemp(prefix="edrvfl-", dir=where))
+    somewhere = wanted is True or wanted == "auto"
+    if not (somewhere or (isinstance(wanted, (str, os.PathLike)) and Path(wanted).is_dir())):
+        raise ValueError(f'spill must be True, False, "auto" or a folder that exists, got {wanted!r}.')
+    folder = Path(tempfile.mkdtemp(prefix="edrvfl-", dir=None if somewhere else wanted))
     try:
         yield InFiles(folder, n_hidden) if wanted != "auto" or pays(folder) else None
     finally:
