@@ -17,6 +17,7 @@ from ._inputs.inputs import Inputs
 from ._inputs.rows import Rows, keep_weighted
 from ._inputs.table import Columns
 from ._kernel.gradient import with_gradient_factors
+from ._network.records import scaling_for_rows
 from ._reading import read_new_table, read_training_table, refuse_source
 from ._shell import unchanged_on_failure
 from ._sklearn import Count, StrOptions, _check_feature_names_in, _fit_context, check_same_namespace
@@ -250,7 +251,8 @@ def learn_encoding(rows: Rows, encoder: TabularEncoder | None, columns: Columns 
 def learn_network_inputs(rows: Rows, estimator: Any, columns: Columns | None, seed: int) -> Inputs:
     """Learn from training rows what a network with an estimator's parameters sees of their columns."""
     inputs = learn_encoding(rows, as_encoder(estimator.encoder), columns)
-    return inputs if estimator.input_scaling is None else with_gradient_factors(inputs, rows, seed)
+    scaling = scaling_for_rows(estimator.input_scaling, rows.worth)
+    return inputs if scaling is None else with_gradient_factors(inputs, rows, seed)
 
 
 def largest_width(X: Array, encoder: str | TabularEncoder | None, columns: Columns | None) -> int:

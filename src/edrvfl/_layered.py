@@ -32,7 +32,7 @@ from ._network.grow import Grown, Problem, grow, start
 from ._network.layers import fill_inputs, new_features
 from ._network.pruning import n_pruned
 from ._network.readers import READOUTS, check_readout
-from ._network.records import Network, Settings
+from ._network.records import Network, Settings, scaling_for_rows
 from ._sklearn import Count, Interval, Pair, StrOptions
 from ._stream.encoding import learn_parted_encoding
 from ._stream.grow import PartedNetwork
@@ -75,6 +75,7 @@ class Told:
     judged: Judged | None  # the rows that have leave-one-out scores, if not all have them
     task: CallbackContext
     given: dict[str, Any]  # what callbacks are given
+    n_layers: int  # that will be grown
     stand_for: Array | None = None  # how many rows each row in memory stands for; None for itself
     # of a layer of rows that come in parts, and how many parts its passes have
     blocks: tuple[BlockTasks, Callable[[int], int]] | None = None
@@ -115,22 +116,21 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         table, y, columns = self._check_training_rows(X, y, as_encoder(self.encoder))
         seed = self._draw_seed()
         rows, held = self._divide_rows(table, y, sample_weight, seed)
-        task = self._init_callback_context(max_subtasks=self.n_layers).call_on_fit_task_begin(**given)
+        settings = Settings.of(self).for_rows(rows.worth)
+        n, depth = settings.n_hidden, settings.n_layers
+        task = self._init_callback_context(max_subtasks=depth).call_on_fit_task_begin(**given)
         with ignore_overflow():
             inputs = learn_network_inputs(rows, self, columns, seed)
-            n = Settings.of(self).for_rows(rows.worth).n_hidden
             of_answers = (self.ensemble, rows.classes, seed, DRAW_SCHEME)
             network = Network(columns, inputs, self.activation, n, *of_answers, joint=self.readout == "joint")
             with suitable_threads(rows.X, n + inputs.width + 1, n):
-                settings = replace(Settings.of(self), n_hidden=n)
                 D = new_features(rows.X.shape[0], rows.X, n, inputs)
                 fill_inputs(D, rows.X, inputs)
                 draws = Draws(Recipe.of(settings, seed, inputs, rows), rows.X)
                 problem = Problem(rows.targets, rows.weights, draws, judges=needs_loo(self))
                 judged = problem.judged if problem.judges else None
-                stage = self._keep_layers(
-                    network, grow(start(D, settings), problem), Told(rows, judged, task, given)
-                )
+                told = Told(rows, judged, task, given, settings.n_layers)
+                stage = self._keep_layers(network, grow(start(D, settings), problem), told)
         self._warn_of_fallbacks()
         P = None if stage is None else stage.P
         self._learn_coverage(Evidence(rows, columns, judged, P, held, seed))
@@ -148,7 +148,8 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         given: dict[str, Any] = {"estimator": self, "X": parts, "y": None, "metadata": {}}
         encoder = as_encoder(self.encoder)
         # the passes before the first layer are a task as well
-        task = self._init_callback_context(max_subtasks=1 + self.n_layers).call_on_fit_task_begin(**given)
+        n_tasks = None if self.n_layers == "auto" else 1 + self.n_layers
+        task = self._init_callback_context(max_subtasks=n_tasks).call_on_fit_task_begin(**given)
         tasks = BlockTasks(task, given)
         reading = tasks.begin("reading", None)
         parted, held, seed = self._divide_parts(parts, encoder, tasks)
@@ -158,16 +159,18 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
             inputs = learn(encoder)
             settings = Settings.of(self).for_rows(parted.worth)
             n, rows, columns = settings.n_hidden, sample.rows, parted.reader.columns
-            if self.pair_share > 0 or self.input_scaling is not None:  # single rows are drawn from all rows
+            scaling = scaling_for_rows(self.input_scaling, parted.worth)
+            if self.pair_share > 0 or scaling is not None:  # single rows are drawn from all rows
                 rows = rows if sample.judged is None else ledger(parted)
-                inputs = inputs if self.input_scaling is None else with_gradient_factors(inputs, rows, seed)
+                inputs = inputs if scaling is None else with_gradient_factors(inputs, rows, seed)
             draws = Draws(Recipe.of(settings, seed, inputs, rows), sample.rows.X)
             of_answers = (self.ensemble, rows.classes, seed, DRAW_SCHEME)
             network = Network(columns, inputs, self.activation, n, *of_answers, joint=self.readout == "joint")
             reading.call_on_fit_task_end(**given)
             grower = PartedNetwork(parted, sample, settings, inputs)
             blocks = (tasks, lambda l: grower.n_passes(l) * len(parted.sizes))
-            told = Told(sample.rows, sample.judged, task, given, sample.stand_for, blocks)
+            of_sample = (sample.stand_for, blocks)
+            told = Told(sample.rows, sample.judged, task, given, settings.n_layers, *of_sample)
             with suitable_threads(sample.rows.X, n + inputs.width + 1, n):
                 stage = self._keep_layers(network, grower.grow(draws, needs_loo(self)), told)
             tasks.end()
@@ -187,7 +190,7 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
             return parted_rows(parts, survey, self.class_weight, like, tasks), None, seed
         fitted, held = hold_back_parted(parted_rows(parts, survey, None, like, tasks), seed)
         # categories are those of all rows, as in memory; all else is of the rows that are fitted
-        again = replace(take_survey(fitted, self, encoder, tasks), columns=survey.columns)
+        again = replace(take_survey(fitted, self, encoder, tasks), kinds=survey.kinds)
         return parted_rows(fitted, again, self.class_weight, like, tasks), held, seed
 
     def _keep_layers(self, network: Network, layers: Iterator[Grown], told: Told) -> Stage | None:
@@ -210,12 +213,12 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
             history.add(grown, stage, told.counts)
             if kept is None or stage is None or self.layer_votes != "prefix" or stage.loss < kept.loss:
                 kept = stage
-            self._print_layer(history)
+            self._print_layer(history, told.n_layers)
             # a function, so that without callbacks nobody waits for the figures
             so_far = partial(_so_far, network, history)
             if layer.call_on_fit_task_end(**given, reconstruction_attributes=so_far):
                 break
-            if len(network.layers) < self.n_layers:
+            if len(network.layers) < told.n_layers:
                 layer = told.begin_layer(len(network.layers))
         if rows.classes is not None:
             self._warn_if_scores_vanish(grown.D, network)
@@ -235,10 +238,10 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         kept = network.n_hidden - int(n_pruned(network.n_hidden, self.prune_rate))
         self.neurons_kept_ = (kept,) * len(history.lams)
 
-    def _print_layer(self, history: History) -> None:
+    def _print_layer(self, history: History, n_layers: int) -> None:
         if self.verbose:
             layer = len(history.lams)
-            number = f"{layer:{len(str(self.n_layers))}d}/{self.n_layers}"
+            number = f"{layer:{len(str(n_layers))}d}/{n_layers}"
             print(f"[{type(self).__name__}] layer {number}: {history.line()}")
 
     def _warn_of_fallbacks(self) -> None:

@@ -110,13 +110,19 @@ class Cholesky:
             return []
         return [i for i in numpy.ndindex(self.regular.shape) if not bool(self.regular[i])]
 
+    def rounded(self, dtype: Any) -> Cholesky:
+        """Return the factors in another precision."""
+        xp = array_namespace(self.G)
+        G, L = (xp.astype(A, dtype, copy=False) for A in (self.G, self.L))
+        return Cholesky(G, L, self.regular)
 
-def factorise(G: Array) -> Cholesky:
+
+def factorise(G: Array, eps: float | None = None) -> Cholesky:
     """Factorise symmetric positive definite matrices by Cholesky.
 
     A member counts as singular when a pivot keeps less than eps * size of its diagonal entry: that column
-    is, to working precision, a combination of the columns before it. Scaling the rows and columns of G does
-    not change this verdict.
+    is, to the precision eps of the numbers, a combination of the columns before it. Scaling the rows and
+    columns of G does not change this verdict. By default eps is that of G's type.
     """
     xp = array_namespace(G)
     if is_torch_array(G):
@@ -128,7 +134,7 @@ def factorise(G: Array) -> Cholesky:
         L = _stack([L for L, _ in members], G.shape)
         regular = xp.asarray([ok for _, ok in members], dtype=xp.bool, device=device(G))
         regular = xp.reshape(regular, G.shape[:-2])
-    floor = xp.finfo(G.dtype).eps * G.shape[-1]
+    floor = (xp.finfo(G.dtype).eps if eps is None else eps) * G.shape[-1]
     # pivot^2 / entry is the share of the column that the columns before it do not explain
     pivots, entries = xp.linalg.diagonal(L), xp.linalg.diagonal(G)
     return Cholesky(G, L, regular & xp.all(pivots**2 > floor * entries, axis=-1))

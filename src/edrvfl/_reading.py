@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from ._arrays import Array
-from ._inputs.table import Columns, float_dtypes, learn_table, open_table, read_table
+from ._inputs.table import Columns, Table, float_dtypes, learn_table, open_table, read_table
 
 
 class RowSource:
@@ -45,9 +45,14 @@ def read_training_table(
 ) -> tuple[Array, Columns]:
     """Return X as a matrix of numbers and codes, with what was learnt of its columns; note their names."""
     refuse_source(estimator, X)
+    return learn_table(open_training_table(estimator, X), categorical_features)
+
+
+def open_training_table(estimator: BaseEstimator, X: Any) -> Table:
+    """Return X as a table, and note the names of its columns."""
     table = open_table(X, estimator=estimator)
     validate_data(estimator, X, skip_check_array=True)
-    return learn_table(table, categorical_features)
+    return table
 
 
 def read_new_table(estimator: BaseEstimator, X: Any, columns: Columns | None, like: Array) -> Array:

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from edrvfl import EDRVFLClassifier
 from edrvfl._arrays import free_bytes
-from edrvfl._network.records import Settings, auto_width
+from edrvfl._network.records import Settings, auto_shape
 from edrvfl._search.plan import Size, bytes_needed, groups, memory_budget, result_rows, stack_settings, stacks
 
 NETWORK = EDRVFLClassifier(n_hidden=100, n_layers=3, random_state=0)
@@ -76,8 +76,8 @@ def test_what_a_problem_is(other):
 
 def test_a_width_that_follows_the_rows_needs_the_memory_of_that_width():
     (follows,) = candidates({"n_hidden": "auto"})
-    for size in (SIZE, dataclasses.replace(SIZE, m=4000), dataclasses.replace(SIZE, worth=9000.0)):
-        width = auto_width(size.worth or size.m)
+    for size in (SIZE, dataclasses.replace(SIZE, m=40_000), dataclasses.replace(SIZE, worth=9e4)):
+        width = auto_shape(size.worth or size.m).n_hidden
         assert size.width(follows) == width
         (same,) = candidates({"n_hidden": width})
         assert bytes_needed([[follows]], size) == bytes_needed([[same]], size)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from .._arrays import Array, moments_of_block
+from .._arrays import Array, array_namespace, moments_of_block
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,6 +23,20 @@ class Moments:
     def of(cls, Z: Array, counts: Array | None) -> Moments:
         """Measure the columns of Z (..., r, n), centred on their own mean. None counts every row once."""
         return cls(*moments_of_block(Z, counts))
+
+    @classmethod
+    def of_observed(cls, Z: Array, counts: Array | None) -> Moments:
+        """Measure the numbers of Z (r, n) that are not missing. Each column has a weight of its own."""
+        xp = array_namespace(Z)
+        missing, zeros = xp.isnan(Z), xp.zeros_like(Z)
+        w = xp.ones_like(Z[:, 0]) if counts is None else counts
+        weight = w @ xp.astype(~missing, Z.dtype)
+        # that of a column without numbers is next to nothing, so that nothing is divided by 0
+        least = float(xp.finfo(Z.dtype).smallest_normal)
+        weight = xp.where(weight > 0, weight, xp.full_like(weight, least))
+        mean = w @ xp.where(missing, zeros, Z) / weight
+        deviation = xp.where(missing, zeros, Z - mean)
+        return cls(weight, mean, w @ (deviation * deviation))
 
     def __add__(self, other: Moments) -> Moments:
         """Return the moments of both sets of rows (Chan, Golub and LeVeque, 1979); no large means cancel."""

@@ -57,7 +57,7 @@ def _by_eigenvalues(problem: Regression, want_loo: bool) -> ReadOut:
     """Do what `ridge_by_loo` says by the eigenvalues of the system, which serve every lambda."""
     D, xp = problem.D, array_namespace(problem.D)
     system = linear_system(problem)
-    G, B = system.G, system.R
+    G, B = (xp.astype(A, D.dtype, copy=False) for A in (system.G, system.R))
     require_finite(xp.linalg.diagonal(G))
     values, V = xp.linalg.eigh(G)
     values = xp.clip(values, 0.0, None)

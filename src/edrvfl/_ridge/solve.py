@@ -23,33 +23,41 @@ class ReadOut:
     lam: float | None = None  # the penalty, where leave-one-out chose it
 
 
-def ridge(problem: Regression, lam: Any, system: NormalEquations | None = None) -> ReadOut:
+def ridge(
+    problem: Regression, lam: Any, system: NormalEquations | None = None, exact: bool = False
+) -> ReadOut:
     """beta = argmin |W^(1/2) (D beta - Y)|^2 + lam |beta|^2 (Eq. 1), solved by Eq. 2, 3, 4, 15 or 16.
 
     `lam` is a number, or a NumPy array of positive numbers for a stack; the number 0 asks for the
-    Moore-Penrose solution. The system may be given if it is known already. It is overwritten. Where only
-    the sums over rows are known, lam 0 is solved by them.
+    Moore-Penrose solution. The system may be given if it is known already. It is overwritten. `exact`
+    tells that it has all its digits; otherwise those of D decide what is singular. Where only the sums over
+    rows are known, lam 0 is solved by them too.
     """
     if isinstance(lam, float | int) and lam == 0 and problem.summed is None:
         return _moore_penrose(problem)
     system = linear_system(problem) if system is None else system
     G = add_to_diagonal(system.G, lam)
     xp, stack = array_namespace(G), G.shape[:-2]
-    factor = factorise(G)
+    D = problem.D
+    factor = factorise(G, None if exact else float(xp.finfo(D.dtype).eps))
     R = xp.broadcast_to(system.R, (*G.shape[:-1], system.R.shape[-1]))
     solution = solve(factor, R)
-    beta = output_weights(problem, solution)
-    loo = None if problem.shares is None else leave_one_out(problem, factor, solution, lam)
+    beta = xp.astype(output_weights(problem, solution), D.dtype, copy=False)
+    loo = None
+    if problem.shares is not None:
+        if not exact:  # the digits of D are enough for scores, and faster
+            factor, solution = factor.rounded(D.dtype), xp.astype(solution, D.dtype, copy=False)
+        loo = xp.astype(leave_one_out(problem, factor, solution, lam), D.dtype, copy=False)
     readout = ReadOut(beta, xp.asarray(~factor.regular), loo)
     singular = factor.singular_members
     if singular:  # not before, because the host would wait for the sums; a regular system is finite
         require_finite(xp.linalg.diagonal(G))
     for i in singular:
         member, own = problem.member(i, stack), float(numpy.broadcast_to(lam, stack)[i])
-        if G.dtype == xp.float32:
+        if D.dtype == xp.float32 and not exact:
             # A collinear column among many rows makes the Gram singular to seven digits while lambda is far
             # above sixteen, so the second try sums and solves in float64.
-            again = ridge(member, own, linear_system(member, xp.float64))
+            again = ridge(member, own, linear_system(member, xp.float64), exact=True)
         else:
             again = _least_norm(member, G[(*i, ...)], R[(*i, ...)])
         beta[(*i, ...)] = xp.astype(again.beta, beta.dtype)

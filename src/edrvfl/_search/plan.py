@@ -16,7 +16,7 @@ from .._arrays import MIN_BLOCK_ROWS, Array, aligned, block_bytes, free_bytes
 from .._encoder import as_encoder
 from .._inputs.judged import MOST_VALUES, n_judged
 from .._kernel.gradient import GRADIENT_ROWS
-from .._network.records import Settings
+from .._network.records import PAPER_SHAPE, Settings, scaling_for_rows
 from .._ridge.choose import LAMBDAS
 from .candidates import Candidate, ResultRow, configured, door_of
 
@@ -78,6 +78,8 @@ def result_rows(estimator: Any, configurations: Sequence[Mapping[str, Any]]) -> 
     rows: dict[tuple[str, int], dict[str, Any]] = {}  # each network at each depth once
     for configuration in configurations:
         model = configured(estimator, base, configuration)
+        if model.n_layers == "auto":  # the depths of all splits are the same
+            model.n_layers = PAPER_SHAPE.n_layers
         depths = [model.n_layers] if "n_layers" in configuration else range(1, model.n_layers + 1)
         own = {name: value for name, value in configuration.items() if name in base}
         identity = repr(base | own | {"n_layers": None, "encoder": encoder_key(model.encoder)})
@@ -120,9 +122,14 @@ class Size:
         """How many training rows get leave-one-out scores."""
         return min(self.m, MOST_VALUES) if self.values else n_judged(self.m, self.k)
 
+    @property
+    def rows_worth(self) -> float:
+        """How many training rows there are, counted by their weights."""
+        return self.worth or self.m
+
     def width(self, candidate: NetworkCandidate) -> int:
         """Return how many neurons a layer of a candidate has."""
-        return int(candidate.settings.for_rows(self.worth or self.m).n_hidden)
+        return int(candidate.settings.for_rows(self.rows_worth).n_hidden)
 
 
 def groups(items: Sequence[Item], key: Callable[[Item], Hashable]) -> list[list[Item]]:
@@ -213,7 +220,9 @@ def bytes_needed(stack: Stack, size: Size) -> int:
     decomposed = 4 * m * c if s.lam is not None and numpy.any(s.lam == 0) else 0
     block = min(block_bytes(size.stacked, abreast * c * size.itemsize), abreast * rows * c * size.itemsize)
     numbers = features + systems + draws + answers + chosen + decomposed
-    if e.input_scaling is not None:  # a kernel ridge is fitted and thrown away before
+    if (
+        scaling_for_rows(e.input_scaling, size.rows_worth) is not None
+    ):  # a kernel ridge is fitted and thrown away before
         numbers = max(numbers, m * size.d + 8 * min(GRADIENT_ROWS, m) ** 2)
     numbers += rows * size.d
     return size.itemsize * numbers + 3 * block

@@ -70,3 +70,25 @@ class Marked:
         else:
             value = self.value + other.value
         return Marked(value, self.marks | other.marks)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    """Several sums over the same rows."""
+
+    values: tuple[Any, ...]
+
+    def __add__(self, other: Sums) -> Sums:
+        """Return the sums over both sets of rows."""
+        return Sums(tuple(a + b for a, b in zip(self.values, other.values, strict=True)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together:
+    """Ask several functions for their sums in one pass."""
+
+    functions: tuple[Callable[..., Any], ...]
+
+    def __call__(self, *given: Any) -> Sums:
+        """Return what each function makes of the rows."""
+        return Sums(tuple(function(*given) for function in self.functions))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy
@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 from .._inputs.rows import as_matrix
 from .._inputs.table import Columns
-from .._reading import read_training_numbers, read_training_table
-from .columns import merge_columns
+from .._reading import open_training_table, read_training_numbers
+from .columns import Kinds, look_at_columns, with_texts
 from .parts import Part, Parts, about_block
 from .scales import ValueScale, WeightSums
 
@@ -24,9 +24,7 @@ class Survey:
 
     n_features: int
     named: tuple[str, ...] | None  # the names of the columns, if X has names
-    columns: (
-        Columns | None
-    )  # which columns hold categories, and which; None where numbers are taken as they are
+    kinds: Kinds | None  # what the columns hold; None where numbers are taken as they are
     single: bool  # whether all numbers are float32
     weights: WeightSums
     labels: numpy.ndarray | None  # the classes that have weight, sorted; None if the targets are values
@@ -34,13 +32,16 @@ class Survey:
     class_rows: dict[int, numpy.ndarray]  # by part: how many rows with weight each class has, (k,)
     scale: ValueScale | None  # of the values
 
+    @property
+    def columns(self) -> Columns | None:
+        """Which columns hold categories, and which; None where numbers are taken as they are."""
+        return None if self.kinds is None else self.kinds.settled(self.single)
+
     def __add__(self, other: Survey) -> Survey:
         """Return what both sets of parts tell."""
         self._refuse_different(other)
-        merged = None
-        if self.columns is not None and other.columns is not None:
-            merged = merge_columns(self.columns, other.columns)
-        numbers = (self.n_features, self.named, merged, self.single and other.single)
+        kinds = None if self.kinds is None or other.kinds is None else self.kinds + other.kinds
+        numbers = (self.n_features, self.named, kinds, self.single and other.single)
         weights = self.weights + other.weights
         if self.labels is None or other.labels is None:
             scale = self.scale + other.scale if self.scale and other.scale else None
@@ -98,9 +99,12 @@ class Surveyor:
         check = copy(self.estimator)  # takes the names of this part's columns
         y = numpy.asarray(self.estimator._check_targets(part.y))
         if self.encodes:
-            X, columns = read_training_table(check, part.X, self.categorical_features)
+            table = open_training_table(check, part.X)
+            X, kinds = look_at_columns(table, self.categorical_features)
+            single = table.dtype == numpy.float32
         else:
-            X, columns = read_training_numbers(check, part.X), None
+            X, kinds = read_training_numbers(check, part.X), None
+            single = X.dtype == numpy.float32
         if X.shape[0] != n_rows:
             raise ValueError(f"X has {X.shape[0]} rows, but y has {n_rows}.")
         counts = read_weights(part.weight, n_rows)
@@ -108,7 +112,7 @@ class Surveyor:
         if not kept.all():
             y, counts = y[kept], counts[kept]
         names = getattr(check, "feature_names_in_", None)
-        seen = (X.shape[1], None if names is None else tuple(names), columns, X.dtype == numpy.float32)
+        seen = (X.shape[1], None if names is None else tuple(names), kinds, single)
         weights = WeightSums.of(counts, part.weight is not None)
         if not self.estimator._classifies:
             size = {part.number: numpy.asarray([len(y)])}
@@ -146,6 +150,8 @@ def take_survey(
             f"{name} needs at least two classes, but y holds only one class "
             f"({found.labels.tolist()[0]!r}) in the rows with positive weight."
         )
+    if found.kinds is not None:
+        found = replace(found, kinds=with_texts(found.kinds, parts))
     estimator.n_features_in_ = found.n_features
     if found.named is not None:
         estimator.feature_names_in_ = numpy.asarray(found.named, dtype=object)
