@@ -213,7 +213,7 @@ class PartedNetwork:
         targets = self._sample.rows.targets
         if self._parted.classes is not None:
             return 0.0
-        found = self._parted.total(Losses(self._depth, verdict))
+        found = self._parted.gather(Losses(self._depth, verdict))
         xp = array_namespace(found[0][0])
         losses = xp.concat([part for part, _ in found])
         counts = xp.ones_like(losses) if found[0][1] is None else xp.concat([part for _, part in found])

@@ -55,7 +55,7 @@ class DistantMatrix:
             inside = chosen[(chosen >= start) & (chosen < start + size)]
             places[number] = inside - start
             start += size
-        X = joined_rows(self._parted.total(TakeByPart(places))).X
+        X = joined_rows(self._parted.gather(TakeByPart(places))).X
         return array_namespace(X).take(X, from_numpy(order, X, array_namespace(X).int64), axis=0)
 
 
@@ -64,7 +64,7 @@ def ledger(parted: PartedRows) -> Rows:
 
     It holds a hash, a target and the weights of each row.
     """
-    entries: list[Entry] = parted.total(_enter)
+    entries: list[Entry] = parted.gather(_enter)
     targets = joined_targets([entry.targets for entry in entries])
     weights = RowWeights.joined([entry.weights for entry in entries])
     sizes = {number: int(parted.sizes[number].sum()) for number in sorted(parted.sizes)}

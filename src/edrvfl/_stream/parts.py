@@ -49,7 +49,7 @@ class Parts(Protocol):
         """How many parts are computed at once."""
 
     def total(self, function: Callable[[Part], Any], heard: Callable[[int], None] | None = None) -> Any:
-        """Return the sum of function(part) over the parts, in their order, by the operator +.
+        """Return the sum of function(part) over the parts, in some order, by the operator +.
 
         The function is an object that can be sent to another process. `heard` is called with the number of
         parts that are done.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy
@@ -77,6 +78,10 @@ class Reader:
 
     def _rows(self, X: numpy.ndarray, y: numpy.ndarray, counts: numpy.ndarray) -> Rows:
         like, xp = self.like, array_namespace(self.like)
+        if not isinstance(
+            like, numpy.ndarray
+        ):  # torch warns of memory that it may not write, such as Arrow's
+            X, counts = (values if values.flags.writeable else values.copy() for values in (X, counts))
         matrix = from_numpy(X, like)
         own = from_numpy(counts, like) if self.weighted else None
         if self.scale is not None:
@@ -123,6 +128,16 @@ class _Read:
         return Marked(value, {part.number: mark})
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Numbered:
+    """Note of which part something is."""
+
+    function: Callable[[Rows, int], list[Any]]
+
+    def __call__(self, rows: Rows, number: int) -> list[tuple[int, list[Any]]]:
+        return [(number, self.function(rows, number))]
+
+
 @dataclass(eq=False)
 class PartedRows:
     """All training rows, in parts, with what one may want to know of them as a whole."""
@@ -148,6 +163,14 @@ class PartedRows:
                     raise ValueError(changed_message(n_rows, 0))
         self._marks = found.marks
         return found.value
+
+    def gather(self, function: Callable[[Rows, int], list[Any]]) -> list[Any]:
+        """Return the lists that function(rows, number) gives, one after another, in the order of the parts.
+
+        A sum of lists would not do: threads and workers add parts up in another order.
+        """
+        found: list[tuple[int, list[Any]]] = self.total(_Numbered(function)) or []
+        return [value for _, values in sorted(found, key=itemgetter(0)) for value in values]
 
     @property
     def classes(self) -> numpy.ndarray | None:
@@ -320,7 +343,7 @@ def judged_sample(parted: PartedRows) -> Sample:
         ]
         for i, number in enumerate(numbers)
     }
-    rows = joined_rows(parted.total(TakeByClass(chosen)))
+    rows = joined_rows(parted.gather(TakeByClass(chosen)))
     if every:
         return Sample(rows, None)
     like, xp = parted.reader.like, array_namespace(parted.reader.like)
