@@ -65,11 +65,17 @@ class ValueScale:
             mean = mean + counts @ (Y - mean) / weight  # what rounding left
         return cls(unit, weight, mean, counts @ numpy.square(Y - mean))
 
+    @property
+    def _is_zero(self) -> numpy.ndarray:
+        return (self.mean == 0) & (self.scatter == 0)
+
     def __add__(self, other: ValueScale) -> ValueScale:
         """Return the scale of both sets of values, by the update of Chan, Golub and LeVeque (1979)."""
-        unit = numpy.maximum(self.unit, other.unit)
-        a, b = (one.mean * (one.unit / unit) for one in (self, other))
-        scatter = sum(one.scatter * (one.unit / unit) ** 2 for one in (self, other))
+        units = [numpy.where(one._is_zero, 0.0, one.unit) for one in (self, other)]  # zeros have no unit
+        largest = numpy.maximum(*units)
+        unit = numpy.where(largest > 0, largest, 1.0)
+        a, b = (one.mean * (its / unit) for one, its in zip((self, other), units, strict=True))
+        scatter = sum(one.scatter * (its / unit) ** 2 for one, its in zip((self, other), units, strict=True))
         weight = self.weight + other.weight
         share = other.weight / weight if weight else 0.0
         return ValueScale(unit, weight, a + (b - a) * share, scatter + (b - a) ** 2 * (self.weight * share))
