@@ -244,3 +244,16 @@ def test_blocks_of_two_precisions_are_fitted_in_the_higher(noisy_case):
     X, y = noisy_case.X, noisy_case.y
     model = EDRVFLClassifier(**SMALL).fit(RowBlocks([(X[:50].astype(np.float32), y[:50]), (X[50:], y[50:])]))
     assert model.predict_proba(X).dtype == np.float64
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-300, 1e200])
+def test_blocks_of_zeros_do_not_hide_the_scale_of_values(scale, noisy_case):
+    X = noisy_case.X
+    y = X[:, 0] * X[:, 1] + 1
+    y[:21] = 0.0
+    weight = np.ones(90)
+    weight[70:] = 0.0
+    model = EDRVFLRegressor(**SMALL)
+    blocks = Case(model, X, y * scale, weight, cuts=[20, 21, 70]).blocks
+    expected = clone(model).fit(X, y, weight).predict(X)
+    np.testing.assert_allclose(model.fit(RowBlocks(blocks)).predict(X) / scale, expected, rtol=1e-8)

@@ -1,10 +1,18 @@
 """Features in files are those that would be computed again."""
 
+import itertools
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pytest
+from helpers import to_host
 from numpy.testing import assert_array_equal
 
 from edrvfl import EDRVFLClassifier, RowBlocks
+from edrvfl._stream.spill import InFiles, OnDevice, seconds_of_files, spill_folder
 
 
 @pytest.mark.parametrize("device", [None, "cpu"])  # a device is torch's, also if it is the host
@@ -19,3 +27,98 @@ def test_spilled_features_change_nothing(device, dtype, rng, tmp_path):
         answers.append(network.fit(blocks).predict_proba(X))
     assert_array_equal(*answers)
     assert not any(tmp_path.iterdir())
+
+
+def test_files_are_there_during_a_fit_and_gone_after_it(rng, tmp_path):
+    X, y, sizes = rng.standard_normal((300, 2)), rng.integers(0, 2, 300), []
+
+    def read():
+        sizes.append(sum(file.stat().st_size for file in tmp_path.glob("*/*")))
+        yield from [(X[:100], y[:100]), (X[:0], y[:0]), (X[100:], y[100:])]
+
+    model = EDRVFLClassifier(n_hidden=8, n_layers=4, random_state=0)
+    model.fit(RowBlocks(read, spill=tmp_path, threads=1))
+    # the features of one layer for the passes of layers 2, 3 and 4, and never those of two
+    assert sizes[-3:] == [300 * 8 * 8] * 3
+    assert max(sizes) == 300 * 8 * 8
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("what", ["a changed block", "a truncated file", "a file that is gone"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_files_are_gone_after_an_error(what, threads, rng, tmp_path):
+    X, y, layer = rng.standard_normal((300, 2)), rng.integers(0, 2, 300), itertools.count()
+
+    def read():
+        files = sorted(tmp_path.glob("*/*"))
+        damaged = bool(files) and next(layer) == 1  # in the pass of the third layer
+        if damaged and what == "a truncated file":
+            os.truncate(files[-1], files[-1].stat().st_size - 1)
+        if damaged and what == "a file that is gone":
+            files[-1].unlink()
+        for start in (0, 100, 200):
+            changed = damaged and what == "a changed block" and start == 100
+            yield X[start : start + 100] + changed, y[start : start + 100]
+
+    messages = {
+        "a changed block": (ValueError, "Block 1 of the source: it changed between two passes"),
+        "a truncated file": (OSError, "2-2 ended early"),
+        "a file that is gone": (FileNotFoundError, "2-2"),
+    }
+    error, message = messages[what]
+    model = EDRVFLClassifier(n_hidden=8, n_layers=4, random_state=0)
+    with pytest.raises(error, match=message):
+        model.fit(RowBlocks(read, spill=tmp_path, threads=threads))
+    assert not list(tmp_path.iterdir())
+    assert not hasattr(model, "network_")
+
+
+@pytest.mark.parametrize("kind", ["files", "device"])
+def test_what_was_written_is_read(kind, xp, rng, tmp_path):
+    if kind == "files" and "strict" in xp.__name__:
+        pytest.skip("files are for NumPy and torch")
+    rows = xp.asarray(rng.standard_normal((7, 2)).astype(np.float32))
+    layers = [rng.standard_normal((7, 3)).astype(np.float32) for _ in range(3)]
+    kept = InFiles(tmp_path, 3) if kind == "files" else OnDevice(3)
+    for depth, H in enumerate(layers, start=1):
+        with kept.part(5, depth, rows, keep=depth < 3) as features:
+            for place in (slice(0, 4), slice(4, 7)):
+                known = features.read(place.stop - place.start)
+                assert (known is None) == (depth == 1)
+                if known is not None:
+                    assert known.dtype == rows.dtype
+                    assert_array_equal(to_host(known), layers[depth - 2][place])
+                features.write(xp.asarray(H[place]))
+    assert not list(tmp_path.iterdir())  # nobody reads the last layer's features
+
+
+def test_files_need_room(tmp_path):
+    like = np.empty((0, 1))
+    free = shutil.disk_usage(tmp_path).free
+    assert seconds_of_files(tmp_path, 2 * free, like) == np.inf
+    seconds = [seconds_of_files(tmp_path, n_bytes, like) for n_bytes in (10, 10_000_000)]
+    assert 0 < seconds[0] < seconds[1] < np.inf
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("wanted", "pays"), [(True, False), ("auto", True), ("auto", False), (False, True)])
+def test_a_folder_is_made_where_it_pays(wanted, pays, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    asked = []
+
+    def tell(folder):
+        asked.append(folder)
+        return pays
+
+    with spill_folder(wanted, tell, 3) as kept:
+        assert (kept is not None) == (wanted is True or (wanted == "auto" and pays))
+        assert [folder.parent for folder in asked] == [tmp_path] * (wanted == "auto")
+        assert bool(list(tmp_path.iterdir())) == (wanted is not False)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("wanted", ["nowhere", 1, None, Path("/nowhere/at/all")])
+def test_what_is_no_folder_is_refused(wanted, rng):
+    X = rng.standard_normal((30, 2))
+    with pytest.raises(ValueError, match='spill must be True, False, "auto" or a folder that exists, got'):
+        EDRVFLClassifier(n_hidden=5).fit(RowBlocks.from_arrays(X, X[:, 0] > 0, spill=wanted))
