@@ -35,12 +35,21 @@ def _blas() -> ThreadpoolController:
 def suitable_threads(X: Array, width: int, n_hidden: int) -> Iterator[None]:
     """Use no more BLAS threads than the largest product keeps busy: a block of rows times the hidden weights.
 
-    `width` is how many numbers are held for a row. The limit counts for the whole process: the first
-    computation sets it and the last one lifts it, so that several Python threads do not undo each other's.
+    `width` is how many numbers are held for a row.
+    """
+    block = next(row_blocks(X, X.shape[0], width), slice(0, 0))
+    with limited_threads(max(1, int(block.stop * width * n_hidden // WORK_OF_A_THREAD))):
+        yield
+
+
+@contextmanager
+def limited_threads(threads: int) -> Iterator[None]:
+    """Use no more BLAS threads than this.
+
+    The limit counts for the whole process: the first computation sets it and the last one lifts it, so that
+    several Python threads do not undo each other's.
     """
     global _running, _limit
-    block = next(row_blocks(X, X.shape[0], width), slice(0, 0))
-    threads = max(1, int(block.stop * width * n_hidden // WORK_OF_A_THREAD))
     with _lock:
         # a limit that is lower already, set by the user or by joblib, stays
         if _running == 0 and any(library.num_threads > threads for library in _blas().lib_controllers):
