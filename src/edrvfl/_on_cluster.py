@@ -64,7 +64,20 @@ class OnCluster(LayeredEstimator):
         return fitted
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self._refuse_what_is_not_a_sum()
         self._fit_parts(DaskParts(self.client_, X, y, sample_weight))
+
+    def _refuse_what_is_not_a_sum(self) -> None:
+        for name, plain in (("pair_share", 0), ("input_scaling", None)):
+            if (value := getattr(self, name)) != plain:
+                raise ValueError(
+                    f"{type(self).__name__} cannot have {name}={value!r}, which looks at single rows. "
+                    f"Set it to {plain}, or fit the plain class."
+                )
+        if self.coverage_from == "split":
+            raise ValueError(
+                f"{type(self).__name__} cannot hold rows back, as coverage_from='split' asks. Take 'loo'."
+            )
 
     @property
     def client_(self) -> Any:

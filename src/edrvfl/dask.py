@@ -71,7 +71,7 @@ class DaskEDRVFLClassifier(OnCluster, EDRVFLClassifier):
     >>> from sklearn.datasets import load_wine
     >>> from edrvfl.dask import DaskEDRVFLClassifier
     >>> X, y = (dask.array.from_array(part, chunks=50) for part in load_wine(return_X_y=True))
-    >>> with Client(processes=False, n_workers=2, dashboard_address=None):
+    >>> with Client(processes=False, n_workers=2, dashboard_address=":0"):
     ...     model = DaskEDRVFLClassifier(n_layers=3, random_state=0).fit(X, y)
     ...     P = model.predict_proba(X)  # not computed yet
     ...     labels = model.predict(X).compute()
@@ -211,7 +211,7 @@ class DaskEDRVFLRegressor(OnCluster, EDRVFLRegressor):
     >>> from sklearn.datasets import make_friedman1
     >>> from edrvfl.dask import DaskEDRVFLRegressor
     >>> X, y = (dask.array.from_array(part, chunks=200) for part in make_friedman1(500, random_state=0))
-    >>> with Client(processes=False, n_workers=2, dashboard_address=None):
+    >>> with Client(processes=False, n_workers=2, dashboard_address=":0"):
     ...     model = DaskEDRVFLRegressor(n_layers=2, random_state=0).fit(X, y)
     ...     lower, upper = dask.compute(*model.predict_interval(X, coverage=0.8))
     >>> bool((lower < upper).all())
