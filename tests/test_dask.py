@@ -248,7 +248,9 @@ def test_a_frame_with_values_in_an_array_and_weights_in_a_series(pair, frames):
 @pytest.fixture
 def quick_processes():
     """Fork workers from a process that has imported what they need: some of them die, and others are born."""
-    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+    method = {"distributed.worker.multiprocessing-method": "forkserver"}
+    # a cluster gives up a worker that is dead so long after a death: here it may be the next death
+    with dask.config.set({**method, "distributed.deploy.lost-worker-timeout": "1 hour"}):
         context = distributed.utils.get_mp_context()
         context.set_forkserver_preload(["distributed", "edrvfl.dask"])
         yield
