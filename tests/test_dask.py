@@ -345,14 +345,16 @@ def test_an_error_names_its_partition(pair, rows):
         return block
 
     broken = odd(X).rechunk({1: -1}).map_blocks(refuse, dtype=float, meta=np.empty((0, 0)))
-    with pytest.raises(RuntimeError, match=r"Partition 3 \(from 0\): OSError: the disk is gone"):
+    with pytest.raises(RuntimeError, match=r"Block 3 of the source: OSError: the disk is gone"):
         model.fit(broken, odd(y))
     bad = X.copy()
     bad[350, 2] = np.nan
-    with pytest.raises(ValueError, match=r"Partition 4 \(from 0\): .*NaN"):
+    with pytest.raises(ValueError, match=r"^Block 4 of the source: (?!Block).*(NaN|not finite)"):
         model.fit(odd(bad), odd(y))
     shorter = odd(y).map_blocks(lambda block: block[: 208 if len(block) > 200 else None], dtype=int)
-    with pytest.raises(ValueError, match=r"Partition 3 .* same rows in each partition, got X 209, y 208"):
+    with pytest.raises(
+        ValueError, match=r"Block 3 of the source: .* same rows in each partition, got X 209, y 208"
+    ):
         model.fit(odd(X), shorter)
     assert model.network_ is before
 

@@ -24,6 +24,9 @@ class DaskParts:
     that its order, and therefore its rounding, depends on the number of partitions alone.
     """
 
+    # features are not kept between passes: they would be lost with a worker
+    spill, device, threads = False, None, 1
+
     def __init__(self, client: Any, X: Any, y: Any, weight: Any = None) -> None:
         self._client = client
         of_parts = zip(*(_partitions(of_rows) for of_rows in aligned(X, y, weight)), strict=True)
@@ -89,11 +92,12 @@ def _add(a: Any, b: Any) -> Any:
 
 
 def named(error: BaseException, number: int) -> Exception:
-    """Return an error of the same kind, where that is possible, that names the partition."""
+    """Return an error of the same kind, where that is possible, that begins with the partition's number."""
+    place = f"Block {number} of the source"
     for kind in (ValueError, TypeError):
         if type(error) is kind:
-            return kind(f"Partition {number} (from 0): {error}")
-    return RuntimeError(f"Partition {number} (from 0): {type(error).__name__}: {error}")
+            return error if str(error).startswith(place) else kind(f"{place}: {error}")
+    return RuntimeError(f"{place}: {type(error).__name__}: {error}")
 
 
 def is_frame(collection: Any) -> bool:
