@@ -318,6 +318,24 @@ def test_a_total_is_in_order_whatever_the_partitions_are(pair, sizes):
     assert heard == list(range(1, len(sizes) + 1))
 
 
+def test_a_total_that_tells_how_far_it_is_ends_with_an_error(pair, rows):
+    parts, heard = DaskParts(pair, *map(odd, rows)), []
+
+    def refuse(part):
+        if part.number == 3:
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="Block 3 of the source: no"):
+        parts.total(refuse, heard.append)
+    assert len(heard) < len(ODD)
+
+    def refuse_by_name(part):
+        raise ValueError(f"Block {part.number} of the source: no")
+
+    with pytest.raises(ValueError, match=r"^Block \d of the source: no$"):
+        parts.total(refuse_by_name)
+
+
 def test_a_thread_of_a_worker_has_one_blas_thread():
     with (
         threadpool_limits(2, user_api="blas"),

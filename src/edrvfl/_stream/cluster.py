@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import dask
 from dask.base import is_dask_collection
 from dask.delayed import delayed
-from distributed import as_completed, wait
+from distributed import wait
 from distributed.protocol.pickle import dumps, loads
 
 from .._threads import limited_threads
@@ -47,14 +48,10 @@ class DaskParts:
             level = [delayed(_add, pure=False)(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
         # one graph for the whole sum: Dask then adds pieces early, and a worker holds few of them at a time
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GiB"}):
-            if heard is None:
-                found = self._client.compute(level[0])
-            else:
-                *each, found = self._client.compute([*pieces, level[0]])
-                done = as_completed(each)
-                del each  # a piece that is told is forgotten, so that its worker need not keep it
-                for n, _ in enumerate(done, start=1):
-                    heard(n)
+            wanted = level if heard is None else [*level, *pieces]
+            found, *each = self._client.compute(wanted)
+        if heard is not None:
+            _tell(heard, found, each)
         try:
             return found.result()
         except Exception:
@@ -66,6 +63,21 @@ class DaskParts:
         for number, part in enumerate(self._parts):
             if part.status == "error":
                 raise named(part.exception(), number)
+
+
+def _tell(heard: Callable[[int], None], found: Any, pieces: list[Any]) -> None:
+    """Tell how many pieces are done until the sum is found, or cannot be found."""
+    n_pieces, told, over = len(pieces), 0, False
+    while not over:
+        with suppress(TimeoutError):
+            wait(found, timeout=0.05)
+        over = found.done()
+        # a piece that is told is forgotten, so that its worker need not keep it
+        pieces[:] = [piece for piece in pieces if piece.status != "finished"]
+        done = n_pieces if found.status == "finished" else n_pieces - len(pieces)
+        for n in range(told, done):
+            heard(n + 1)
+        told = done
 
 
 def _put_together(number: int, X: Any, y: Any, weight: Any = None) -> Part:
@@ -82,7 +94,9 @@ def _work(function: Callable[[Part], Any], part: Part) -> Any:
         with limited_threads(1):
             return function(part)
     except Exception as error:
-        raise named(error, part.number) from error
+        told = named(error, part.number)
+        # an error that were its own cause would keep Dask looking for the first one
+        raise told from (None if told is error else error)
 
 
 def _add(a: Any, b: Any) -> Any:
