@@ -20,7 +20,7 @@ import numpy as np
 import sklearn
 import torch
 
-from edrvfl import EDRVFLClassifier, to_numpy
+from edrvfl import EDRVFLClassifier, to_numpy, variant
 from edrvfl._linalg import PANEL
 
 sklearn.set_config(array_api_dispatch=True)
@@ -96,7 +96,7 @@ def products(m: int, n: int, d: int, layers: int, triangular: bool, dtype: torch
 def large(dtype: torch.dtype, m: int = 1_000_000, d: int = 50, n: int = 1000) -> None:
     X, y = problem(m, d)
     X = X.to(dtype)
-    model = EDRVFLClassifier(n_hidden=n, calibration=None, random_state=0)
+    model = variant("WPedRVFL", n_hidden=n, random_state=0)
     torch.cuda.reset_peak_memory_stats()
     took = seconds(lambda: model.fit(X, y))
     gigabytes = torch.cuda.max_memory_allocated() / 1e9
@@ -114,7 +114,7 @@ def large(dtype: torch.dtype, m: int = 1_000_000, d: int = 50, n: int = 1000) ->
 def profile(m: int = 1_000_000, d: int = 50, n: int = 1000) -> None:
     """Where the time of the large fit goes, kernel by kernel."""
     X, y = problem(m, d)
-    model = EDRVFLClassifier(n_hidden=n, calibration=None, random_state=0).fit(X, y)
+    model = variant("WPedRVFL", n_hidden=n, random_state=0).fit(X, y)
     activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
     with torch.profiler.profile(activities=activities) as result:
         model.fit(X, y)

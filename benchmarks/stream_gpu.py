@@ -2,7 +2,7 @@
 
     SCIPY_ARRAY_API=1 python benchmarks/stream_gpu.py --rows 20000000
 
-EDRVFLClassifier with n 1000, ten layers, without calibration, 50 columns in float32, ten classes. "kept"
+WPedRVFL with n 1000, ten layers, 50 columns in float32, ten classes. "kept"
 holds the features of a layer on the device until the next one, as far as they fit; "again" computes them
 again from the rows, so that only blocks and sums are on the device. The bounds are the products alone, timed
 on the same device: each layer's projection once, or through all layers before it, and a triangular Gram.
@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from gpu import products, seconds
 
-from edrvfl import EDRVFLClassifier, RowBlocks
+from edrvfl import RowBlocks, variant
 
 D, N, LAYERS, CLASSES = 50, 1000, 10, 10
 
@@ -59,7 +59,7 @@ def main() -> None:
         )
         torch.cuda.reset_peak_memory_stats()
         torch.cuda.empty_cache()
-        model = EDRVFLClassifier(n_hidden=N, n_layers=LAYERS, calibration=None, random_state=0)
+        model = variant("WPedRVFL", n_hidden=N, n_layers=LAYERS, random_state=0)
         torch.cuda.synchronize()
         start = time.perf_counter()
         model.fit(blocks)

@@ -90,7 +90,6 @@ def test_the_page_on_many_rows_runs(tmp_path, monkeypatch):
 
 
 def test_the_page_on_many_rows_runs_on_a_cluster():
-    pytest.importorskip("edrvfl.dask")
     (block,), names = blocks_on_many_rows("dask", without=False), {}
     exec(compile(block, "out_of_core.md", "exec"), names)
     assert names["share_right"] > 0.85
