@@ -1,5 +1,7 @@
 """What one network has beyond the paper: sparse neurons, drawn scales, pairs, scaled inputs, its width."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import sklearn
@@ -140,9 +142,10 @@ def test_without_renormalisation_scales_and_shifts_do_nothing(noisy):
 
 def test_few_rows_have_the_papers_shape():
     assert {auto_shape(m) for m in (2, 1000, 10_000)} == {Shape(512, 10, None)}
-    many = auto_shape(10_001)
-    assert many == auto_shape(1e9)
-    assert many.n_hidden > 512
+    many, most = auto_shape(10_001), auto_shape(1e9)
+    assert many == auto_shape(300_000)
+    assert replace(many, n_hidden=most.n_hidden) == most
+    assert many.n_hidden > most.n_hidden > 512
     assert many.n_layers < 10
     assert many.input_scaling == "gradient"
 

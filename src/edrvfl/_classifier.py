@@ -37,8 +37,8 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
         is 10, and 2 with more than 10,000 training rows. (A search tries up to 10 in any case.)
 
     n_hidden : int or "auto", default="auto"
-        Neurons in each hidden layer, n. "auto" is 512, and 896 with more than 10,000 training rows, which can
-        use more of them.
+        Neurons in each hidden layer, n. "auto" is 512; with more than 10,000 training rows, which can use
+        more of them, 896, and with more than 300,000, where these would take too long, 768.
 
     regularization : float or "loo", default=64.0
         Ridge penalty of every read-out, lambda, on the squared output weights. 0 gives the

@@ -32,8 +32,8 @@ class EDRVFLRegressor(LayeredEstimator, CoveringRegressor):
         of values gains less by many layers than a vote does.
 
     n_hidden : int or "auto", default=512
-        Neurons in each hidden layer, n. "auto" is 512, and 896 with more than 10,000 training rows, which can
-        use more of them.
+        Neurons in each hidden layer, n. "auto" is 512; with more than 10,000 training rows, which can use
+        more of them, 896, and with more than 300,000, where these would take too long, 768.
 
     regularization : float or "loo", default="loo"
         Ridge penalty of every read-out, lambda, on the squared output weights of standardised outputs. 0

@@ -25,9 +25,12 @@ class Shape:
 
 
 PAPER_SHAPE = Shape(512, 10, None)
-# The most accurate that takes at most six times as long as gradient boosting (benchmarks/rows.py).
+# The most accurate that take at most six times as long as gradient boosting (benchmarks/rows.py), whose time
+# grows more slowly than the rows.
 WIDE_SHAPE = Shape(896, 2, "gradient")
+LESS_WIDE_SHAPE = Shape(768, 2, "gradient")
 MANY_ROWS = 10_000
+VERY_MANY_ROWS = 300_000
 
 
 def auto_shape(m: float) -> Shape:
@@ -36,7 +39,9 @@ def auto_shape(m: float) -> Shape:
     Neurons gain more than layers there, and a scaling of the inputs that is learnt from 1,000 rows has seen
     few of the labels.
     """
-    return PAPER_SHAPE if m <= MANY_ROWS else WIDE_SHAPE
+    if m <= MANY_ROWS:
+        return PAPER_SHAPE
+    return WIDE_SHAPE if m <= VERY_MANY_ROWS else LESS_WIDE_SHAPE
 
 
 def scaling_for_rows(given: str | None, m: float) -> str | None:
