@@ -26,7 +26,7 @@ from .._network.layers import renormalisation
 from .._network.pruning import importance, surviving_columns
 from .._network.records import HiddenLayer, Settings
 from .._network.weighting import next_weights
-from .._ridge.equations import NormalEquations, Regression, Summed
+from .._ridge.equations import NormalEquations, Regression, Summed, linear_system
 from .._ridge.many import read_outs
 from .._ridge.solve import require_finite
 from .layers import Depth, InputMoments, LayerSums, Losses, SumLayer, Verdict
@@ -180,9 +180,7 @@ class PartedNetwork:
     def _factor(self, problem: Regression, readout: Any) -> Any:
         """Return the factor of the layer's system, which gives leave-one-out scores of any row."""
         lam = self._settings.lam if readout.lam is None else readout.lam
-        assert problem.summed is not None
-        copy = (problem.summed.equations * 1.0).G  # the penalty is added in place
-        return factorise(add_to_diagonal(copy, lam))
+        return factorise(add_to_diagonal(linear_system(problem).G, lam))
 
     def _bound(self, verdict: Verdict) -> float:
         """Return the largest loss of a row that is right: 0 for classes, about the median for values."""
