@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -16,15 +16,14 @@ from sklearn import config_context
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 
 from ._answers.follow import LAYER_VOTES, Follower, Stage, needs_loo
-from ._arrays import Array, array_namespace, converted, ignore_overflow, like_on, product
+from ._arrays import Array, array_namespace, converted, ignore_overflow, product
 from ._coverage import COMMON, CoveringShell, Evidence
 from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_network_inputs
 from ._history import Figures, History
-from ._inputs.held_back import HeldBack
+from ._inputs.inputs import Inputs
 from ._inputs.judged import Judged
 from ._inputs.rows import Rows, to_host
 from ._inputs.table import Columns
-from ._kernel.gradient import with_gradient_factors
 from ._network.activations import ACTIVATIONS
 from ._network.answer import answers, staged_answers
 from ._network.draws import DRAW_SCHEME, Draws, Recipe
@@ -32,16 +31,14 @@ from ._network.grow import Grown, Problem, grow, start
 from ._network.layers import fill_inputs, new_features
 from ._network.pruning import n_pruned
 from ._network.readers import READOUTS, check_readout
-from ._network.records import Network, Settings, scaling_for_rows
+from ._network.records import Network, Settings
 from ._sklearn import Count, Interval, Pair, StrOptions
 from ._stream.encoding import learn_parted_encoding
 from ._stream.grow import PartedNetwork
-from ._stream.ledger import hold_back_parted, ledger
 from ._stream.parts import Parts
+from ._stream.prepare import prepare_fit
 from ._stream.progress import BlockTasks
-from ._stream.rows import PartedRows, judged_sample, parted_rows
 from ._stream.source import RowBlocks
-from ._stream.survey import take_survey
 from ._threads import suitable_threads
 
 # What the parameters that both estimators have may be.
@@ -68,29 +65,20 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Told:
-    """Whom a fit tells about its layers, and about which rows."""
+class Report:
+    """How a fit reports its layers: by which rows, and to which callbacks."""
 
     rows: Rows  # those that are in memory
     judged: Judged | None  # the rows that have leave-one-out scores, if not all have them
-    task: CallbackContext
-    given: dict[str, Any]  # what callbacks are given
     n_layers: int  # that will be grown
+    given: dict[str, Any]  # what callbacks are given
+    begin_layer: Callable[[int], CallbackContext]  # begins the task of a layer
     stand_for: Array | None = None  # how many rows each row in memory stands for; None for itself
-    # of a layer of rows that come in parts, and how many parts its passes have
-    blocks: tuple[BlockTasks, Callable[[int], int]] | None = None
 
     @property
     def counts(self) -> Array | None:
         """How much the rows count in a mean over the training rows."""
         return product(self.rows.weights.counts, self.stand_for)
-
-    def begin_layer(self, number: int) -> CallbackContext:
-        """Begin the task of a layer."""
-        if self.blocks is not None:
-            tasks, size = self.blocks
-            return tasks.begin("layer", size(number))
-        return self.task.subcontext(task_name="layer").call_on_fit_task_begin(**self.given)
 
 
 class LayeredEstimator(CallbackSupportMixin, CoveringShell):
@@ -104,14 +92,18 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         check_readout(self)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        if isinstance(X, RowBlocks):
-            if y is not None or sample_weight is not None:
-                raise ValueError(
-                    "y and sample_weight belong to the blocks of a RowBlocks, (X, y) or (X, y, weight). Give "
-                    f"{type(self).__name__}.fit the blocks alone."
-                )
-            self._fit_parts(X)
+        if not isinstance(X, RowBlocks):
+            self._fit_rows(X, y, sample_weight)
             return
+        if y is not None or sample_weight is not None:
+            raise ValueError(
+                "y and sample_weight belong to the blocks of a RowBlocks, (X, y) or (X, y, weight). Give "
+                f"{type(self).__name__}.fit the blocks alone."
+            )
+        self._fit_parts(X)
+
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit from rows in memory."""
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         table, y, columns = self._check_training_rows(X, y, as_encoder(self.encoder))
         seed = self._draw_seed()
@@ -119,18 +111,21 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         settings = Settings.of(self).for_rows(rows.worth)
         n, depth = settings.n_hidden, settings.n_layers
         task = self._init_callback_context(max_subtasks=depth).call_on_fit_task_begin(**given)
+
+        def begin(_: int) -> CallbackContext:
+            return task.subcontext(task_name="layer").call_on_fit_task_begin(**given)
+
         with ignore_overflow():
             inputs = learn_network_inputs(rows, self, columns, seed)
-            of_answers = (self.ensemble, rows.classes, seed, DRAW_SCHEME)
-            network = Network(columns, inputs, self.activation, n, *of_answers, joint=self.readout == "joint")
+            network = self._new_network(columns, inputs, n, rows.classes, seed)
             with suitable_threads(rows.X, n + inputs.width + 1, n):
                 D = new_features(rows.X.shape[0], rows.X, n, inputs)
                 fill_inputs(D, rows.X, inputs)
                 draws = Draws(Recipe.of(settings, seed, inputs, rows), rows.X)
                 problem = Problem(rows.targets, rows.weights, draws, judges=needs_loo(self))
                 judged = problem.judged if problem.judges else None
-                told = Told(rows, judged, task, given, settings.n_layers)
-                stage = self._keep_layers(network, grow(start(D, settings), problem), told)
+                report = Report(rows, judged, depth, given, begin)
+                stage = self._keep_layers(network, grow(start(D, settings), problem), report)
         self._warn_of_fallbacks()
         P = None if stage is None else stage.P
         self._learn_coverage(Evidence(rows, columns, judged, P, held, seed))
@@ -138,88 +133,71 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
 
     def _fit_parts(self, parts: Parts) -> None:
         """Fit from rows that come in parts. The model is in NumPy, as the rows are before they are moved."""
-        with config_context(array_api_dispatch=True) if parts.device is not None else nullcontext():
-            self._fit_rows_of(parts)
-        if parts.device is not None:
-            network: Network = converted(self.network_, to_host)
-            self.network_, self.coverage_ = network, converted(self.coverage_, to_host)
-
-    def _fit_rows_of(self, parts: Parts) -> None:
         given: dict[str, Any] = {"estimator": self, "X": parts, "y": None, "metadata": {}}
-        encoder = as_encoder(self.encoder)
         # the passes before the first layer are a task as well
         n_tasks = None if self.n_layers == "auto" else 1 + self.n_layers
         task = self._init_callback_context(max_subtasks=n_tasks).call_on_fit_task_begin(**given)
         tasks = BlockTasks(task, given)
-        reading = tasks.begin("reading", None)
-        parted, held, seed = self._divide_parts(parts, encoder, tasks)
-        learn = partial(learn_parted_encoding, parted)
-        with ignore_overflow():
-            sample = judged_sample(parted)
-            inputs = learn(encoder)
-            settings = Settings.of(self).for_rows(parted.worth)
+        with config_context(array_api_dispatch=True) if parts.device is not None else nullcontext():
+            reading = tasks.begin("reading", None)
+            prepared = prepare_fit(parts, self, tasks)
+            parted, sample, inputs = prepared.parted, prepared.sample, prepared.inputs
+            settings, seed = prepared.settings, prepared.seed
             n, rows, columns = settings.n_hidden, sample.rows, parted.reader.columns
-            scaling = scaling_for_rows(self.input_scaling, parted.worth)
-            if self.pair_share > 0 or scaling is not None:  # single rows are drawn from all rows
-                rows = rows if sample.judged is None else ledger(parted)
-                inputs = inputs if scaling is None else with_gradient_factors(inputs, rows, seed)
-            draws = Draws(Recipe.of(settings, seed, inputs, rows), sample.rows.X)
-            of_answers = (self.ensemble, rows.classes, seed, DRAW_SCHEME)
-            network = Network(columns, inputs, self.activation, n, *of_answers, joint=self.readout == "joint")
+            network = self._new_network(columns, inputs, n, rows.classes, seed)
             reading.call_on_fit_task_end(**given)
             grower = PartedNetwork(parted, sample, settings, inputs)
-            blocks = (tasks, lambda l: grower.n_passes(l) * len(parted.sizes))
-            of_sample = (sample.stand_for, blocks)
-            told = Told(sample.rows, sample.judged, task, given, settings.n_layers, *of_sample)
-            with suitable_threads(sample.rows.X, n + inputs.width + 1, n):
-                stage = self._keep_layers(network, grower.grow(draws, needs_loo(self)), told)
+
+            def begin(l: int) -> CallbackContext:
+                return tasks.begin("layer", grower.n_passes(l) * len(parted.sizes))
+
+            report = Report(rows, sample.judged, settings.n_layers, given, begin, sample.stand_for)
+            with ignore_overflow(), suitable_threads(rows.X, n + inputs.width + 1, n):
+                stage = self._keep_layers(network, grower.grow(prepared.draws, needs_loo(self)), report)
             tasks.end()
-        self._warn_of_fallbacks()
-        P = None if stage is None else stage.P
-        self._learn_coverage(Evidence(sample.rows, columns, sample.judged, P, held, seed, learn))
-        task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
+            self._warn_of_fallbacks()
+            P, learn = None if stage is None else stage.P, partial(learn_parted_encoding, parted)
+            self._learn_coverage(Evidence(rows, columns, sample.judged, P, prepared.held, seed, learn))
+            task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
+        if parts.device is not None:
+            self.network_ = converted(self.network_, to_host)
+            self.coverage_ = converted(self.coverage_, to_host)
 
-    def _divide_parts(
-        self, parts: Parts, encoder: TabularEncoder | None, tasks: BlockTasks
-    ) -> tuple[PartedRows, HeldBack | None, int]:
-        """Return the rows to fit, those that are held back from the fit, and the seed."""
-        survey = take_survey(parts, self, encoder, tasks)
-        seed = self._draw_seed()
-        like = like_on(parts.device, "float32" if survey.single else "float64")
-        if self.coverage_from != "split":
-            return parted_rows(parts, survey, self.class_weight, like, tasks), None, seed
-        fitted, held = hold_back_parted(parted_rows(parts, survey, None, like, tasks), seed)
-        # categories are those of all rows, as in memory; all else is of the rows that are fitted
-        again = replace(take_survey(fitted, self, encoder, tasks), kinds=survey.kinds)
-        return parted_rows(fitted, again, self.class_weight, like, tasks), held, seed
+    def _new_network(
+        self, columns: Columns | None, inputs: Inputs, n_hidden: int, classes: Array | None, seed: int
+    ) -> Network:
+        """Return a network without layers."""
+        of_answers = (self.ensemble, classes, seed, DRAW_SCHEME)
+        joint = self.readout == "joint"
+        return Network(columns, inputs, self.activation, n_hidden, *of_answers, joint=joint)
 
-    def _keep_layers(self, network: Network, layers: Iterator[Grown], told: Told) -> Stage | None:
+    def _keep_layers(self, network: Network, layers: Iterator[Grown], report: Report) -> Stage | None:
         """Keep the layers that are grown; after each of them print a line and ask the callbacks.
 
         Return what leave-one-out says about the layers that answer.
         """
-        rows, given = told.rows, told.given
+        rows, given = report.rows, report.given
         follower = None
         if needs_loo(self):
-            follower = Follower(rows.targets, rows.weights, told.judged, self)
+            follower = Follower(rows.targets, rows.weights, report.judged, self)
         history, kept = History(self._figures), None
-        layer = told.begin_layer(0)
+        layer = report.begin_layer(0)
         for grown in layers:
             # Keep only the hidden weights and the read-out: the next layer overwrites the features in D.
             beta = rows.targets.in_units(grown.readout.beta[0, ...], network.bias)
             stage = None if follower is None else follower.add(grown.loo[0, ...])
             vote, calibration = (1.0, None) if stage is None else (stage.vote, stage.calibration)
             network = network.with_layer(grown.hidden, beta, vote, calibration)
-            history.add(grown, stage, told.counts)
+            history.add(grown, stage, report.counts)
             if kept is None or stage is None or self.layer_votes != "prefix" or stage.loss < kept.loss:
                 kept = stage
-            self._print_layer(history, told.n_layers)
+            self._print_layer(history, report.n_layers)
             # a function, so that without callbacks nobody waits for the figures
             so_far = partial(_so_far, network, history)
             if layer.call_on_fit_task_end(**given, reconstruction_attributes=so_far):
                 break
-            if len(network.layers) < told.n_layers:
-                layer = told.begin_layer(len(network.layers))
+            if len(network.layers) < report.n_layers:
+                layer = report.begin_layer(len(network.layers))
         if rows.classes is not None:
             self._warn_if_scores_vanish(grown.D, network)
         self._keep(network, history)
@@ -252,7 +230,7 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
                 f"{self.regularization}; the least-norm solution was taken there. Increase "
                 "regularization, or set renormalize=True if it is off.",
                 LinAlgWarning,
-                stacklevel=5,
+                stacklevel=6,  # the line that calls fit
             )
 
     def _warn_if_scores_vanish(self, D: Array, network: Network) -> None:
@@ -266,7 +244,7 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
                 "The scores are so small that all classes get nearly the same probability, and rounding "
                 f"decides the class. Lower regularization={self.regularization}, or multiply the weights.",
                 UserWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
 
     @property

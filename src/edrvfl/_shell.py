@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 
 from ._answers.combine import log_odds
 from ._arrays import Array, array_namespace
-from ._inputs.rows import Rows, prepare_rows, prepare_values, refuse_unresolved, to_host
+from ._inputs.rows import Rows, prepare_rows, prepare_values, refuse_one_class, refuse_unresolved, to_host
 from ._inputs.table import Columns
 from ._reading import read_new_table, read_training_numbers, read_training_table, refuse_source
 from ._sklearn import CALLBACK_ATTRIBUTES, _estimator_with_converted_arrays, check_same_namespace
@@ -184,11 +184,7 @@ class ClassifierShell(ClassifierMixin, ProbabilityShell):
     def _prepare_rows(self, X: Array, y: Array, sample_weight: Any) -> Rows:
         """Return the rows that have a weight, with their classes, of which there must be two."""
         rows = prepare_rows(X, y, sample_weight, self.class_weight)
-        if rows.targets.width < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes, but y holds only one class "
-                f"({to_host(rows.classes).tolist()[0]!r}) in the rows with positive weight."
-            )
+        refuse_one_class(rows.classes, type(self).__name__)
         return rows
 
     @available_if(predicts)

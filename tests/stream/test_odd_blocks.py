@@ -174,6 +174,13 @@ def test_the_same_block_twice_is_no_overwritten_one(noisy_case):
 # what is around a fit
 
 
+def test_a_warning_names_the_line_that_fits(noisy_case, tmp_path):
+    noisy_case.model.set_params(regularization=1e20)
+    with pytest.warns(UserWarning, match="all classes get nearly the same probability") as seen:
+        noisy_case.model.fit(noisy_case.source(tmp_path))
+    assert seen[0].filename == __file__
+
+
 def test_a_fitted_model_is_like_any_other(noisy_case, tmp_path, capsys):
     case = noisy_case
     case.model.set_params(verbose=1)

@@ -21,7 +21,7 @@ from edrvfl._network.draws import draw
 from edrvfl._network.records import HiddenLayer
 from edrvfl._ridge.equations import NormalEquations
 from edrvfl._stream.grow import unshifted
-from edrvfl._stream.layers import Depth, Folded, InputMoments, LayerSums, Losses, Verdict
+from edrvfl._stream.layers import Depth, Folded, InputMoments, Losses, SumLayer, Verdict
 
 M, D, N = 40, 3, 5
 
@@ -102,7 +102,7 @@ def test_sums_of_a_layer_without_weighting(xp, rng, depth, weighted, kind):
         network = network.with_layer(moved(xp, layer))
     E = features(layers, X)[-1] if depth else np.hstack([X, np.ones((M, 1))])
     E[:, -1 - D : -1] -= reference
-    sums = summed(LayerSums(network, xp.asarray(reference), wants_plain=True), cut(rows, xp, 11, 12))
+    sums = summed(SumLayer(network, xp.asarray(reference), wants_plain=True), cut(rows, xp, 11, 12))
     W = counts * costs
     np.testing.assert_allclose(to_host(sums.right.G), (E * W[:, None]).T @ E, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(to_host(sums.right.R), (E * W[:, None]).T @ Y, rtol=1e-11, atol=1e-11)
@@ -145,7 +145,7 @@ def test_right_and_wrong_rows_are_summed_apart(xp, rng, by_loo, weighted, kind):
             np.testing.assert_array_equal(got <= bound, right)
         network = replace(network, verdicts=(*network.verdicts, verdict))
     assert 3 < right.sum() < M - 3
-    sums = summed(LayerSums(network, wants_plain=True), cut(rows, xp, 11, 12))
+    sums = summed(SumLayer(network, wants_plain=True), cut(rows, xp, 11, 12))
     for some, equations, weight in ((right, sums.right, sums.n_right), (~right, sums.wrong, sums.n_wrong)):
         E = found[2] * (base * some)[:, None]
         np.testing.assert_allclose(to_host(equations.G), E.T @ found[2], rtol=1e-11, atol=1e-11)
@@ -163,7 +163,7 @@ def test_a_joint_read_out_is_of_all_layers(xp, rng):
         network = network.with_layer(moved(xp, layer))
     reference = np.array([0.5, 4.0, -1.0])
     E = np.hstack([X - reference, np.ones((M, 1)), *(D[:, :N] for D in features(layers, X))])
-    sums = summed(LayerSums(network, xp.asarray(reference)), cut(rows, xp, 30))
+    sums = summed(SumLayer(network, xp.asarray(reference)), cut(rows, xp, 30))
     np.testing.assert_allclose(to_host(sums.right.G), E.T @ E, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(to_host(sums.right.R), E.T @ Y, rtol=1e-11, atol=1e-11)
 
@@ -236,7 +236,7 @@ def test_float32_is_summed_in_float64():
     X = np.broadcast_to(np.float32(1.0), (m, 1))
     targets = Values(np.broadcast_to(np.float32(1.0), (m, 1)))
     rows = Rows(X, None, targets, RowWeights())
-    sums = reduce(operator.add, (LayerSums(Depth(as_they_are(1), N, "relu"))(rows, i) for i in range(4)))
+    sums = reduce(operator.add, (SumLayer(Depth(as_they_are(1), N, "relu"))(rows, i) for i in range(4)))
     assert sums.right.G.dtype == np.float64
     np.testing.assert_array_equal(sums.right.G, np.full((2, 2), 4.0 * m))
     np.testing.assert_array_equal(sums.right.R, np.full((2, 1), 4.0 * m))

@@ -13,7 +13,8 @@ from edrvfl._inputs.judged import judge_some
 from edrvfl._inputs.rows import prepare_rows, prepare_values
 from edrvfl._inputs.weights import rows_worth, weight_of_one
 from edrvfl._stream.parts import Part
-from edrvfl._stream.rows import judged_sample, parted_rows
+from edrvfl._stream.rows import parted_rows
+from edrvfl._stream.sample import judged_sample
 from edrvfl._stream.scales import ValueScale, WeightSums
 from edrvfl._stream.survey import Surveyor, take_survey
 

@@ -61,7 +61,7 @@ def prepare_rows(X: Array, y: Array, sample_weight: Any = None, class_weight: An
     if sample_weight is not None:
         counts, X, y = keep_weighted(sample_weight, X, y)
     if class_weight is not None:
-        costs = from_numpy(_class_costs(class_weight, y, counts), X)
+        costs = from_numpy(_costs_of_rows(class_weight, y, counts), X)
         X, y, counts, costs = keep_marked(costs > 0, X, y, counts, costs)
     weights = RowWeights(counts, costs)
     _refuse_overflow(weights)
@@ -159,19 +159,35 @@ def weights_on_host(weights: Array | None, m: int) -> numpy.ndarray:
     return numpy.ones(m) if weights is None else to_host(weights).astype(float)
 
 
-def _class_costs(class_weight: Any, y: Array, counts: Array | None) -> numpy.ndarray:
+def refuse_one_class(classes: Array, who: str = "A fit") -> None:
+    """Refuse labels that are all the same."""
+    if classes.shape[0] < 2:
+        raise ValueError(
+            f"{who} needs at least two classes, but y holds only one class "
+            f"({to_host(classes).tolist()[0]!r}) in the rows with positive weight."
+        )
+
+
+def _costs_of_rows(class_weight: Any, y: Array, counts: Array | None) -> numpy.ndarray:
     """Return the class weight of each row."""
     labels = to_host(y)
     classes, codes = numpy.unique(labels, return_inverse=True)
     counts = None if counts is None else to_host(counts)
+    by_row: numpy.ndarray = class_costs(class_weight, classes, labels, counts)[codes]
+    return by_row
+
+
+def class_costs(
+    class_weight: Any, classes: numpy.ndarray, labels: numpy.ndarray, counts: numpy.ndarray | None
+) -> numpy.ndarray:
+    """Return the weight of each class by scikit-learn's rule, from labels and their counts."""
     costs = compute_class_weight(class_weight, classes=classes, y=labels, sample_weight=counts)
     if not (numpy.isfinite(costs).all() and (costs >= 0).all() and (costs > 0).any()):
         raise ValueError(
             "class_weight must hold finite weights that are not negative and, for the classes of y, not all "
             f"zero, got {class_weight!r}."
         )
-    by_row: numpy.ndarray = costs[codes]
-    return by_row
+    return numpy.asarray(costs)
 
 
 def keep_marked(rows: Array, *arrays: Array | None) -> list[Array | None]:

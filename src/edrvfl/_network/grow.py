@@ -1,4 +1,7 @@
-"""Algorithm 1: grow networks layer by layer. This is the only loop over layers that fits anything.
+"""Algorithm 1: grow networks layer by layer, with the features of all rows in memory.
+
+`_stream/grow.py` has the loop for rows that come in parts. It holds sums where this one holds features and
+branches of many networks, so the two share the steps, and not the loop.
 
 Networks that differ only in lambda and omega_r have the same features until pruning parts them, so one
 projection, one set of statistics and one sum over the rows serve all of them. A single network is the case
@@ -22,7 +25,7 @@ from .._ridge.equations import Regression, normal_equations
 from .._ridge.solve import ReadOut, require_finite
 from .draws import Drawn, Draws
 from .layers import next_layer
-from .pruning import importance, survivor_mask, survivors
+from .pruning import importance, surviving_columns, survivor_mask
 from .readers import JointReader, LayerReader
 from .records import Branch, HiddenLayer, Settings
 from .weighting import next_weights
@@ -182,15 +185,12 @@ def _next_weights(grown: Grown, settings: Settings, problem: Problem) -> Array:
 
 def _prune(branch: Branch, theta: Array) -> Branch:
     """Leave the least important neurons out of the next layer (Eq. 17). A stack sets rows of W to 0."""
-    n = branch.settings.n_hidden
-    d = branch.D.shape[-1] - n - 1
+    d = branch.D.shape[-1] - branch.settings.n_hidden - 1
     xp = array_namespace(theta)
     if theta.ndim > 1:  # members of a stack keep different neurons, so rows of W become zero
         ones = xp.ones((*theta.shape[:-1], d), dtype=theta.dtype, device=device(theta))
         return replace(branch, mask=xp.concat([survivor_mask(theta, branch.settings.p), ones], axis=-1))
-    kept = survivors(theta, float(branch.settings.p))
-    direct_links = xp.arange(n, n + d, dtype=kept.dtype, device=device(kept))
-    return replace(branch, inputs=xp.concat([kept, direct_links]))
+    return replace(branch, inputs=surviving_columns(theta, float(branch.settings.p), d))
 
 
 def _part(branch: Branch, theta: Array, stacked: bool) -> Iterator[Branch]:

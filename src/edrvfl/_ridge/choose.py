@@ -64,8 +64,7 @@ def _by_eigenvalues(problem: Regression, want_loo: bool) -> ReadOut:
     floor = float(xp.finfo(D.dtype).eps * values.shape[0] * xp.max(values))
     lams = LAMBDAS[LAMBDAS + float(xp.min(values)) > floor]
     if not len(lams):
-        plain = ridge(problem, float(LAMBDAS[-1]))
-        return ReadOut(plain.beta, plain.fell_back, plain.loo, float(LAMBDAS[-1]))
+        return _with_largest(problem)
     B = xp.matrix_transpose(V) @ B
     inverse = 1 / (values[:, None] + from_numpy(lams, D))  # (j, lambdas)
     forms, losses = _try_all(problem, V, B, inverse, lams)
@@ -94,8 +93,7 @@ def _side_by_side(problem: Regression) -> ReadOut:
     factor = factorise(add_to_diagonal(system.G, LAMBDAS))
     regular = to_host(factor.regular)
     if not regular.any():
-        plain = ridge(problem, float(LAMBDAS[-1]))
-        return ReadOut(plain.beta, plain.fell_back, plain.loo, float(LAMBDAS[-1]))
+        return _with_largest(problem)
     solution = solve(factor, xp.broadcast_to(system.R, (*factor.G.shape[:-1], system.R.shape[-1])))
     loo = leave_one_out(problem, factor, solution, LAMBDAS)
     counts = _counts_of_judged(problem)
@@ -106,6 +104,12 @@ def _side_by_side(problem: Regression) -> ReadOut:
     beta = output_weights(problem, solution[best, ...])
     fell_back = xp.zeros((), dtype=xp.bool, device=device(D))
     return ReadOut(beta, fell_back, loo[best, ...], float(LAMBDAS[best]))
+
+
+def _with_largest(problem: Regression) -> ReadOut:
+    """Fit the read-out of the largest lambda, where no system is regular."""
+    lam = float(LAMBDAS[-1])
+    return replace(ridge(problem, lam), lam=lam)
 
 
 def _counts_of_judged(problem: Regression) -> Array:

@@ -220,9 +220,8 @@ def bytes_needed(stack: Stack, size: Size) -> int:
     decomposed = 4 * m * c if s.lam is not None and numpy.any(s.lam == 0) else 0
     block = min(block_bytes(size.stacked, abreast * c * size.itemsize), abreast * rows * c * size.itemsize)
     numbers = features + systems + draws + answers + chosen + decomposed
-    if (
-        scaling_for_rows(e.input_scaling, size.rows_worth) is not None
-    ):  # a kernel ridge is fitted and thrown away before
+    if scaling_for_rows(e.input_scaling, size.rows_worth) is not None:
+        # a kernel ridge is fitted and thrown away before
         numbers = max(numbers, m * size.d + 8 * min(GRADIENT_ROWS, m) ** 2)
     numbers += rows * size.d
     return size.itemsize * numbers + 3 * block

@@ -14,7 +14,7 @@ from distributed import wait
 from distributed.protocol.pickle import dumps, loads
 
 from .._threads import one_blas_thread
-from .parts import Part
+from .parts import Part, add, block_name
 
 
 class DaskParts:
@@ -45,7 +45,7 @@ class DaskParts:
         pieces = level = [delayed(_work, pure=False)(asked, part) for part in self._parts]
         while len(level) > 1:
             pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
-            level = [delayed(_add, pure=False)(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+            level = [delayed(add, pure=False)(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
         # one graph for the whole sum: Dask then adds pieces early, and a worker holds few of them at a time
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GiB"}):
             wanted = level if heard is None else [*level, *pieces]
@@ -99,15 +99,9 @@ def _work(function: Callable[[Part], Any], part: Part) -> Any:
         raise told from (None if told is error else error)
 
 
-def _add(a: Any, b: Any) -> Any:
-    if a is None or b is None:
-        return a if b is None else b
-    return a + b
-
-
 def named(error: BaseException, number: int) -> Exception:
     """Return an error of the same kind, where that is possible, that begins with the partition's number."""
-    place = f"Block {number} of the source"
+    place = block_name(number)
     for kind in (ValueError, TypeError):
         if type(error) is kind:
             return error if str(error).startswith(place) else kind(f"{place}: {error}")

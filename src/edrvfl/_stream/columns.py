@@ -108,7 +108,7 @@ class ReadTexts:
 
     def __call__(self, part: Part) -> Texts | None:
         """Return the texts of a part."""
-        if len(part.y) == 0:
+        if part.n_rows == 0:
             return None
         table = open_table(part.X)
         return Texts(tuple(_texts(_values(table, j)) for j in self.columns))

@@ -22,7 +22,7 @@ import numpy
 from .._arrays import Array
 from .._inputs.encoding import EncoderSettings, learn_from_sums
 from .._inputs.inputs import Inputs
-from .._inputs.rows import Rows, weights_on_host
+from .._inputs.rows import Rows
 from .._inputs.sums import InOrder, Look, LookAt, Step
 from .parts import Together
 from .quantiles import Counted, first_count, in_order
@@ -36,14 +36,14 @@ class OnRows:
 
     step: Step
 
-    def __call__(self, rows: Rows, number: int) -> Any:  # noqa: ARG002
+    def __call__(self, rows: Rows, _number: int) -> Any:
         """Return the sum of one part."""
         return self.step(rows.X, rows.weights.counts)
 
 
 def _weigh(X: Array, counts: Array | None) -> WeightSums:
     """Sum the weights as they are in the precision of the fit."""
-    return WeightSums.of(weights_on_host(counts, X.shape[0]), counts is not None)
+    return WeightSums.of_rows(counts, X.shape[0])
 
 
 @dataclass(eq=False)

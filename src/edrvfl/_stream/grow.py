@@ -3,36 +3,36 @@
 Mean and variance of a neuron's input z = a'w are those of a, times w: they come from the Gram of the layer
 before, so that no pass is spent on them. Right and wrong rows are summed apart, because how much the wrong
 ones weigh is known only when all are counted (Eq. 14).
+
+The loop in `_network/grow.py` is another one because it holds the features of all rows, which many networks
+share, and this one holds sums. Both take their steps from the same functions.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy
 
-from .._arrays import Array, array_namespace, free_bytes, from_numpy, itemsize, on_accelerator, take_rows
+from .._arrays import Array, array_namespace, device, from_numpy
 from .._inputs.inputs import Inputs
 from .._inputs.rows import to_host
 from .._linalg import add_to_diagonal, factorise
 from .._network.draws import Drawn, Draws
 from .._network.grow import Grown, overflow_message
 from .._network.layers import renormalisation
-from .._network.pruning import importance, survivors
+from .._network.pruning import importance, surviving_columns
 from .._network.records import HiddenLayer, Settings
 from .._network.weighting import next_weights
-from .._ridge.equations import NormalEquations, Regression, Summed
+from .._ridge.equations import NormalEquations, Regression, Summed, linear_system
 from .._ridge.many import read_outs
 from .._ridge.solve import require_finite
-from .layers import Depth, InputMoments, LayerSums, Losses, Sums, Verdict
-from .rows import PartedRows, Sample
-from .spill import Kept, OnDevice, seconds_of_files, spill_folder
-
-DEVICE_ROOM = 0.7  # of a device's free memory, that features may take
+from .layers import Depth, InputMoments, LayerSums, Losses, SumLayer, Verdict
+from .rows import PartedRows
+from .sample import Sample
+from .spill import Kept, Load, kept_features
 
 
 class PartedNetwork:
@@ -62,45 +62,20 @@ class PartedNetwork:
 
     def grow(self, draws: Draws, judges: bool) -> Iterator[Grown]:
         """Yield one layer after another, with the features of the sample alone."""
-        settings, X = self._settings, self._sample.rows.X
-        wanted = self._parted.parts.spill
-        if settings.joint or settings.weighs_by_loo:  # these need the features of all layers
-            wanted = False
-        if on_accelerator(X):  # a file is slower than a device; its own memory is the fastest place
-            fits = self._feature_bytes < DEVICE_ROOM * free_bytes(X)
-            yield from self._grow(draws, judges, OnDevice(settings.n_hidden) if wanted and fits else None)
-            return
-        with spill_folder(wanted, self._spilling_pays, settings.n_hidden) as kept:
+        settings, parts = self._settings, self._parted.parts
+        # a joint read-out, and weights by leave-one-out, need the features of all layers
+        wanted = False if settings.joint or settings.weighs_by_loo else parts.spill
+        shape = (settings.n_hidden, settings.n_layers, self._depth.inputs.width)
+        load = Load(self._sample.rows.X, self._parted.n_rows, *shape, parts.threads)
+        with kept_features(wanted, load) as kept:
             yield from self._grow(draws, judges, kept)
-
-    @property
-    def _feature_bytes(self) -> int:
-        """How many bytes the hidden features of all rows take."""
-        return self._parted.n_rows * self._settings.n_hidden * itemsize(self._sample.rows.X)
-
-    def _spilling_pays(self, folder: Path) -> bool:
-        """Tell whether writing and reading features is faster than computing them again for every layer."""
-        settings, rows = self._settings, self._sample.rows
-        depth, n, m = settings.n_layers, settings.n_hidden, self._parted.n_rows
-        if depth < 3:
-            return False
-        A = take_rows(rows.X, slice(0, min(1000, rows.X.shape[0])))
-        A = array_namespace(A).ones((A.shape[0], n + self._depth.inputs.width), dtype=A.dtype)
-        W = array_namespace(A).ones((A.shape[1], n), dtype=A.dtype)
-        seconds = min(_seconds(lambda: A @ W) for _ in range(3)) / A.shape[0]
-        layers_again = depth * (depth - 1) / 2  # each layer but the first goes through all before it
-        threads = self._parted.parts.threads
-        return (
-            seconds_of_files(folder, self._feature_bytes, rows.X) * (depth - 1)
-            < seconds * m * layers_again / threads
-        )
 
     def _grow(self, draws: Draws, judges: bool, kept: Kept | None) -> Iterator[Grown]:
         settings, rows = self._settings, self._sample.rows
         if settings.renormalize:
             if self._centres:
                 self._reference = self._parted.total(InputMoments(self._depth.inputs)).mean
-            self._gram = self._parted.total(LayerSums(self._depth, self._reference, True)).gram
+            self._gram = self._parted.total(SumLayer(self._depth, self._reference, True)).gram
         n, d = settings.n_hidden, self._depth.inputs.width
         inputs: Array | slice = slice(n, n + d)  # the first layer sees X alone
         for l in range(settings.n_layers):
@@ -108,7 +83,8 @@ class PartedNetwork:
             hidden = self._next_layer(draws(l), inputs)
             self._depth = self._depth.with_layer(hidden)
             wants_plain = settings.renormalize and not last
-            sums: Sums = self._parted.total(LayerSums(self._depth, self._reference, wants_plain, kept, last))
+            step = SumLayer(self._depth, self._reference, wants_plain, kept, last)
+            sums: LayerSums = self._parted.total(step)
             self._gram = sums.gram
             problem, loo = self._problem(sums), judges or (settings.weighs_by_loo and not last)
             if not (loo or settings.lam is None):
@@ -164,7 +140,7 @@ class PartedNetwork:
         # the Gram is of [X, 1, H1, ..., HL]; before the first layer there is no H, and nobody asks for it
         return numpy.concatenate([d + 1 + n * (depth - 1) + numpy.arange(n), numpy.arange(d)])
 
-    def _problem(self, sums: Sums) -> Regression:
+    def _problem(self, sums: LayerSums) -> Regression:
         """Return the newest layer's problem: the sums over all rows, and the judged rows themselves."""
         depth, (rows, judged) = self._depth, (self._sample.rows, self._sample.judged)
         system = sums.right
@@ -183,9 +159,9 @@ class PartedNetwork:
             seen.D, rows.targets, rows.weights.base, omega_of, shares, judged=judged, summed=summed
         )
 
-    def _omega(self, sums: Sums) -> tuple[float, float]:
+    def _omega(self, sums: LayerSums) -> tuple[float, float]:
         """Return how much right and wrong rows weigh (Eq. 14): two rows that have all the weight."""
-        counts = numpy.asarray([float(sums.n_right), float(sums.n_wrong)])
+        counts = numpy.asarray([sums.n_right, sums.n_wrong])
         right, wrong = next_weights(numpy.asarray([True, False]), counts, self._settings.omega_r)
         return float(right), float(wrong)
 
@@ -199,14 +175,12 @@ class PartedNetwork:
             self._depth = replace(self._depth, verdicts=(*self._depth.verdicts, verdict))
         if not settings.prunes:
             return slice(0, n + d)
-        xp = array_namespace(beta)
-        kept = survivors(importance(beta[:n, :]), float(settings.p))
-        return xp.concat([kept, from_numpy(numpy.arange(n, n + d), kept)])
+        return surviving_columns(importance(beta[:n, :]), float(settings.p), d)
 
     def _factor(self, problem: Regression, readout: Any) -> Any:
+        """Return the factor of the layer's system, which gives leave-one-out scores of any row."""
         lam = self._settings.lam if readout.lam is None else readout.lam
-        assert problem.summed is not None
-        return factorise(add_to_diagonal((problem.summed.equations * 1.0).G, lam))
+        return factorise(add_to_diagonal(linear_system(problem).G, lam))
 
     def _bound(self, verdict: Verdict) -> float:
         """Return the largest loss of a row that is right: 0 for classes, about the median for values."""
@@ -214,16 +188,10 @@ class PartedNetwork:
         if self._parted.classes is not None:
             return 0.0
         found = self._parted.gather(Losses(self._depth, verdict))
-        xp = array_namespace(found[0][0])
-        losses = xp.concat([part for part, _ in found])
-        counts = xp.ones_like(losses) if found[0][1] is None else xp.concat([part for _, part in found])
+        xp, weighted = array_namespace(found[0][0]), found[0][1] is not None
+        losses = xp.concat([losses for losses, _ in found])
+        counts = xp.concat([counts for _, counts in found]) if weighted else xp.ones_like(losses)
         return float(targets.largest_right(losses, counts)[0])
-
-
-def _seconds(function: Any) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
 
 
 def unshifted(system: NormalEquations, reference: Array, depth: Depth) -> NormalEquations:
@@ -232,7 +200,7 @@ def unshifted(system: NormalEquations, reference: Array, depth: Depth) -> Normal
     c = system.G.shape[0]
     bias = d if depth.joint else c - 1
     start = 0 if depth.joint else c - 1 - d
-    e = xp.zeros((c,), dtype=system.G.dtype, device=system.G.device)
+    e = xp.zeros((c,), dtype=system.G.dtype, device=device(system.G))
     e[start : start + d] = xp.astype(reference, e.dtype)
     G, R = system.G, system.R
     ones = G[:, bias]

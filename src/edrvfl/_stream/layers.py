@@ -9,7 +9,6 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
 
 from .._arrays import Array, array_namespace, device, from_numpy, product, row_blocks, take_rows
 from .._inputs.inputs import Inputs
@@ -143,21 +142,21 @@ def new_joint(D: Array, n: int, depth: int) -> Array:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sums:
-    """What a layer needs of all rows."""
+class LayerSums:
+    """What a layer needs of all rows: what `SumLayer` makes of each part, added up."""
 
     right: NormalEquations  # of the rows that the layer before got right; of all rows without weighting
     wrong: NormalEquations | None  # of the others
-    n_right: Any  # their sample weights
-    n_wrong: Any
+    n_right: float  # the sample weight of the rows in each
+    n_wrong: float
     plain: Array | None  # D'CD with sample weights only, where class weights are in the equations
 
-    def __add__(self, other: Sums) -> Sums:
+    def __add__(self, other: LayerSums) -> LayerSums:
         """Return the sums over both sets of rows."""
         wrong = None if self.wrong is None or other.wrong is None else self.wrong + other.wrong
         plain = None if self.plain is None else self.plain + other.plain
         counts = (self.n_right + other.n_right, self.n_wrong + other.n_wrong)
-        return Sums(self.right + other.right, wrong, *counts, plain)
+        return LayerSums(self.right + other.right, wrong, *counts, plain)
 
     @property
     def gram(self) -> Array:
@@ -168,7 +167,7 @@ class Sums:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LayerSums:
+class SumLayer:
     """Sum the equations of the newest layer over the rows of a part."""
 
     depth: Depth
@@ -177,17 +176,17 @@ class LayerSums:
     kept: Kept | None = None  # where features of the layer before are, if they are not computed again
     last: bool = False  # whether no layer comes after this one
 
-    def __call__(self, rows: Rows, number: int) -> Sums:
+    def __call__(self, rows: Rows, number: int) -> LayerSums:
         """Return the sums over one part, in float64."""
         if self.kept is None or not self.depth.layers:
             return self._sums(rows, None)
         with self.kept.part(number, len(self.depth.layers), rows.X, keep=not self.last) as features:
             return self._sums(rows, features)
 
-    def _sums(self, rows: Rows, features: KeptPart | None) -> Sums:
+    def _sums(self, rows: Rows, features: KeptPart | None) -> LayerSums:
         depth, c, k, X = self.depth, self.depth.width, rows.targets.width, rows.X
-        right, wrong = (_Sum(c, k, X) for _ in range(2))
-        plain = _Sum(c, 0, X) if self.wants_plain and rows.weights.costs is not None else None
+        right, wrong = (_Adder(c, k, X) for _ in range(2))
+        plain = _Adder(c, 0, X) if self.wants_plain and rows.weights.costs is not None else None
         for place in row_blocks(X, X.shape[0], 2 * c + k):
             known = None if features is None else features.read(place.stop - place.start)
             seen = depth.walk(rows, place, known)
@@ -202,7 +201,7 @@ class LayerSums:
                     sums.add(take_rows(D, which), take_rows(T, which), weights.some(which), packed=True)
             if plain is not None:
                 plain.add(D, T[:, :0], RowWeights(weights.counts))
-        return Sums(
+        return LayerSums(
             right.equations,
             wrong.equations if depth.verdicts else None,
             right.weight,
@@ -219,8 +218,8 @@ class LayerSums:
         return D
 
 
-class _Sum:
-    """Normal equations that are summed in float64, and the weight of their rows."""
+class _Adder:
+    """Adds up normal equations in float64, and the weight of their rows."""
 
     def __init__(self, c: int, k: int, like: Array) -> None:
         xp = array_namespace(like)
@@ -258,7 +257,7 @@ class Losses:
     depth: Depth
     verdict: Verdict  # of the newest layer
 
-    def __call__(self, rows: Rows, number: int) -> list[tuple[Array, Array | None]]:  # noqa: ARG002
+    def __call__(self, rows: Rows, _number: int) -> list[tuple[Array, Array | None]]:
         """Return losses and sample weights of a part's rows, block by block."""
         found = []
         for place in row_blocks(rows.X, rows.X.shape[0], 2 * self.depth.width):
@@ -274,10 +273,9 @@ class InputMoments:
 
     inputs: Inputs
 
-    def __call__(self, rows: Rows, number: int) -> Moments:  # noqa: ARG002
+    def __call__(self, rows: Rows, _number: int) -> Moments:
         """Return the moments of a part's rows, by their sample weights."""
         X, weights = rows.X, rows.weights
         places = row_blocks(X, X.shape[0], self.inputs.width)
-        return reduce(
-            operator.add, (Moments.of(self.inputs.apply(X[at, :]), weights.some(at).counts) for at in places)
-        )
+        each = (Moments.of(self.inputs.apply(X[at, :]), weights.some(at).counts) for at in places)
+        return reduce(operator.add, each)

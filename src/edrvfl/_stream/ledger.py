@@ -15,8 +15,8 @@ from .._inputs.rows import Rows, to_host
 from .._inputs.targets import Classes, Targets, joined_targets
 from .._inputs.weights import RowWeights
 from .parts import Part, Parts
-from .rows import PartedRows, TakeByPart, joined_rows
-from .survey import read_weights
+from .rows import PartedRows
+from .sample import TakeByPart, deal, joined_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +28,7 @@ class Entry:
     hashes: numpy.ndarray
 
 
-def _enter(rows: Rows, number: int) -> list[Entry]:  # noqa: ARG001
+def _enter(rows: Rows, _number: int) -> list[Entry]:
     return [Entry(rows.targets, rows.weights, row_hashes(to_host(rows.X)))]
 
 
@@ -37,9 +37,9 @@ class DistantMatrix:
 
     ndim = 2
 
-    def __init__(self, parted: PartedRows, sizes: dict[int, int]) -> None:
-        self._parted, self._sizes, self._like = parted, sizes, parted.reader.like
-        self.shape = (sum(sizes.values()), parted.reader.n_features)
+    def __init__(self, parted: PartedRows) -> None:
+        self._parted, self._like = parted, parted.reader.like
+        self.shape = (sum(parted.part_sizes.values()), parted.reader.n_features)
         self.dtype, self.device = self._like.dtype, device(self._like)
 
     def __array_namespace__(self, **_: Any) -> Any:
@@ -48,13 +48,8 @@ class DistantMatrix:
 
     def take_rows(self, which: Array) -> Array:
         """Return the rows with these indices, in their order."""
-        rows = to_host(which)
-        chosen, order = numpy.unique(rows, return_inverse=True)
-        places, start = {}, 0
-        for number, size in self._sizes.items():
-            inside = chosen[(chosen >= start) & (chosen < start + size)]
-            places[number] = inside - start
-            start += size
+        chosen, order = numpy.unique(to_host(which), return_inverse=True)
+        places = deal(chosen, self._parted.part_sizes)
         X = joined_rows(self._parted.gather(TakeByPart(places))).X
         return array_namespace(X).take(X, from_numpy(order, X, array_namespace(X).int64), axis=0)
 
@@ -62,13 +57,13 @@ class DistantMatrix:
 def ledger(parted: PartedRows) -> Rows:
     """Return all rows as a fit in memory knows them, but for X, whose rows are fetched when somebody asks.
 
-    It holds a hash, a target and the weights of each row.
+    In memory is a hash, a target and the weights of each row.
     """
     entries: list[Entry] = parted.gather(_enter)
     targets = joined_targets([entry.targets for entry in entries])
     weights = RowWeights.joined([entry.weights for entry in entries])
-    sizes = {number: int(parted.sizes[number].sum()) for number in sorted(parted.sizes)}
-    rows = Rows(DistantMatrix(parted, sizes), parted.classes, targets, weights)
+    rows = Rows(DistantMatrix(parted), parted.classes, targets, weights)
+    # fills the cached property, which would ask for all of X
     rows.__dict__["hashes"] = numpy.concatenate([entry.hashes for entry in entries])
     return rows
 
@@ -81,7 +76,7 @@ class _WithoutHeld:
     held: Mapping[int, Any]  # by part: indices among the rows that have a weight
 
     def __call__(self, part: Part) -> Any:
-        weights = read_weights(part.weight, len(part.y)).copy()
+        weights = part.counts().copy()
         weights[numpy.flatnonzero(weights > 0)[self.held.get(part.number, [])]] = 0.0
         return self.function(replace(part, weight=weights))
 
@@ -114,20 +109,14 @@ class FittedParts:
 
 
 def hold_back_parted(parted: PartedRows, seed: int) -> tuple[FittedParts, HeldBack]:
-    """Draw the rows to hold back that a fit in memory would; return the parts without them, and them."""
+    """Hold back the rows that a fit in memory would; return the parts without these rows, and the rows."""
     rows = ledger(parted)
     m, y = rows.X.shape[0], _as_it_came(rows.targets, rows.classes)
     _, held = hold_back(numpy.arange(m)[:, None], y, rows.weights.counts, seed, rows.classes is not None)
     indices = held.X[:, 0]
-    by_part, start = {}, 0
-    for number in sorted(parted.sizes):
-        size = int(parted.sizes[number].sum())
-        by_part[number] = indices[(indices >= start) & (indices < start + size)] - start
-        start += size
-    like = parted.reader.like
-    X = rows.X.take_rows(indices)
-    counts = None if held.counts is None else from_numpy(held.counts, like)
-    return FittedParts(parted.parts, by_part), HeldBack(X, held.y, counts, held.returned)
+    fitted = FittedParts(parted.parts, deal(indices, parted.part_sizes))
+    counts = None if held.counts is None else from_numpy(held.counts, parted.reader.like)
+    return fitted, HeldBack(rows.X.take_rows(indices), held.y, counts, held.returned)
 
 
 def _as_it_came(targets: Targets, classes: Array | None) -> numpy.ndarray:

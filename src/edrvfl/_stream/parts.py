@@ -2,6 +2,9 @@
 
 Whatever a fit needs of all rows is a sum of what it needs of each part. The parts may be read one after
 another on this machine, or lie on the workers of a cluster: who asks for a sum need not know.
+
+Users know a part as a block of a `RowBlocks` or a partition of a Dask collection, and errors call it a block.
+Inside, a block is a stretch of rows that is computed at a time, so what came together is called a part.
 """
 
 from __future__ import annotations
@@ -10,6 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import numpy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,6 +26,30 @@ class Part:
     y: Any
     weight: Any  # (rows,) or None for ones
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows the part has."""
+        return len(self.y)
+
+    def counts(self) -> numpy.ndarray:
+        """Return the weights in float64, ones if there are none.
+
+        They are not rounded to the precision of X, as in memory: that of all parts may not be known yet.
+        """
+        if self.weight is None:
+            return numpy.ones(self.n_rows)
+        weights = numpy.asarray(self.weight, dtype=numpy.float64)
+        if weights.shape != (self.n_rows,):
+            raise ValueError(f"Its weights have the shape {weights.shape}, expected ({self.n_rows},).")
+        if not (numpy.isfinite(weights).all() and (weights >= 0).all()):
+            raise ValueError("Its weights must be finite and not negative.")
+        return weights
+
+
+def block_name(number: int) -> str:
+    """Return how errors begin that are about a part."""
+    return f"Block {number} of the source"
+
 
 @contextmanager
 def about_block(number: int) -> Iterator[None]:
@@ -30,7 +59,7 @@ def about_block(number: int) -> Iterator[None]:
     except (TypeError, ValueError) as error:
         # subclasses may take other arguments
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"Block {number} of the source: {error}") from error
+        raise kind(f"{block_name(number)}: {error}") from error
 
 
 class Parts(Protocol):
@@ -51,9 +80,16 @@ class Parts(Protocol):
     def total(self, function: Callable[[Part], Any], heard: Callable[[int], None] | None = None) -> Any:
         """Return the sum of function(part) over the parts, in some order, by the operator +.
 
-        The function is an object that can be sent to another process. `heard` is called with the number of
-        parts that are done.
+        The function is an object that can be sent to another process; None is nothing to add. `heard` is
+        called with the number of parts that are done.
         """
+
+
+def add(one: Any, other: Any) -> Any:
+    """Return the sum, where None stands for nothing."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,22 +101,18 @@ class Marked:
 
     def __add__(self, other: Marked) -> Marked:
         """Return the sum over both sets of parts."""
-        if self.value is None or other.value is None:
-            value = other.value if self.value is None else self.value
-        else:
-            value = self.value + other.value
-        return Marked(value, self.marks | other.marks)
+        return Marked(add(self.value, other.value), self.marks | other.marks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sums:
+class Several:
     """Several sums over the same rows."""
 
     values: tuple[Any, ...]
 
-    def __add__(self, other: Sums) -> Sums:
+    def __add__(self, other: Several) -> Several:
         """Return the sums over both sets of rows."""
-        return Sums(tuple(a + b for a, b in zip(self.values, other.values, strict=True)))
+        return Several(tuple(a + b for a, b in zip(self.values, other.values, strict=True)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,6 +121,6 @@ class Together:
 
     functions: tuple[Callable[..., Any], ...]
 
-    def __call__(self, *given: Any) -> Sums:
+    def __call__(self, *given: Any) -> Several:
         """Return what each function makes of the rows."""
-        return Sums(tuple(function(*given) for function in self.functions))
+        return Several(tuple(function(*given) for function in self.functions))

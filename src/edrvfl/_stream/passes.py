@@ -12,7 +12,7 @@ from typing import Any
 from sklearn import config_context, get_config
 
 from .._threads import one_blas_thread
-from .parts import Part
+from .parts import Part, add
 
 # Blocks that are read before anybody has time for them: the next one, and the one that is being read.
 AHEAD = 2
@@ -31,13 +31,6 @@ def sum_over(
     """
     with one_blas_thread() if threads > 1 else nullcontext():
         return _Pass(open_source, function, threads).run(heard)
-
-
-def add(one: Any, other: Any) -> Any:
-    """Return the sum, where None stands for nothing."""
-    if one is None or other is None:
-        return other if one is None else one
-    return one + other
 
 
 class _Pass:

@@ -307,8 +307,7 @@ def in_order(
         for c in unknown:
             c.narrow(sums[0])
         for i, c in enumerate(narrow):
-            c.moments = Moments(
-                *(part[i : i + 1] for part in (sums[1].weight, sums[1].mean, sums[1].scatter))
-            )
+            at, of_all = slice(i, i + 1), sums[1]
+            c.moments = Moments(of_all.weight[at], of_all.mean[at], of_all.scatter[at])
         narrow, depth = [], grain.depth
     return found

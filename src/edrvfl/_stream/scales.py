@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import numpy
 
+from .._arrays import Array
+from .._inputs.rows import weights_on_host
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightSums:
@@ -23,6 +26,11 @@ class WeightSums:
         largest = float(counts.max(initial=0.0))
         shares = counts / largest if largest else counts
         return cls(len(counts), float(counts.sum()), largest, float(shares @ shares), given)
+
+    @classmethod
+    def of_rows(cls, weights: Array | None, m: int) -> WeightSums:
+        """Sum the weights of m rows, of any library; None stands for ones."""
+        return cls.of(weights_on_host(weights, m), weights is not None)
 
     def __add__(self, other: WeightSums) -> WeightSums:
         """Return the sums over both sets of rows."""

@@ -18,7 +18,7 @@ from .._reading import RowSource
 from .._sklearn import _safe_indexing
 from .._threads import blas_threads
 from .arrow import open_dataset
-from .parts import Part, about_block
+from .parts import Part, about_block, block_name
 from .passes import sum_over
 
 BLOCK_BYTES = 2**25  # of X: large enough that a block's overhead does not count, small beside any memory
@@ -288,7 +288,7 @@ def _print_of(part: Part) -> list[int]:
 
 
 def _unreadable(number: int, error: Exception) -> OSError:
-    return OSError(f"Block {number} of the source: it cannot be read. {type(error).__name__}: {error}")
+    return OSError(f"{block_name(number)}: it cannot be read. {type(error).__name__}: {error}")
 
 
 def _as_part(number: int, block: Any) -> Part:

@@ -1,4 +1,4 @@
-"""Features of the layer before, kept in files instead of being computed again."""
+"""Features of the layer before, kept in files or on a device instead of being computed again."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from typing import Any, BinaryIO, Protocol
 
 import numpy
 
-from .._arrays import Array, array_namespace, device, free_bytes, from_numpy
+from .._arrays import Array, array_namespace, device, free_bytes, from_numpy, itemsize, on_accelerator
 from .._inputs.rows import to_host
 
 PROBE_BYTES = 32 * 2**20  # that are written to know how fast the disk is
 ROOM = 0.8  # of the free disk, that features may take
+DEVICE_ROOM = 0.7  # of a device's free memory
 
 
 class Kept(Protocol):
@@ -27,7 +28,7 @@ class Kept(Protocol):
     def part(self, number: int, depth: int, rows: Array, keep: bool) -> AbstractContextManager[KeptPart]:
         """Open the features of a part, whose rows are given, for a network of some depth.
 
-        Those of the layer before are read, and those that come are written if they are to be kept.
+        The features of the layer before are read. Those of the newest layer are written, if `keep` says so.
         """
 
 
@@ -61,7 +62,7 @@ class InFiles:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartFile:
-    """The features of a part in two files: those before, and those that come."""
+    """The features of a part in two files: of the layer before, and of the newest layer."""
 
     old: BinaryIO | None
     new: BinaryIO | None
@@ -112,6 +113,55 @@ class PartArray:
     def write(self, H: Array) -> None:
         """Put the newest features in the place of those that were read last."""
         self._features[self._end - H.shape[0] : self._end, :] = H
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Load:
+    """How much work it is to keep features, or to compute them again."""
+
+    like: Array  # some rows, in the precision, of the library and on the device of the features
+    n_rows: int
+    n_hidden: int
+    n_layers: int
+    width: int  # how many columns the inputs have
+    threads: int  # that compute at once
+
+    @property
+    def n_bytes(self) -> int:
+        """How many bytes the hidden features of all rows take."""
+        return self.n_rows * self.n_hidden * itemsize(self.like)
+
+    def files_pay(self, folder: Path) -> bool:
+        """Tell whether writing and reading features is faster than computing them again for every layer."""
+        depth, xp = self.n_layers, array_namespace(self.like)
+        if depth < 3:
+            return False
+        some, c = min(1000, self.like.shape[0]), self.n_hidden + self.width
+        A, W = (xp.ones(shape, dtype=self.like.dtype) for shape in ((some, c), (c, self.n_hidden)))
+        seconds = min(_seconds(lambda: A @ W) for _ in range(3)) / some
+        layers_again = depth * (depth - 1) / 2  # each layer but the first goes through all before it
+        again = seconds * self.n_rows * layers_again / self.threads
+        return seconds_of_files(folder, self.n_bytes, self.like) * (depth - 1) < again
+
+
+def _seconds(function: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+@contextmanager
+def kept_features(wanted: Any, load: Load) -> Iterator[Kept | None]:
+    """Find the place where features are kept during a fit; None if they are computed again.
+
+    A device keeps them in its own memory, if there is room: a file would be slower than computing.
+    """
+    if on_accelerator(load.like):
+        fits = load.n_bytes < DEVICE_ROOM * free_bytes(load.like)
+        yield OnDevice(load.n_hidden) if wanted and fits else None
+        return
+    with spill_folder(wanted, load.files_pay, load.n_hidden) as kept:
+        yield kept
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 from sklearn.base import clone
 
-from .._inputs.rows import as_matrix
+from .._inputs.rows import as_matrix, refuse_one_class
 from .._inputs.table import Columns
 from .._reading import open_training_table, read_training_numbers
 from .columns import Kinds, look_at_columns, with_texts
@@ -92,10 +92,9 @@ class Surveyor:
     def __call__(self, part: Part) -> Survey | None:
         """Return what the part tells; None if it has no rows."""
         with about_block(part.number):
-            return self._look(part) if len(part.y) else None
+            return self._look(part) if part.n_rows else None
 
     def _look(self, part: Part) -> Survey:
-        n_rows = len(part.y)
         check = copy(self.estimator)  # takes the names of this part's columns
         y = numpy.asarray(self.estimator._check_targets(part.y))
         if self.encodes:
@@ -105,9 +104,9 @@ class Surveyor:
         else:
             X, kinds = read_training_numbers(check, part.X), None
             single = X.dtype == numpy.float32
-        if X.shape[0] != n_rows:
-            raise ValueError(f"X has {X.shape[0]} rows, but y has {n_rows}.")
-        counts = read_weights(part.weight, n_rows)
+        if X.shape[0] != part.n_rows:
+            raise ValueError(f"X has {X.shape[0]} rows, but y has {part.n_rows}.")
+        counts = part.counts()
         kept = counts > 0
         if not kept.all():
             y, counts = y[kept], counts[kept]
@@ -123,18 +122,6 @@ class Surveyor:
         return Survey(*seen, weights, labels, of_classes, {part.number: sizes}, None)
 
 
-def read_weights(weight: Any, n_rows: int) -> numpy.ndarray:
-    """Return the weights of a part's rows, in float64; None stands for ones."""
-    if weight is None:
-        return numpy.ones(n_rows)
-    weights = numpy.asarray(weight, dtype=numpy.float64)
-    if weights.shape != (n_rows,):
-        raise ValueError(f"Its weights have the shape {weights.shape}, expected ({n_rows},).")
-    if not (numpy.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError("Its weights must be finite and not negative.")
-    return weights
-
-
 def take_survey(
     parts: Parts, estimator: Any, encoder: Any, heard: Callable[[int], None] | None = None
 ) -> Survey:
@@ -145,11 +132,8 @@ def take_survey(
     name = type(estimator).__name__
     if found is None or found.weights.n_rows == 0:
         raise ValueError(f"{name} needs rows, but the source has none with a positive weight.")
-    if found.labels is not None and len(found.labels) < 2:
-        raise ValueError(
-            f"{name} needs at least two classes, but y holds only one class "
-            f"({found.labels.tolist()[0]!r}) in the rows with positive weight."
-        )
+    if found.labels is not None:
+        refuse_one_class(found.labels, name)
     if found.kinds is not None:
         found = replace(found, kinds=with_texts(found.kinds, parts))
     estimator.n_features_in_ = found.n_features
