@@ -34,7 +34,8 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
     ----------
     n_layers : int or "auto", default="auto"
         Hidden layers, l_max in the paper. One fit serves every smaller depth: see ``staged_predict``. "auto"
-        is 10, and 2 with more than 10,000 training rows. (A search tries up to 10 in any case.)
+        is 10, and 2 with more than 10,000 training rows. In a search "auto" is 10 layers of 512 neurons
+        and no scaling of the inputs, whatever the rows.
 
     n_hidden : int or "auto", default="auto"
         Neurons in each hidden layer, n. "auto" is 512; with more than 10,000 training rows, which can use

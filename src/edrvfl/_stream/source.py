@@ -50,8 +50,8 @@ class RowBlocks(RowSource):
 
     threads : int, default=None
         How many threads compute blocks at the same time, each with one BLAS thread. None takes as many as
-        BLAS may use, and one if a device computes. Sums are added in an order that depends on this number
-        alone: with the same number every fit gives the same bits.
+        BLAS may use when the blocks are made, and one if a device computes. Sums are added in an order that
+        depends on this number alone: with the same number every fit gives the same bits.
 
     See Also
     --------
@@ -91,8 +91,10 @@ class RowBlocks(RowSource):
     ) -> None:
         self._read = read if callable(read) else _open_again(read)
         self._known = False  # whether a pass has gone through the blocks
-        self._threads = None if threads is None else _at_least_one(threads, "threads")
         self.spill, self.device = spill, device
+        if threads is None:  # asked once: while a fit runs, BLAS may use fewer
+            threads = blas_threads() if device is None else 1
+        self.threads = _at_least_one(threads, "threads")
 
     @classmethod
     def from_arrays(
@@ -186,13 +188,6 @@ class RowBlocks(RowSource):
         files = open_dataset(where, targets, weight, columns)
         step = rows_of_block(8 * len(files.features)) if rows is None else _at_least_one(rows, "rows")
         return cls(partial(files.blocks, step, isinstance(target, str)), **options)
-
-    @property
-    def threads(self) -> int:
-        """How many threads compute blocks at the same time."""
-        if self._threads is None:
-            return blas_threads() if self.device is None else 1
-        return self._threads
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
         """Read (X, y, weight) of every block; weight is None if there are no weights."""
