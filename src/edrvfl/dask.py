@@ -19,8 +19,6 @@ from ._regressor import EDRVFLRegressor
 from ._shell import without_axis
 
 try:
-    import dask
-
     from ._on_cluster import OnCluster, with_client
     from ._stream.cluster import is_frame
 except ImportError as error:
@@ -167,7 +165,7 @@ class DaskEDRVFLClassifier(OnCluster, EDRVFLClassifier):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy; labels of all rows come to the client."""
-        y, found, weight = dask.compute(y, self.predict(X), sample_weight)
+        y, found, weight = self._computed(y, self.predict(X), sample_weight)
         return float(accuracy_score(y, found, sample_weight=weight))
 
     def _like(self, method: str, values: numpy.ndarray) -> numpy.ndarray:
@@ -260,7 +258,7 @@ class DaskEDRVFLRegressor(OnCluster, EDRVFLRegressor):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R^2; values of all rows come to the client."""
-        y, found, weight = dask.compute(y, self.predict(X), sample_weight)
+        y, found, weight = self._computed(y, self.predict(X), sample_weight)
         return float(r2_score(y, found, sample_weight=weight))
 
     def _like(self, method: str, values: numpy.ndarray) -> numpy.ndarray:
