@@ -36,7 +36,7 @@ def n_bytes(value: Any) -> int:
     Dask would count the bytes of the outermost record alone: it would think that partitions cost nothing to
     move, and would not see them when it has to spill.
     """
-    if is_dataclass(value):
+    if is_dataclass(value) and not isinstance(value, type):
         held: Iterable[Any] = [getattr(value, field.name) for field in fields(value)]
         return sum(map(n_bytes, held))
     if isinstance(value, dict):
