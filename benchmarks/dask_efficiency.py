@@ -133,7 +133,9 @@ def measure_efficiency(asked: argparse.Namespace) -> DaskEDRVFLClassifier:
 
 def name_of(function) -> str:
     """Return what a pass over the rows computes."""
-    inner = getattr(function, "function", function)
+    inner = function
+    while hasattr(inner, "function"):
+        inner = inner.function
     depth = getattr(inner, "depth", None)
     layers = "" if depth is None else f" of layer {len(depth.layers)}" if depth.layers else " of inputs"
     return f"{getattr(inner, '__name__', type(inner).__name__)}{layers}"

@@ -1,11 +1,15 @@
 """Networks on a Dask cluster, beside the same networks in memory."""
 
+import gc
 import itertools
 import os
 import pickle
 import signal
 import subprocess
 import sys
+import time
+import weakref
+from contextvars import ContextVar
 
 import numpy as np
 import pytest
@@ -23,7 +27,9 @@ from edrvfl._variants import VARIANTS
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
-from edrvfl._stream.cluster import DaskParts, aligned  # noqa: E402
+from dask.sizeof import sizeof  # noqa: E402
+
+from edrvfl._stream.cluster import DaskParts, Parcel, aligned  # noqa: E402
 from edrvfl.dask import DaskEDRVFLClassifier, DaskEDRVFLRegressor  # noqa: E402
 
 ODD = (90, 1, 0, 209, 100)  # sizes of partitions, one of them empty
@@ -349,6 +355,91 @@ def test_a_thread_of_a_worker_has_one_blas_thread():
         )
     assert found
     assert set(found) == {1}
+
+
+def test_dask_knows_how_large_partitions_are(pair, frames):
+    table, labels, _, divided = frames
+    parts = DaskParts(pair, divided(table), divided(labels))
+    tasks = pair.cluster.scheduler.tasks
+    counted = sum(tasks[part.key].nbytes for part in parts._parts)
+    held = table.memory_usage(deep=True).sum() + labels.memory_usage(deep=True)
+    assert 0.3 * held < counted < 1.5 * held  # texts that are equal are one object, or several
+
+
+def test_dask_knows_how_large_the_sums_of_every_pass_are(pair, rows, monkeypatch):
+    total, sizes = DaskParts.total, []
+
+    def counted(self, function, heard=None):
+        found = total(self, function, heard)
+        sizes.append((sizeof(Parcel(found)), len(pickle.dumps(found))))
+        return found
+
+    monkeypatch.setattr(DaskParts, "total", counted)
+    model = DaskEDRVFLClassifier(
+        client=pair, n_hidden=50, n_layers=2, random_state=0, pair_share=0.5, input_scaling="gradient"
+    )
+    model.fit(*map(odd, rows))
+    known, pickled = np.asarray(sizes).T
+    assert max(pickled) > 40_000
+    assert (known > 0.9 * pickled - 2000).all()
+    assert (known < 1.1 * pickled + 2000).all()
+
+
+def test_of_a_long_collection_some_items_stand_for_all():
+    texts = [f"{i:05d}" for i in range(5000)]
+    assert sizeof(Parcel(Parcel)) == sys.getsizeof(Parcel)  # a class has no fields to count
+    for many in (texts, set(texts), dict.fromkeys(texts, 1.0)):
+        expected = sum(map(sys.getsizeof, many)) + 5000 * sys.getsizeof(1.0) * isinstance(many, dict)
+        assert sizeof(Parcel(many)) == expected
+
+
+@pytest.mark.parametrize("fails", ["not", "while rows are read", "in a pass"])
+def test_workers_forget_everything_when_a_fit_ends(pair, rows, fails, monkeypatch):
+    X, y = rows
+    gc.collect()
+    total, tasks, gone = DaskParts.total, pair.cluster.scheduler.tasks, []
+
+    def refuse(block):
+        raise OSError("the disk is gone")
+
+    def slow(self, function, heard=None):
+        # so slow that the client waits for a while, in vain: that leaves a cycle of frames
+        return total(self, lambda part: time.sleep(0.06) or function(part), heard)
+
+    monkeypatch.setattr(DaskParts, "total", slow)
+    given = odd(np.where(X.max() == X, np.inf, X) if fails == "in a pass" else X)
+    if fails == "while rows are read":
+        given = given.rechunk({1: -1}).map_blocks(refuse, dtype=float, meta=np.empty((0, 0)))
+    model = DaskEDRVFLClassifier(client=pair, n_hidden=10, n_layers=2, encoder=None, random_state=0)
+    before = set(tasks)
+    gc.disable()  # nothing may hang on it, nor on an error that somebody keeps
+    try:
+        try:
+            model.fit(given, odd(y))
+        except (RuntimeError, ValueError) as error:
+            gone.append(error)
+        until = time.monotonic() + 5
+        while set(tasks) - before and time.monotonic() < until:
+            time.sleep(0.01)
+        assert not set(tasks) - before
+    finally:
+        gc.enable()
+    assert bool(gone) == (fails != "not")
+
+
+def test_a_client_need_not_be_the_default_one(rows, monkeypatch):
+    X, y = rows
+    # other tests have made default clients
+    monkeypatch.setattr(distributed.client, "_global_clients", weakref.WeakValueDictionary())
+    monkeypatch.setattr(distributed.client, "_current_client", ContextVar("none", default=None))
+    with cluster(1) as started, distributed.Client(started, set_as_default=False) as client:
+        with pytest.raises(ValueError, match="No clients found"):
+            distributed.default_client()
+        X, y, values = client.persist([odd(X), odd(y), odd(X[:, 0])])
+        for estimator, target in ((DaskEDRVFLClassifier, y), (DaskEDRVFLRegressor, values)):
+            model = estimator(n_hidden=10, n_layers=1, random_state=0, client=client).fit(X, target)
+            found, expected = client.compute([X, target], sync=True)
+            assert model.score(X, target) == pytest.approx(model.to_local().score(found, expected))
 
 
 def test_an_error_names_its_partition(pair, rows):

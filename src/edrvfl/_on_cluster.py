@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterator
+from contextlib import closing, nullcontext
 from typing import Any, Self
 
+import dask
 import numpy
 from dask.delayed import delayed
 from distributed import get_client
@@ -64,7 +66,8 @@ class OnCluster(LayeredEstimator):
         return fitted
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self._fit_parts(DaskParts(self.client_, X, y, sample_weight))
+        with closing(DaskParts(self.client_, X, y, sample_weight)) as parts:
+            self._fit_parts(parts)
 
     @property
     def client_(self) -> Any:
@@ -152,6 +155,12 @@ class OnCluster(LayeredEstimator):
     def _staged(self, X: Any, method: str) -> Iterator[Any]:
         for depth in range(1, self.n_layers_ + 1):
             yield self._lazily(X, method, depth)
+
+    def _computed(self, *collections: Any) -> tuple[Any, ...]:
+        """Compute collections on this estimator's cluster; without `client` where Dask would compute them."""
+        with nullcontext() if self.client is None else self.client_.as_current():
+            found: tuple[Any, ...] = dask.compute(*collections)
+        return found
 
     def _check_columns(self, X: Any, method: str) -> Any:
         """Return X in one block of columns, which are those of the fit."""

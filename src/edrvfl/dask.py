@@ -1,7 +1,7 @@
 """Networks that are fitted on a Dask cluster, from rows that no machine could hold.
 
-The partitions of X, y and weights stay on the workers. Each pass of the fit sums over them there, and only
-the sums come to the client, so the model is the one that a fit in memory gives, to rounding.
+The partitions of X, y and weights lie on the workers. Each pass of the fit sums over them there, and the
+client gets the sums, so the model is the one that a fit in memory gives, to rounding.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from ._regressor import EDRVFLRegressor
 from ._shell import without_axis
 
 try:
-    import dask
-
     from ._on_cluster import OnCluster, with_client
     from ._stream.cluster import is_frame
 except ImportError as error:
@@ -61,6 +59,12 @@ class DaskEDRVFLClassifier(OnCluster, EDRVFLClassifier):
     The client brings at most 10,000 rows together, those that leave-one-out judges. Each pass sends the
     network so far to the workers, and brings back sums of (n_hidden + n_inputs + 1)^2 numbers. A worker holds
     one sum for each of its threads and a few that wait to be added.
+
+    Some options look for single rows among all of them. With `input_scaling="gradient"`, which "auto" means
+    above 10,000 training rows, with `pair_share` and with `coverage_from="split"` the client also holds the
+    target, the weight and a hash of every row, 16 to 24 bytes, and about 70 bytes a row at the peak; and it
+    fetches the rows that are chosen. A regressor with `correct_weight` below 1 brings the loss and the weight
+    of every row to the client. `input_scaling=None` with the defaults of the others avoids all this.
 
     Each thread of a worker computes with one BLAS thread: give workers as many threads as cores.
 
@@ -167,7 +171,7 @@ class DaskEDRVFLClassifier(OnCluster, EDRVFLClassifier):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy; labels of all rows come to the client."""
-        y, found, weight = dask.compute(y, self.predict(X), sample_weight)
+        y, found, weight = self._computed(y, self.predict(X), sample_weight)
         return float(accuracy_score(y, found, sample_weight=weight))
 
     def _like(self, method: str, values: numpy.ndarray) -> numpy.ndarray:
@@ -260,7 +264,7 @@ class DaskEDRVFLRegressor(OnCluster, EDRVFLRegressor):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R^2; values of all rows come to the client."""
-        y, found, weight = dask.compute(y, self.predict(X), sample_weight)
+        y, found, weight = self._computed(y, self.predict(X), sample_weight)
         return float(r2_score(y, found, sample_weight=weight))
 
     def _like(self, method: str, values: numpy.ndarray) -> numpy.ndarray:

@@ -3,18 +3,48 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass, fields, is_dataclass
+from itertools import islice
 from typing import Any
 
 import dask
 from dask.base import is_dask_collection
 from dask.delayed import delayed
+from dask.sizeof import sizeof
 from distributed import wait
 from distributed.protocol.pickle import dumps, loads
 
 from .._threads import one_blas_thread
 from .parts import Part, add, block_name
+
+SAMPLE = 1000  # of a long collection so many items stand for all, when their bytes are counted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parcel:
+    """What a task hands to others, in one record of which Dask knows how to count the bytes."""
+
+    content: Any
+
+
+@sizeof.register((Part, Parcel))
+def n_bytes(value: Any) -> int:
+    """Return how many bytes a record holds, those of the records and collections in it included.
+
+    Dask would count the bytes of the outermost record alone: it would think that partitions cost nothing to
+    move, and would not see them when it has to spill.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        held: Iterable[Any] = [getattr(value, field.name) for field in fields(value)]
+        return sum(map(n_bytes, held))
+    if isinstance(value, dict):
+        return n_bytes(tuple(value)) + n_bytes(tuple(value.values()))
+    if isinstance(value, list | tuple | set | frozenset) and value:
+        some = list(islice(value, SAMPLE))
+        return int(sum(map(n_bytes, some)) * len(value) / len(some))
+    return int(sizeof(value))
 
 
 class DaskParts:
@@ -22,7 +52,8 @@ class DaskParts:
 
     The partitions are computed once and stay on the workers, which spill them to disk if memory is short. One
     that is lost with its worker is computed again. A sum is made on the workers, by pairs of neighbours, so
-    that its order, and therefore its rounding, depends on the number of partitions alone.
+    that its order, and therefore its rounding, depends on the number of partitions alone. `close` lets the
+    workers forget the partitions.
     """
 
     # features are not kept between passes: they would be lost with a worker
@@ -33,36 +64,57 @@ class DaskParts:
         of_parts = zip(*(_partitions(of_rows) for of_rows in aligned(X, y, weight)), strict=True)
         # one task for each part, so that what belongs together lies together
         together = [delayed(_put_together, pure=False)(i, *parts) for i, parts in enumerate(of_parts)]
-        self._parts = client.compute(together)
-        wait(self._parts)
-        self._raise_if_lost()
+        with client.as_current():  # `wait` takes the client of the moment
+            self._parts = client.compute(together)
+            try:
+                wait(self._parts)
+                self._raise_if_lost()
+            except BaseException:
+                self.close()
+                raise
+
+    def close(self) -> None:
+        """Let the workers forget the partitions, whoever still holds this object."""
+        _release(self._parts)
+        self._parts = []
 
     def total(self, function: Callable[[Part], Any], heard: Callable[[int], None] | None = None) -> Any:
         """Return the sum of function(part) over the partitions; only the sum comes to the client."""
         # The function may be large, as it holds the layers so far. A task of its own sends it to one worker,
         # others fetch it from there, and it is not lost with a worker, as scattered data would be.
-        asked = delayed(loads, pure=False)(dumps(function))
+        asked = delayed(_unpack, pure=False)(dumps(function))
         pieces = level = [delayed(_work, pure=False)(asked, part) for part in self._parts]
         while len(level) > 1:
             pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
-            level = [delayed(add, pure=False)(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+            level = [delayed(_add, pure=False)(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
         # one graph for the whole sum: Dask then adds pieces early, and a worker holds few of them at a time
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GiB"}):
-            wanted = level if heard is None else [*level, *pieces]
+        wanted = level if heard is None else [*level, *pieces]
+        with (
+            self._client.as_current(),
+            dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GiB"}),
+        ):
             found, *each = self._client.compute(wanted)
-        if heard is not None:
-            _tell(heard, found, each)
-        try:
-            return found.result()
-        except Exception:
-            self._raise_if_lost()
-            raise
+            try:
+                if heard is not None:
+                    _tell(heard, found, each)
+                return found.result().content
+            except Exception:
+                self._raise_if_lost()
+                raise
+            finally:
+                # an error keeps these names alive, and would keep what workers hold
+                _release([found, *each])
 
     def _raise_if_lost(self) -> None:
         """If a partition could not be computed, raise an error that names it."""
         for number, part in enumerate(self._parts):
             if part.status == "error":
                 raise named(part.exception(), number)
+
+
+def _release(futures: list[Any]) -> None:
+    for future in futures:
+        future.release()
 
 
 def _tell(heard: Callable[[int], None], found: Any, pieces: list[Any]) -> None:
@@ -88,15 +140,23 @@ def _put_together(number: int, X: Any, y: Any, weight: Any = None) -> Part:
     return Part(number, X, y, weight)
 
 
-def _work(function: Callable[[Part], Any], part: Part) -> Any:
+def _unpack(function: bytes) -> Parcel:
+    return Parcel(loads(function))
+
+
+def _work(asked: Parcel, part: Part) -> Parcel:
     """Compute one piece. Dask's own threads keep the cores busy, so each of them gets one BLAS thread."""
     try:
         with one_blas_thread():
-            return function(part)
+            return Parcel(asked.content(part))
     except Exception as error:
         told = named(error, part.number)
         # an error that were its own cause would keep Dask looking for the first one
         raise told from (None if told is error else error)
+
+
+def _add(one: Parcel, other: Parcel) -> Parcel:
+    return Parcel(add(one.content, other.content))
 
 
 def named(error: BaseException, number: int) -> Exception:
