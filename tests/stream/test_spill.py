@@ -78,6 +78,31 @@ def test_files_are_gone_after_an_error(what, threads, rng, tmp_path):
     assert not hasattr(model, "network_")
 
 
+def test_files_are_gone_when_a_callback_fails(rng, tmp_path):
+    X, seen = rng.standard_normal((300, 2)), []
+
+    class Interrupt:
+        def setup(self, estimator, context):
+            pass
+
+        def teardown(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context, **given):
+            pass
+
+        def on_fit_task_end(self, estimator, context, **given):
+            if context.task_name == "layer" and context.task_id == 2:
+                seen.extend(tmp_path.glob("*/*"))
+                raise KeyboardInterrupt
+
+    model = EDRVFLClassifier(n_hidden=8, n_layers=4, random_state=0).set_callbacks(Interrupt())
+    with pytest.raises(KeyboardInterrupt) as error:  # which holds the frames of the fit
+        model.fit(RowBlocks.from_arrays(X, X[:, 0] > 0, rows=100, spill=tmp_path))
+    assert len(seen) == 3
+    assert not list(tmp_path.iterdir()), error
+
+
 @pytest.mark.parametrize("kind", ["files", "device"])
 def test_what_was_written_is_read(kind, xp, rng, tmp_path):
     if kind == "files" and "strict" in xp.__name__:

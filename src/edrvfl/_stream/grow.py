@@ -10,7 +10,7 @@ share, and this one holds sums. Both take their steps from the same functions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -60,7 +60,7 @@ class PartedNetwork:
         """
         return self._depth.inputs.numbers is None and self._depth.inputs.categories is None
 
-    def grow(self, draws: Draws, judges: bool) -> Iterator[Grown]:
+    def grow(self, draws: Draws, judges: bool) -> Generator[Grown, None, None]:
         """Yield one layer after another, with the features of the sample alone."""
         settings, parts = self._settings, self._parted.parts
         # a joint read-out, and weights by leave-one-out, need the features of all layers

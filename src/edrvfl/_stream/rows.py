@@ -90,6 +90,11 @@ class PartedRows:
         return {number: int(self.sizes[number].sum()) for number in sorted(self.sizes)}
 
     @property
+    def n_parts(self) -> int:
+        """How many parts there are; those without rows are counted after the first pass."""
+        return len(self.sizes if self._marks is None else self._marks)
+
+    @property
     def n_rows(self) -> int:
         """How many rows have a weight."""
         return self.weights.n_rows
