@@ -126,3 +126,26 @@ def test_a_container_has_less_memory_than_its_machine(monkeypatch, limit, used, 
     }
     monkeypatch.setattr(Path, "read_text", lambda path: files[str(path)])
     assert _arrays.free_bytes(np.zeros(1)) == free * 2**20
+
+
+@pytest.mark.parametrize("where", ["cpu", "cuda"])
+def test_values_go_beside_an_array_whatever_the_default_device_is(where):
+    torch = pytest.importorskip("torch")
+    if where == "cuda" and not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
+    like = torch.zeros(1, device=where)
+    with torch.device("meta" if where == "cpu" else "cuda"):
+        values = _arrays.from_numpy(np.arange(3.0), like)
+    assert values.device.type == where
+    np.testing.assert_array_equal(to_host(values), [0.0, 1.0, 2.0])
+
+
+def test_the_kernel_is_for_numbers_of_one_type():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
+    Z = torch.ones((_arrays.COMPILED_SIZE // 64, 64), device="cuda")
+    scale, shift = (torch.full((64,), value, dtype=torch.float64, device="cuda") for value in (2.0, -1.0))
+    assert not _arrays.rectified(Z, scale, shift.float())
+    assert not _arrays.rectified(Z, scale.float(), shift)
+    assert float(Z.min()) == float(Z.max()) == 1.0

@@ -44,7 +44,9 @@ def from_numpy(values: Any, like: Array, dtype: Any = None) -> Array:
     xp = array_namespace(like)
     dtype = like.dtype if dtype is None else dtype
     if _on_cuda(like) and not is_torch_array(values):  # from pinned memory, because then nobody waits
-        return xp.asarray(values, dtype=dtype).pin_memory().to(like.device, non_blocking=True)
+        # "cpu", because the user may have set another default
+        host = xp.asarray(values, dtype=dtype, device="cpu")
+        return host.pin_memory().to(like.device, non_blocking=True)
     return xp.asarray(values, dtype=dtype, device=device(like))
 
 
@@ -284,6 +286,8 @@ def positive_part(Z: Array) -> Array:
 def rectified(Z: Array, scale: Array, shift: Array) -> bool:
     """Replace Z by max(scale Z + shift, 0) in one pass over memory; tell whether that could be done."""
     if not (_on_cuda(Z) and Z.ndim == 2 and Z.stride(1) == 1 and Z.numel() >= COMPILED_SIZE):
+        return False
+    if not scale.dtype == shift.dtype == Z.dtype:  # the kernel reads all three as the same type
         return False
     xp = array_namespace(Z)
     kernel = _rectifier(xp, Z.device, Z.dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
@@ -149,11 +149,16 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
             grower = PartedNetwork(parted, sample, settings, inputs)
 
             def begin(l: int) -> CallbackContext:
-                return tasks.begin("layer", grower.n_passes(l) * len(parted.sizes))
+                return tasks.begin("layer", grower.n_passes(l) * parted.n_parts)
 
             report = Report(rows, sample.judged, settings.n_layers, given, begin, sample.stand_for)
-            with ignore_overflow(), suitable_threads(rows.X, n + inputs.width + 1, n):
-                stage = self._keep_layers(network, grower.grow(prepared.draws, needs_loo(self)), report)
+            with (
+                ignore_overflow(),
+                suitable_threads(rows.X, n + inputs.width + 1, n),
+                # closed, so that no file is left when a callback raises
+                closing(grower.grow(prepared.draws, needs_loo(self))) as layers,
+            ):
+                stage = self._keep_layers(network, layers, report)
             tasks.end()
             self._warn_of_fallbacks()
             P, learn = None if stage is None else stage.P, partial(learn_parted_encoding, parted)

@@ -106,6 +106,24 @@ def test_columns_that_are_constant_or_empty(encoder, noisy_case, tmp_path):
     assert_equal_fits(case, tmp_path)
 
 
+@pytest.mark.filterwarnings("ignore:The Gram matrix is numerically singular")
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("model", [EDRVFLClassifier, EDRVFLRegressor])
+def test_singular_systems_weigh_by_the_leave_one_out_scores_of_least_norm(model, weighted, rng, tmp_path):
+    X = rng.standard_normal((200, 9))
+    X[:, 4:6] = X[:, :2]
+    X[:, 6:] = 0.0
+    X[[20, 70, 170], [6, 7, 8]] = 1.0  # rows that lie outside the span of the others
+    values = X[:, 0] * X[:, 1] + 0.3 * rng.standard_normal(200) + 3 * X[:, 6:].sum(axis=1)
+    y = values if model is EDRVFLRegressor else values > 0
+    weight = rng.uniform(0.2, 1.0, size=200) if weighted else None
+    params = SMALL | {"weight_from": "loo", "correct_weight": 0.5, "regularization": 1e-14}
+    case = Case(model(**params, encoder=None), X, y, weight, cuts=[40, 100, 101])
+    one, other = fitted_twice(case, tmp_path)
+    assert one.fallback_layers_ == other.fallback_layers_ == (1, 2, 3)
+    assert_same_answers(one, other, case)
+
+
 def test_blocks_without_weight(noisy_case, tmp_path):
     noisy_case.weight = np.ones(len(noisy_case.y))
     noisy_case.weight[:21] = 0.0

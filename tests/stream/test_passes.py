@@ -49,7 +49,7 @@ def test_the_order_of_sums_depends_on_the_threads_alone(threads, expected, rng):
     found = RowBlocks(numbered(7), threads=threads).total(name, heard.append)
     assert found.text == expected
     assert heard[-1] == 7
-    assert heard == sorted(heard)
+    assert heard == sorted(set(heard))
     if threads == 1:
         assert heard == list(range(1, 8))
 

@@ -1,6 +1,8 @@
 """The first look at all rows, and the rows that are brought to memory, against all rows at once."""
 
 import operator
+import time
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -12,9 +14,9 @@ from edrvfl import EDRVFLClassifier, EDRVFLRegressor, RowBlocks
 from edrvfl._inputs.judged import judge_some
 from edrvfl._inputs.rows import prepare_rows, prepare_values
 from edrvfl._inputs.weights import rows_worth, weight_of_one
-from edrvfl._stream.parts import Part
+from edrvfl._stream.parts import ByPart, Part
 from edrvfl._stream.rows import parted_rows
-from edrvfl._stream.sample import judged_sample
+from edrvfl._stream.sample import deal, judged_sample
 from edrvfl._stream.scales import ValueScale, WeightSums
 from edrvfl._stream.survey import Surveyor, take_survey
 
@@ -100,6 +102,51 @@ def test_labels_and_weights_of_classes(cuts, labels, seed):
             if len(labels_of):
                 sizes = [((labels_of == c) & (weights_of > 0)).sum() for c in survey.labels]
                 np.testing.assert_array_equal(survey.class_rows[number], sizes)
+
+
+@given(st.permutations(range(20)), st.randoms(use_true_random=False))
+def test_what_is_known_by_part_adds_up_in_any_order(numbers, random):
+    pieces = [ByPart.of(number, str(number)) for number in numbers]
+    while len(pieces) > 1:
+        i = random.randrange(len(pieces) - 1)
+        pieces[i : i + 2] = [pieces[i] + pieces[i + 1]]
+    assert list(pieces[0].together().items()) == [(number, str(number)) for number in range(20)]
+
+
+def test_adding_a_part_copies_little_of_the_parts_before():
+    found, copied = ByPart(), 0
+    for number in range(1024):
+        before = set(map(id, found.dicts))
+        longer = found + ByPart.of(number, None)
+        copied += sum(len(one) for one in longer.dicts if id(one) not in before)
+        found = longer
+    assert copied <= 1024 * 11  # each once for every time that their number doubles
+    assert len(found.together()) == 1024
+
+
+def test_many_parts_take_little_time(rng):
+    look, (X, y) = Surveyor(EDRVFLClassifier()), (rng.normal(size=(10, 2)), np.arange(10) % 2)
+    one = look(Part(0, X, y, None))
+    surveys = [replace(one, seen=ByPart.of(number, (one.labels, np.array([5, 5])))) for number in range(4000)]
+    start = time.process_time()
+    survey = reduce(operator.add, surveys)
+    sizes = survey.class_rows
+    assert (
+        time.process_time() - start < 2
+    )  # 0.1 on a slow machine, and 20 if every addition aligned all parts
+    assert list(sizes) == list(range(4000))
+    assert np.sum(list(sizes.values()), axis=0).tolist() == [20_000, 20_000]
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=8), st.integers(0, 1000))
+def test_rows_are_dealt_to_their_parts(sizes, seed):
+    rng, m = np.random.default_rng(seed), sum(sizes)
+    indices = rng.permutation(m)[: rng.integers(0, m + 1)]
+    owners = np.repeat(np.arange(len(sizes)), sizes)
+    places = np.concatenate([np.arange(size) for size in sizes])
+    dealt = deal(indices, dict(zip(range(10, 10 + len(sizes)), sizes, strict=True)))
+    expected = {10 + part: places[indices[owners[indices] == part]].tolist() for part in range(len(sizes))}
+    assert {number: some.tolist() for number, some in dealt.items()} == expected
 
 
 def parted(model, X, y, weight=None, class_weight=None, threads=1, rows=137):

@@ -35,7 +35,7 @@ class Values:
         """Return the named rows of Y."""
         return take_rows(self.Y, which)
 
-    def some(self, which: Array) -> Values:
+    def some(self, which: slice | Array) -> Values:
         """Return the targets of some rows."""
         return replace(self, Y=take_rows(self.Y, which))
 
@@ -88,7 +88,7 @@ class Classes:
         every = xp.arange(self.width, dtype=codes.dtype, device=device(codes))  # made where it is needed
         return xp.astype(codes[:, None] == every, self.like.dtype)
 
-    def some(self, which: Array) -> Classes:
+    def some(self, which: slice | Array) -> Classes:
         """Return the targets of some rows."""
         return replace(self, codes=take_entries(self.codes, which))
 

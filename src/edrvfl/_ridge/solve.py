@@ -8,9 +8,9 @@ from typing import Any
 import numpy
 
 from .._arrays import Array, array_namespace, device
-from .._linalg import add_to_diagonal, factorise, kept_eigenvalues, solve
+from .._linalg import add_to_diagonal, factorise, solve
 from .equations import NormalEquations, Regression, linear_system, output_weights
-from .leave_one_out import least_norm_scores, leave_one_out
+from .leave_one_out import LeastNorm, least_norm_scores, leave_one_out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +59,7 @@ def ridge(
             # above sixteen, so the second try sums and solves in float64.
             again = ridge(member, own, linear_system(member, xp.float64), exact=True)
         else:
-            again = _least_norm(member, G[(*i, ...)], R[(*i, ...)])
+            again = _least_norm(member, NormalEquations(G[(*i, ...)], R[(*i, ...)]))
         beta[(*i, ...)] = xp.astype(again.beta, beta.dtype)
         readout.fell_back[(*i, ...)] = again.fell_back
         if loo is not None:
@@ -67,20 +67,19 @@ def ridge(
     return readout
 
 
-def _least_norm(problem: Regression, G: Array, B: Array) -> ReadOut:
-    """Solve one singular system G x = B, primal or dual, by its eigenvalues: the solution of least norm."""
-    xp, root = array_namespace(G), problem.root
-    D = xp.astype(problem.D, G.dtype, copy=False)  # G has more digits in the second try
-    inverse, V = kept_eigenvalues(G)
-    beta = output_weights(problem, V @ (inverse[:, None] * (xp.matrix_transpose(V) @ B)))
-    fell_back = xp.ones((), dtype=xp.bool, device=device(D))
+def _least_norm(problem: Regression, system: NormalEquations) -> ReadOut:
+    """Solve one singular system, primal or dual, by its eigenvalues: the solution of least norm."""
+    xp, found = array_namespace(system.G), LeastNorm.of(system)
+    beta = output_weights(problem, found.solution)
+    fell_back = xp.ones((), dtype=xp.bool, device=device(beta))
     if problem.shares is None:
         return ReadOut(beta, fell_back)
-    # The left singular vectors of the weighted rows S: in the dual G = SS' and V holds them, in the primal
-    # G = S'S and they are SV / sigma.
-    sigma = xp.sqrt(inverse)
-    U = ((D if root is None else D * root[:, None]) @ V) * sigma if problem.primal else V
-    return ReadOut(beta, fell_back, least_norm_scores(problem, U, sigma, beta))
+    if problem.primal:
+        return ReadOut(beta, fell_back, found.scores(problem))
+    # the dual is SS' of the weighted rows S, so its eigenvectors are the left singular vectors of S
+    return ReadOut(
+        beta, fell_back, least_norm_scores(problem, found.V, xp.sqrt(found.inverse), found.B, beta)
+    )
 
 
 def _moore_penrose(problem: Regression) -> ReadOut:
@@ -92,8 +91,9 @@ def _moore_penrose(problem: Regression) -> ReadOut:
     U, sigma, Vt = xp.linalg.svd(S, full_matrices=False)
     kept = sigma > xp.finfo(D.dtype).eps * max(D.shape) * xp.max(sigma)
     inverse = xp.where(kept, 1 / xp.where(kept, sigma, xp.ones_like(sigma)), xp.zeros_like(sigma))
-    beta = xp.matrix_transpose(Vt) @ (inverse[:, None] * (xp.matrix_transpose(U) @ T))
-    loo = None if problem.shares is None else least_norm_scores(problem, U, inverse, beta)
+    B = xp.matrix_transpose(U) @ T
+    beta = xp.matrix_transpose(Vt) @ (inverse[:, None] * B)
+    loo = None if problem.shares is None else least_norm_scores(problem, U, inverse, B, beta)
     return ReadOut(beta, xp.zeros((), dtype=xp.bool, device=device(D)), loo)
 
 

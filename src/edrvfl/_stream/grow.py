@@ -10,7 +10,7 @@ share, and this one holds sums. Both take their steps from the same functions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy
 from .._arrays import Array, array_namespace, device, from_numpy
 from .._inputs.inputs import Inputs
 from .._inputs.rows import to_host
-from .._linalg import add_to_diagonal, factorise
+from .._linalg import Cholesky, add_to_diagonal, factorise
 from .._network.draws import Drawn, Draws
 from .._network.grow import Grown, overflow_message
 from .._network.layers import renormalisation
@@ -27,6 +27,7 @@ from .._network.pruning import importance, surviving_columns
 from .._network.records import HiddenLayer, Settings
 from .._network.weighting import next_weights
 from .._ridge.equations import NormalEquations, Regression, Summed, linear_system
+from .._ridge.leave_one_out import LeastNorm
 from .._ridge.many import read_outs
 from .._ridge.solve import require_finite
 from .layers import Depth, InputMoments, LayerSums, Losses, SumLayer, Verdict
@@ -60,7 +61,7 @@ class PartedNetwork:
         """
         return self._depth.inputs.numbers is None and self._depth.inputs.categories is None
 
-    def grow(self, draws: Draws, judges: bool) -> Iterator[Grown]:
+    def grow(self, draws: Draws, judges: bool) -> Generator[Grown, None, None]:
         """Yield one layer after another, with the features of the sample alone."""
         settings, parts = self._settings, self._parted.parts
         # a joint read-out, and weights by leave-one-out, need the features of all layers
@@ -177,10 +178,12 @@ class PartedNetwork:
             return slice(0, n + d)
         return surviving_columns(importance(beta[:n, :]), float(settings.p), d)
 
-    def _factor(self, problem: Regression, readout: Any) -> Any:
+    def _factor(self, problem: Regression, readout: Any) -> Cholesky | LeastNorm:
         """Return the factor of the layer's system, which gives leave-one-out scores of any row."""
-        lam = self._settings.lam if readout.lam is None else readout.lam
-        return factorise(add_to_diagonal(linear_system(problem).G, lam))
+        system, lam = linear_system(problem), self._settings.lam if readout.lam is None else readout.lam
+        G = add_to_diagonal(system.G, lam)
+        factor = factorise(G)
+        return factor if bool(factor.regular) else LeastNorm.of(NormalEquations(G, system.R))
 
     def _bound(self, verdict: Verdict) -> float:
         """Return the largest loss of a row that is right: 0 for classes, about the median for values."""

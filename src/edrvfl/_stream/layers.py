@@ -19,8 +19,8 @@ from .._linalg import Cholesky, add_products, inverse_forms, symmetric
 from .._network.activations import ACTIVATIONS
 from .._network.layers import activate, fill_inputs, new_features, project
 from .._network.records import HiddenLayer
-from .._ridge.equations import NormalEquations
-from .._ridge.leave_one_out import from_leverage
+from .._ridge.equations import NormalEquations, Regression
+from .._ridge.leave_one_out import LeastNorm, from_leverage
 from .spill import Kept, KeptPart
 
 
@@ -30,19 +30,25 @@ class Verdict:
 
     beta: Array  # (c, k), of standardised values if the targets are values
     bound: float  # a row is right if its loss is not above this
-    factor: Cholesky | None = None  # of the layer's system, if leave-one-out scores decide
+    factor: Cholesky | LeastNorm | None = None  # of the layer's system, if leave-one-out scores decide
     omega: tuple[float, float] | None = None  # of right and wrong rows in the next layer, once it is known
 
     def losses(self, D: Array, rows: Rows, place: slice, omega: Array | None) -> Array:
         """Return the losses of some rows. D are their features, omega their weights in the layer."""
-        scores, targets = D @ self.beta, rows.targets
-        if self.factor is not None:
-            xp, own = array_namespace(D), rows.weights.some(place)
-            shares = own.left_out_shares(D.shape[0], D)
-            forms = inverse_forms(self.factor, xp.astype(D, self.factor.L.dtype, copy=False))
-            h = product(shares, own.base, omega, xp.astype(forms, D.dtype, copy=False))
-            scores = from_leverage(scores, targets.rows(place), h)
-        return targets.losses(scores, place)
+        scores = D @ self.beta if self.factor is None else self._left_out(D, rows, place, omega)
+        return rows.targets.losses(scores, place)
+
+    def _left_out(self, D: Array, rows: Rows, place: slice, omega: Array | None) -> Array:
+        """Return the scores of some rows, each by the read-out that is fitted without it."""
+        xp, own = array_namespace(D), rows.weights.some(place)
+        shares = own.left_out_shares(D.shape[0], D)
+        if isinstance(self.factor, LeastNorm):
+            some = Regression(D, rows.targets.some(place), own.base, omega, shares)
+            return xp.astype(self.factor.scores(some), D.dtype, copy=False)
+        assert self.factor is not None
+        forms = inverse_forms(self.factor, xp.astype(D, self.factor.L.dtype, copy=False))
+        h = product(shares, own.base, omega, xp.astype(forms, D.dtype, copy=False))
+        return from_leverage(D @ self.beta, rows.targets.rows(place), h)
 
     def weigh(self, right: Array, like: Array) -> Array | None:
         """Return the weights of rows in the next layer (Eq. 14); None as long as they are not known."""

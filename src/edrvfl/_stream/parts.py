@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy
@@ -93,15 +94,43 @@ def add(one: Any, other: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ByPart:
+    """Something of each part. One dict would be copied with every part that is added.
+
+    So there are several, each larger than the next: an entry is copied once for each time that they double.
+    """
+
+    dicts: tuple[dict[int, Any], ...] = ()
+
+    @classmethod
+    def of(cls, number: int, value: Any) -> ByPart:
+        """Return what there is of one part."""
+        return cls(({number: value},))
+
+    def __add__(self, other: ByPart) -> ByPart:
+        """Return what there is of both sets of parts."""
+        dicts = list(self.dicts)
+        for one in other.dicts:
+            dicts.append(one)
+            while len(dicts) > 1 and len(dicts[-2]) <= len(dicts[-1]):
+                dicts[-2:] = [dicts[-2] | dicts[-1]]
+        return ByPart(tuple(dicts))
+
+    def together(self) -> dict[int, Any]:
+        """Return all in one dict, in the order of the parts."""
+        return dict(sorted((pair for one in self.dicts for pair in one.items()), key=itemgetter(0)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Marked:
     """A sum over some parts, with what tells whether a part is the same as before."""
 
     value: Any  # None if these parts have no rows
-    marks: dict[int, tuple[int, int]] = field(default_factory=dict)  # by part: its rows, and a checksum
+    marks: ByPart = ByPart()  # its rows, and a checksum
 
     def __add__(self, other: Marked) -> Marked:
         """Return the sum over both sets of parts."""
-        return Marked(add(self.value, other.value), self.marks | other.marks)
+        return Marked(add(self.value, other.value), self.marks + other.marks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

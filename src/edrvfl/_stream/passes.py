@@ -44,7 +44,7 @@ class _Pass:
         self._sums: list[Any] = [None] * threads
         self._room = threading.Semaphore(threads + AHEAD)  # for blocks in memory
         self._stop = threading.Event()
-        self._done = 0
+        self._done, self._told = 0, 0
         self._count = threading.Lock()
         self._failures: list[tuple[int, BaseException]] = []  # with the part's number
 
@@ -69,7 +69,7 @@ class _Pass:
         if self._failures:
             # an interrupt first, then the error of the first part
             raise min(self._failures, key=lambda failure: (isinstance(failure[1], Exception), failure[0]))[1]
-        if heard is not None and helpers and self._done:
+        if heard is not None and self._told < self._done:  # others were done after this thread
             heard(self._done)
         total = None
         for found in self._sums:
@@ -122,8 +122,10 @@ class _Pass:
                 del value
                 with self._count:
                     self._done += 1
+                    done = self._done
                 if heard is not None:
-                    heard(self._done)
+                    self._told = done
+                    heard(done)
         except BaseException as error:
             self._fail(at, error)
 

@@ -11,7 +11,7 @@ import numpy
 
 from .._arrays import Array
 from .._inputs.rows import Rows, class_costs, refuse_large_weights, refuse_one_class, refuse_unresolved
-from .parts import Marked, Part, Parts, Several, about_block
+from .parts import ByPart, Marked, Part, Parts, Several, about_block
 from .reader import Reader
 from .scales import WeightSums
 from .survey import Survey
@@ -32,7 +32,7 @@ class _Read:
             if n_rows != mark[0] or check not in (None, mark[1]):
                 raise ValueError(changed_message(n_rows, mark[0]))
         value = None if rows is None else self.function(rows, part.number)
-        return Marked(value, {part.number: mark})
+        return Marked(value, ByPart.of(part.number, mark))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,11 +64,12 @@ class PartedRows:
         if before is None:  # the survey counted rows, and had no codes for a checksum
             before = {number: (n_rows, None) for number, n_rows in self.part_sizes.items()}
         found: Marked = self.parts.total(_Read(self.reader, function, before), self.heard) or Marked(None)
-        for number, (n_rows, _) in sorted(before.items()):
-            if n_rows and number not in found.marks:
+        marks = found.marks.together()
+        for number, (n_rows, _) in before.items():
+            if n_rows and number not in marks:
                 with about_block(number):
                     raise ValueError(changed_message(n_rows, 0))
-        self._marks = found.marks
+        self._marks = marks
         return found.value
 
     def gather(self, function: Callable[[Rows, int], list[Any]]) -> list[Any]:
@@ -88,6 +89,11 @@ class PartedRows:
     def part_sizes(self) -> dict[int, int]:
         """How many rows with a weight each part has, in the order of the parts."""
         return {number: int(self.sizes[number].sum()) for number in sorted(self.sizes)}
+
+    @property
+    def n_parts(self) -> int:
+        """How many parts there are; those without rows are counted after the first pass."""
+        return len(self.sizes if self._marks is None else self._marks)
 
     @property
     def n_rows(self) -> int:

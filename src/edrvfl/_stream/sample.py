@@ -18,11 +18,11 @@ from .rows import PartedRows
 
 def deal(indices: numpy.ndarray, sizes: Mapping[int, int]) -> dict[int, numpy.ndarray]:
     """Return, by part, which of its rows the indices among all rows name; the sizes are in order."""
-    found, start = {}, 0
-    for number, size in sizes.items():
-        found[number] = indices[(indices >= start) & (indices < start + size)] - start
-        start += size
-    return found
+    ends = numpy.cumsum(list(sizes.values()))
+    parts = numpy.searchsorted(ends, indices, side="right")
+    order = numpy.argsort(parts, kind="stable")
+    each = numpy.split(indices[order], numpy.searchsorted(parts[order], numpy.arange(1, len(ends))))
+    return {number: some - (end - sizes[number]) for number, end, some in zip(sizes, ends, each, strict=True)}
 
 
 def joined_rows(parts: list[Rows]) -> Rows:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -16,10 +17,12 @@ import numpy
 
 from .._arrays import Array, array_namespace, device, free_bytes, from_numpy, itemsize, on_accelerator
 from .._inputs.rows import to_host
+from .._threads import one_blas_thread
 
 PROBE_BYTES = 32 * 2**20  # that are written to know how fast the disk is
 ROOM = 0.8  # of the free disk, that features may take
 DEVICE_ROOM = 0.7  # of a device's free memory
+MOUNTS = Path("/proc/self/mounts")  # where Linux tells which file system is where
 
 
 class Kept(Protocol):
@@ -131,17 +134,31 @@ class Load:
         """How many bytes the hidden features of all rows take."""
         return self.n_rows * self.n_hidden * itemsize(self.like)
 
+    @property
+    def projections_saved(self) -> float:
+        """How many projections of a deep layer files save each row.
+
+        The pass of layer l reads layer l - 1, and need not compute layers 1 to l - 1. The first of them sees
+        the inputs alone, and takes that part of the work of a deeper one.
+        """
+        before = self.n_layers - 1
+        return before * (before - 1) / 2 + before * (self.width + 1) / (self.n_hidden + self.width + 1)
+
     def files_pay(self, folder: Path) -> bool:
         """Tell whether writing and reading features is faster than computing them again for every layer."""
-        depth, xp = self.n_layers, array_namespace(self.like)
-        if depth < 3:
+        if self.n_layers < 3 or in_memory(folder):
             return False
-        some, c = min(1000, self.like.shape[0]), self.n_hidden + self.width
-        A, W = (xp.ones(shape, dtype=self.like.dtype) for shape in ((some, c), (c, self.n_hidden)))
-        seconds = min(_seconds(lambda: A @ W) for _ in range(3)) / some
-        layers_again = depth * (depth - 1) / 2  # each layer but the first goes through all before it
-        again = seconds * self.n_rows * layers_again / self.threads
-        return seconds_of_files(folder, self.n_bytes, self.like) * (depth - 1) < again
+        files = seconds_of_files(folder, self.n_bytes, self.like) * (self.n_layers - 1)
+        return files < self._seconds_of_projection() * self.n_rows * self.projections_saved / self.threads
+
+    def _seconds_of_projection(self) -> float:
+        """Return how long a row takes in one thread to go through a deep layer."""
+        xp, like = array_namespace(self.like), self.like
+        some, c = min(1000, like.shape[0]), self.n_hidden + self.width + 1
+        shapes = ((some, c), (c, self.n_hidden))
+        A, W = (xp.ones(shape, dtype=like.dtype, device=device(like)) for shape in shapes)
+        with one_blas_thread() if self.threads > 1 else nullcontext():  # as the passes will compute
+            return min(_seconds(lambda: A @ W) for _ in range(3)) / some
 
 
 def _seconds(function: Callable[[], Any]) -> float:
@@ -168,17 +185,22 @@ def kept_features(wanted: Any, load: Load) -> Iterator[Kept | None]:
 def spill_folder(wanted: Any, pays: Callable[[Path], bool], n_hidden: int) -> Iterator[Kept | None]:
     """Make a folder for features, which goes away at the end; None if they are computed again.
 
-    `wanted` is True, False, "auto" or a folder in which to make it; "auto" asks `pays`.
+    `wanted` is True, False, "auto" or a folder in which to make it; "auto" asks whether a folder in the given
+    one `pays`.
     """
+    if isinstance(wanted, str) and wanted == "auto":
+        try:
+            wanted = pays(Path(tempfile.gettempdir()))
+        except OSError:  # nothing can be written there
+            wanted = False
     if wanted is False:
         yield None
         return
-    somewhere = wanted is True or wanted == "auto"
-    if not (somewhere or (isinstance(wanted, (str, os.PathLike)) and Path(wanted).is_dir())):
+    if not (wanted is True or (isinstance(wanted, (str, os.PathLike)) and Path(wanted).is_dir())):
         raise ValueError(f'spill must be True, False, "auto" or a folder that exists, got {wanted!r}.')
-    folder = Path(tempfile.mkdtemp(prefix="edrvfl-", dir=None if somewhere else wanted))
+    folder = Path(tempfile.mkdtemp(prefix="edrvfl-", dir=None if wanted is True else wanted))
     try:
-        yield InFiles(folder, n_hidden) if wanted != "auto" or pays(folder) else None
+        yield InFiles(folder, n_hidden)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -190,14 +212,27 @@ def seconds_of_files(folder: Path, n_bytes: int, like: Array) -> float:
     """
     if n_bytes > ROOM * shutil.disk_usage(folder).free:
         return float("inf")
-    probe = folder / "probe"
     data = numpy.random.default_rng(0).bytes(PROBE_BYTES)
-    start = time.perf_counter()
-    with probe.open("wb") as file:
-        file.write(data)
+    with tempfile.TemporaryFile(dir=folder) as probe:
+        start = time.perf_counter()
+        probe.write(data)
         if n_bytes > free_bytes(like) / 4:
-            file.flush()
-            os.fsync(file.fileno())
-    seconds = time.perf_counter() - start
-    probe.unlink()
+            probe.flush()
+            os.fsync(probe.fileno())
+        seconds = time.perf_counter() - start
     return 2 * seconds * n_bytes / PROBE_BYTES
+
+
+def in_memory(folder: Path, mounts: Path = MOUNTS) -> bool:
+    """Tell whether the files of a folder lie in memory, where the system says what is mounted."""
+    try:
+        lines = mounts.read_text(errors="surrogateescape").splitlines()
+    except OSError:  # not on Linux
+        return False
+    folder, depth, found = folder.resolve(), 0, ""
+    for _, escaped, kind, *_ in map(str.split, lines):
+        point = Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), escaped))
+        # the longest prefix; what is mounted later covers what is there
+        if folder.is_relative_to(point) and len(point.parts) >= depth:
+            depth, found = len(point.parts), kind
+    return found in {"tmpfs", "ramfs"}

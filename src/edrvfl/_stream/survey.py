@@ -14,7 +14,7 @@ from .._inputs.rows import as_matrix, refuse_one_class
 from .._inputs.table import Columns
 from .._reading import open_training_table, read_training_numbers
 from .columns import Kinds, look_at_columns, with_texts
-from .parts import Part, Parts, about_block
+from .parts import ByPart, Part, Parts, about_block
 from .scales import ValueScale, WeightSums
 
 
@@ -29,7 +29,7 @@ class Survey:
     weights: WeightSums
     labels: numpy.ndarray | None  # the classes that have weight, sorted; None if the targets are values
     class_weights: numpy.ndarray | None  # (k,), the weight of each
-    class_rows: dict[int, numpy.ndarray]  # by part: how many rows with weight each class has, (k,)
+    seen: ByPart  # the labels of each part, and how many rows with weight they have; values are one class
     scale: ValueScale | None  # of the values
 
     @property
@@ -43,27 +43,35 @@ class Survey:
         kinds = None if self.kinds is None or other.kinds is None else self.kinds + other.kinds
         numbers = (self.n_features, self.named, kinds, self.single and other.single)
         weights = self.weights + other.weights
+        seen = self.seen + other.seen
         if self.labels is None or other.labels is None:
             scale = self.scale + other.scale if self.scale and other.scale else None
-            return Survey(*numbers, weights, None, None, self.class_rows | other.class_rows, scale)
+            return Survey(*numbers, weights, None, None, seen, scale)
         labels = numpy.unique(numpy.concatenate([self.labels, other.labels]))
-        totals, by_part = numpy.zeros(len(labels)), {}
+        totals = numpy.zeros(len(labels))
         for one in (self, other):
             assert one.labels is not None
             assert one.class_weights is not None
-            at = numpy.searchsorted(labels, one.labels)
-            totals[at] += one.class_weights
-            for number, sizes in one.class_rows.items():
-                by_part[number] = numpy.zeros(len(labels), dtype=int)
-                by_part[number][at] = sizes
-        return Survey(*numbers, weights, labels, totals, by_part, None)
+            totals[numpy.searchsorted(labels, one.labels)] += one.class_weights
+        return Survey(*numbers, weights, labels, totals, seen, None)
+
+    @property
+    def class_rows(self) -> dict[int, numpy.ndarray]:
+        """By part, in order: how many rows with weight each of all labels has, (k,)."""
+        found = self.seen.together()
+        if self.labels is None:
+            return {number: sizes for number, (_, sizes) in found.items()}
+        of_parts = {number: numpy.zeros(len(self.labels), dtype=int) for number in found}
+        for number, (labels, sizes) in found.items():
+            of_parts[number][numpy.searchsorted(self.labels, labels)] = sizes
+        return of_parts
 
     def _refuse_different(self, other: Survey) -> None:
         """Refuse parts that do not go together, by their numbers."""
         for ours, its in zip(_kinds(self), _kinds(other), strict=True):
             if ours != its:
-                with about_block(min(other.class_rows)):
-                    raise ValueError(f"It has {its}, but block {min(self.class_rows)} has {ours}.")
+                with about_block(min(other.seen.together())):
+                    raise ValueError(f"It has {its}, but block {min(self.seen.together())} has {ours}.")
 
 
 def _kinds(survey: Survey) -> tuple[str, str, str]:
@@ -114,12 +122,12 @@ class Surveyor:
         seen = (X.shape[1], None if names is None else tuple(names), kinds, single)
         weights = WeightSums.of(counts, part.weight is not None)
         if not self.estimator._classifies:
-            size = {part.number: numpy.asarray([len(y)])}
+            size = ByPart.of(part.number, (None, numpy.asarray([len(y)])))
             return Survey(*seen, weights, None, None, size, ValueScale.of(as_matrix(y), counts))
         labels, codes = numpy.unique(y, return_inverse=True)
         sizes = numpy.bincount(codes, minlength=len(labels))
         of_classes = numpy.bincount(codes, counts, minlength=len(labels))
-        return Survey(*seen, weights, labels, of_classes, {part.number: sizes}, None)
+        return Survey(*seen, weights, labels, of_classes, ByPart.of(part.number, (labels, sizes)), None)
 
 
 def take_survey(
