@@ -17,10 +17,10 @@ import time
 import numpy as np
 import sklearn
 
-from edrvfl import EDRVFLClassifier, EDRVFLSearchCV
+from edrvfl import EDRVFLSearchCV, variant
 from edrvfl.bench.data import dataset_names, load_dataset
 
-CHOSEN = EDRVFLClassifier(random_state=0)
+CHOSEN = variant("WPedRVFL", calibration="loo", random_state=0)  # the default up to 10,000 rows
 STAGES = {
     "1": {
         "activation": ["relu", "selu", "sigmoid", "tanh", "swish"],

@@ -20,7 +20,7 @@ N_ITER, N_JOBS = 40, 2
 
 def draw(search: EDRVFLSearchCV) -> plt.Figure:
     """A point for each configuration at its best depth; a line for each of the twenty best."""
-    depths = search.estimator.n_layers
+    depths = max(search.cv_results_["param_n_layers"])
     scores = np.reshape(search.cv_results_["mean_test_score"], (-1, depths))
     first = search.cv_results_["params"][::depths]
     penalties, widths = ([params[name] for params in first] for name in ("regularization", "n_hidden"))

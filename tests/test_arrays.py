@@ -61,9 +61,22 @@ def test_where_widths_are_aligned_copies_end_in_extra_columns():
     torch = pytest.importorskip("torch")
     D = torch.empty((3, 40, 19), device="meta", dtype=torch.float64)
     assert _arrays.take_columns(D, slice(0, 5)).shape == (3, 40, 16)
-    assert _arrays.weighted_copy(D, None).shape == (3, 40, 32)
-    assert _arrays.weighted_copy(D[0], torch.ones((7, 40), device="meta")).shape == (7, 40, 32)
+    assert _arrays.take_columns(D, torch.empty(5, device="meta", dtype=torch.int64)).shape == (3, 40, 16)
+    assert _arrays.side_by_side_copy([D]).shape == (3, 40, 32)
+    assert _arrays.side_by_side_copy([D[0], D[0]], torch.ones((7, 40), device="meta")).shape == (7, 40, 48)
     assert next(_arrays.row_blocks(D, 10**9, 19)).stop == _arrays.GPU_BLOCK_BYTES // (19 * 8)
+
+
+@pytest.mark.parametrize("root", [None, [1.0, 3.0], [[1.0, 3.0], [2.0, 0.5]]], ids=["none", "one", "stack"])
+def test_copies_side_by_side_end_in_zero_columns(xp, root):
+    if xp.__name__ == "array_api_strict":
+        pytest.skip("it cannot write a product to a place")
+    A, B = np.arange(6.0).reshape(2, 3), np.arange(4.0).reshape(2, 2) - 9
+    S = to_host(_arrays.side_by_side_copy([xp.asarray(A), xp.asarray(B)], beside(xp, root)))
+    factor = 1 if root is None else np.array(root)[..., None]
+    np.testing.assert_array_equal(S[..., :5], np.concatenate([A, B], axis=-1) * factor)
+    assert S.shape[-1] == 16
+    assert not S[..., 5:].any()
 
 
 @pytest.mark.parametrize("stack", [(), (2,)], ids=["alone", "stack"])
@@ -72,17 +85,18 @@ def test_a_product_goes_where_it_is_told(xp, rng, stack):
     in_numpy = isinstance(xp.asarray(A), np.ndarray)
     for extra in (0,) if in_numpy else (0, 3):  # NumPy's copies never end in extra columns
         buffer = xp.zeros((*stack, 5, 8), dtype=xp.float64)
-        padded = np.concatenate([A, np.zeros((*stack, 5, extra))], axis=-1)
+        padded = np.concatenate([A, np.ones((*stack, 5, extra))], axis=-1)
         _arrays.matmul_into(xp.asarray(padded), xp.asarray(B), buffer[..., :3])
         np.testing.assert_allclose(to_host(buffer)[..., :3], A @ B)
         assert not to_host(buffer)[..., 3:].any()
 
 
+@pytest.mark.parametrize("rows", [9, 512, 700])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_moments_of_a_block(xp, rng, weighted):
-    Z, counts = rng.standard_normal((2, 9, 3)) + 5, rng.uniform(0.5, 2, 9) if weighted else None
+def test_moments_of_a_block(xp, rng, weighted, rows):
+    Z, counts = rng.standard_normal((2, rows, 3)) + 5, rng.uniform(0.5, 2, rows) if weighted else None
     weight, mean, scatter = _arrays.moments_of_block(xp.asarray(Z), beside(xp, counts))
-    c = np.ones(9) if counts is None else counts
+    c = np.ones(rows) if counts is None else counts
     np.testing.assert_allclose(float(weight), c.sum())
     expected = np.average(Z, axis=-2, weights=c)
     np.testing.assert_allclose(to_host(mean), expected)
@@ -112,3 +126,26 @@ def test_a_container_has_less_memory_than_its_machine(monkeypatch, limit, used, 
     }
     monkeypatch.setattr(Path, "read_text", lambda path: files[str(path)])
     assert _arrays.free_bytes(np.zeros(1)) == free * 2**20
+
+
+@pytest.mark.parametrize("where", ["cpu", "cuda"])
+def test_values_go_beside_an_array_whatever_the_default_device_is(where):
+    torch = pytest.importorskip("torch")
+    if where == "cuda" and not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
+    like = torch.zeros(1, device=where)
+    with torch.device("meta" if where == "cpu" else "cuda"):
+        values = _arrays.from_numpy(np.arange(3.0), like)
+    assert values.device.type == where
+    np.testing.assert_array_equal(to_host(values), [0.0, 1.0, 2.0])
+
+
+def test_the_kernel_is_for_numbers_of_one_type():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
+    Z = torch.ones((_arrays.COMPILED_SIZE // 64, 64), device="cuda")
+    scale, shift = (torch.full((64,), value, dtype=torch.float64, device="cuda") for value in (2.0, -1.0))
+    assert not _arrays.rectified(Z, scale, shift.float())
+    assert not _arrays.rectified(Z, scale.float(), shift)
+    assert float(Z.min()) == float(Z.max()) == 1.0

@@ -1,5 +1,7 @@
 """What one network has beyond the paper: sparse neurons, drawn scales, pairs, scaled inputs, its width."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import sklearn
@@ -7,8 +9,9 @@ from helpers import assert_passes_scikit_learns_checks, noisy_rows, to_host
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from edrvfl import EDRVFLClassifier, EDRVFLSearchCV, TabularEncoder, to_numpy
-from edrvfl._network.records import auto_width
+from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, EDRVFLSearchCV, TabularEncoder, to_numpy
+from edrvfl._network import records
+from edrvfl._network.records import Shape, auto_shape
 
 SMALL = EDRVFLClassifier(n_layers=3, n_hidden=16, regularization=1.0, random_state=0)
 OPTIONS = {
@@ -137,36 +140,75 @@ def test_without_renormalisation_scales_and_shifts_do_nothing(noisy):
     np.testing.assert_array_equal(pair.predict_proba(X), one.predict_proba(X))
 
 
-def test_the_width_follows_the_rows():
-    widths = [auto_width(m) for m in np.geomspace(2, 1e7, 200)]
-    assert widths == sorted(widths)
-    assert set(widths) == {128, 256, 512, 1024, 2048}
+def test_few_rows_have_the_papers_shape():
+    assert {auto_shape(m) for m in (2, 1000, 10_000)} == {Shape(512, 10, None)}
+    many, most = auto_shape(10_001), auto_shape(1e9)
+    assert many == auto_shape(300_000)
+    assert replace(many, n_hidden=most.n_hidden) == most
+    assert many.n_hidden > most.n_hidden > 512
+    assert many.n_layers < 10
+    assert many.input_scaling == "gradient"
 
 
-def test_the_width_is_a_fitted_attribute(rng):
+@pytest.fixture
+def many_is_200(monkeypatch):
+    """More than 200 rows are many, so that a test of their shape is fast."""
+    monkeypatch.setattr(records, "MANY_ROWS", 200)
+    monkeypatch.setattr(records, "WIDE_SHAPE", Shape(24, 2, "gradient"))
+
+
+@pytest.mark.parametrize("rows", [200, 201])
+def test_a_network_of_that_shape_is_the_one_that_names_it(rng, rows, many_is_200):
+    X, y = noisy_rows(rng, rows, 4)
+    shape = auto_shape(rows)
+    model = EDRVFLClassifier(random_state=0).fit(X, y)
+    assert (model.n_hidden_, model.n_layers_) == (shape.n_hidden, shape.n_layers)
+    assert (model.network_.inputs.factors is None) == (shape.input_scaling is None)
+    named = EDRVFLClassifier(
+        n_hidden=shape.n_hidden, n_layers=shape.n_layers, input_scaling=shape.input_scaling, random_state=0
+    )
+    np.testing.assert_array_equal(model.predict_proba(X), named.fit(X, y).predict_proba(X))
+
+
+def test_rows_are_counted_by_their_weights(rng, many_is_200):
+    X, y = noisy_rows(rng, 150, 4)
+    model = EDRVFLClassifier(random_state=0)
+    assert model.fit(X, y).n_layers_ == 10
+    assert model.fit(X, y, np.full(150, 2)).n_layers_ == 2
+    X, y = np.vstack([X, X]), np.concatenate([y, y])
+    assert model.fit(X, y).n_layers_ == 2
+    assert model.fit(X, y, np.arange(300) < 150).n_layers_ == 10  # rows without weight are none
+
+
+def test_a_depth_that_follows_the_rows_is_printed(rng, capsys, many_is_200):
+    X, y = noisy_rows(rng, 201, 4)
+    EDRVFLClassifier(verbose=1).fit(X, y)
+    assert [line.split(":")[0].split()[-1] for line in capsys.readouterr().out.splitlines()] == ["1/2", "2/2"]
+
+
+def test_members_of_a_portfolio_have_the_shape_of_the_rows(rng, many_is_200):
+    X, y = noisy_rows(rng, 201, 4)
+    members = [("one", EDRVFLClassifier()), ("other", EDRVFLClassifier(activation="tanh"))]
+    portfolio = EDRVFLPortfolioClassifier(members=members, finalists=1, random_state=0).fit(X, y)
+    assert set(portfolio.members_["n_hidden"]) == {24}
+    assert max(portfolio.members_["n_layers"]) <= 2
+
+
+def test_a_search_tries_the_papers_depths_whatever_the_rows(rng, many_is_200):
+    X, y = noisy_rows(rng, 300, 4)
+    search = EDRVFLSearchCV(EDRVFLClassifier(random_state=0), {"regularization": [1.0]}, n_iter=None, cv=2)
+    search.fit(X, y)
+    assert [params["n_layers"] for params in search.cv_results_["params"]] == list(range(1, 11))
+    assert search.best_estimator_.n_layers_ == search.best_params_["n_layers"]
+    assert search.best_estimator_.n_hidden_ == 512
+
+
+def test_the_width_is_a_fitted_attribute(rng, many_is_200):
     X, y = noisy_rows(rng, 400, 4)
     model = clone(SMALL).set_params(n_hidden="auto", n_layers=1, prune_rate=0.25).fit(X, y)
-    assert model.n_hidden_ == model.network_.n_hidden == auto_width(400)
-    assert model.neurons_kept_ == (auto_width(400) * 3 // 4,)
-    assert (
-        model.fit(X, y, np.arange(400) < 60).n_hidden_ == auto_width(60) < auto_width(400)
-    )  # rows without weight are none
+    assert model.n_hidden_ == model.network_.n_hidden == 24
+    assert model.neurons_kept_ == (18,)
     assert clone(SMALL).fit(X, y).n_hidden_ == 16
-
-
-def test_every_split_of_a_search_has_the_width_of_its_own_rows(rng):
-    X, y = noisy_rows(rng, 400, 4)
-    splits = [(np.arange(100), np.arange(300, 400)), (np.arange(300), np.arange(300, 400))]
-    seen = []
-
-    def width(model, X, y):
-        seen.append(model.n_hidden_)
-        return model.score(X, y)
-
-    model = clone(SMALL).set_params(n_hidden="auto", n_layers=1)
-    EDRVFLSearchCV(model, {"n_layers": [1]}, n_iter=None, cv=splits, scoring=width, refit=False).fit(X, y)
-    assert seen == [auto_width(100), auto_width(300)]
-    assert seen[0] < seen[1]
 
 
 def test_pairs_see_where_classes_differ(rng):

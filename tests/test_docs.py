@@ -9,6 +9,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.metrics import log_loss
 
 import edrvfl
@@ -68,6 +69,31 @@ def test_the_guide_runs():
     assert -48 < names["sugar"].best_score_ < -40
     assert set(names["untuned"].regularization_) <= {2.0**i for i in range(-12, 13)}
     assert [row["task_name"] for row in names["monitor"].get_logs().data].count("layer") == 10
+
+
+def blocks_on_many_rows(phrase, without):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "out_of_core.md").read_text(), re.DOTALL)
+    return [block for block in blocks if (phrase in block) != without]
+
+
+def test_the_page_on_many_rows_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks, names = blocks_on_many_rows("dask", without=True), {}
+    assert len(blocks) == 6
+    for block in blocks:  # torch computes on the host if there is no GPU
+        exec(compile(block.replace('device="cuda"', 'device="cpu"'), "out_of_core.md", "exec"), names)
+    assert np.mean(names["right"]) > 0.95
+    X, y = names["X"], names["y"]
+    network = EDRVFLClassifier(n_hidden=64, n_layers=3, random_state=0).fit(np.asarray(X), y)
+    for name in ("mapped", "called", "fitted"):
+        assert_allclose(names[name].predict_proba(X), network.predict_proba(X), atol=1e-9)
+
+
+def test_the_page_on_many_rows_runs_on_a_cluster():
+    (block,), names = blocks_on_many_rows("dask", without=False), {}
+    exec(compile(block, "out_of_core.md", "exec"), names)
+    assert names["share_right"] > 0.85
+    assert type(names["home"]) is EDRVFLClassifier
 
 
 def test_the_guide_counts_the_members():

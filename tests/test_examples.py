@@ -14,6 +14,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 # What is set in each example to make it quick, and a phrase that it prints.
 QUICK = {
     "demo": ({"SPLITS": 1}, "together: "),
+    "plot_blocks": ({"N_LAYERS": 3}, "flops a row: "),
     "plot_calibration": ({"N_TRAIN": 300, "N_NEW": 600}, "after"),
     "plot_layers": ({"SPLITS": 1, "DATASETS": {"iris": load_iris}}, ".png"),
     "plot_portfolio": ({"N_TRAIN": 300, "N_NEW": 600}, "portfolio: log-loss 0."),

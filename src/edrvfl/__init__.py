@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ._search.space import paper_configurations
     from ._search_cv import EDRVFLSearchCV
     from ._shell import to_numpy
+    from ._stream.source import RowBlocks
     from ._variants import variant
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "LaplaceRidgeClassifier",
     "LaplaceRidgeRegressor",
     "MembersDisplay",
+    "RowBlocks",
     "TabularEncoder",
     "paper_configurations",
     "to_numpy",
@@ -42,6 +44,7 @@ _MODULES = {
     "LaplaceRidgeClassifier": "_laplace",
     "LaplaceRidgeRegressor": "_laplace",
     "MembersDisplay": "_display",
+    "RowBlocks": "_stream.source",
     "TabularEncoder": "_encoder",
     "paper_configurations": "_search.space",
     "to_numpy": "_shell",

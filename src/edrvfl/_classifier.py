@@ -26,17 +26,20 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
     its own, in closed form; the layers vote. Samples that a layer gets wrong weigh more in the next
     layer, and neurons that its read-out hardly uses do not feed the next layer.
 
-    The defaults are the paper's WPedRVFL, with calibration. The other methods of the paper are other values
-    of these parameters; :func:`edrvfl.variant` knows their names.
+    The defaults are the paper's WPedRVFL, with calibration; with more than 10,000 training rows it has fewer
+    and wider layers, and its inputs are scaled, which is faster and more accurate there. The other methods of
+    the paper are other values of these parameters; :func:`edrvfl.variant` knows their names.
 
     Parameters
     ----------
-    n_layers : int, default=10
-        Hidden layers, l_max in the paper. One fit serves every smaller depth: see ``staged_predict``.
+    n_layers : int or "auto", default="auto"
+        Hidden layers, l_max in the paper. One fit serves every smaller depth: see ``staged_predict``. "auto"
+        is 10, and 2 with more than 10,000 training rows. In a search "auto" is 10 layers of 512 neurons
+        and no scaling of the inputs, whatever the rows.
 
-    n_hidden : int or "auto", default=512
-        Neurons in each hidden layer, n. "auto" takes more of them for more training rows, a power of two
-        between 128 and 2048: few rows do not need many, and many rows can use them.
+    n_hidden : int or "auto", default="auto"
+        Neurons in each hidden layer, n. "auto" is 512; with more than 10,000 training rows, which can use
+        more of them, 896, and with more than 300,000, where these would take too long, 768.
 
     regularization : float or "loo", default=64.0
         Ridge penalty of every read-out, lambda, on the squared output weights. 0 gives the
@@ -77,12 +80,13 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
         classes, drawn at random, instead of random numbers. Such neurons look along directions in which
         classes differ, which random ones rarely do where there are many columns. 0 is neutral.
 
-    input_scaling : "gradient" or None, default=None
+    input_scaling : {"auto", "gradient"} or None, default="auto"
         "gradient" multiplies the inputs by how much the classes depend on each column of `X`: a kernel ridge
         is fitted to at most 1,000 rows and thrown away, and the factor is the root mean squared gradient of
         its scores. Random weights then no longer give columns of noise as much room as the others. It has
         seen the labels, so leave-one-out figures become a little more optimistic, and much too optimistic
         where there are about as many columns as rows, or more. None: all columns alike, as in the paper.
+        "auto" is "gradient" with more than 10,000 training rows, and None with fewer.
 
     correct_weight : float, default=0.8
         Weight in the next layer of the samples that this layer classifies correctly, omega_r, in
@@ -186,7 +190,7 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
         How many neurons of each layer feed the next one.
 
     n_hidden_ : int
-        How many neurons each layer has: `n_hidden`, or what "auto" chose.
+        How many neurons each layer has: `n_hidden`, or what "auto" stands for.
 
     n_layers_ : int
         How many layers answer: `n_layers`, or fewer if a callback ended the fit or with
@@ -241,6 +245,8 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CONSTRAINTS,
+        "n_layers": [*CONSTRAINTS["n_layers"], StrOptions({"auto"})],
+        "input_scaling": [StrOptions({"auto", "gradient"}), None],
         "ensemble": [StrOptions(set(CLASS_RULES))],
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -250,8 +256,8 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
     def __init__(
         self,
         *,
-        n_layers: int = 10,
-        n_hidden: int | str = 512,
+        n_layers: int | str = "auto",
+        n_hidden: int | str = "auto",
         regularization: float | str = 64.0,
         activation: str = "relu",
         renormalize: bool = True,
@@ -260,7 +266,7 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
         inputs_per_neuron: int | None = None,
         hidden_per_neuron: int | None = None,
         pair_share: float = 0.0,
-        input_scaling: str | None = None,
+        input_scaling: str | None = "auto",
         correct_weight: float = 0.8,
         weight_from: str = "train",
         prune_rate: float = 0.2,

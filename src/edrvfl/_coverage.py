@@ -22,6 +22,7 @@ from ._answers.jury import Jury, ValueJury
 from ._arrays import Array, converted, from_numpy, take_rows
 from ._encoder import TabularEncoder, learn_encoding
 from ._inputs.held_back import HeldBack, hold_back
+from ._inputs.inputs import Inputs
 from ._inputs.judged import Judged
 from ._inputs.rows import Rows, as_matrix, prepare_values, to_host, weights_on_host
 from ._inputs.table import Columns
@@ -68,6 +69,14 @@ class Evidence:
     P: numpy.ndarray | None  # (judged rows, k), the leave-one-out answers, if they were computed
     held: HeldBack | None  # rows that were not fitted
     seed: int
+    # learns an encoding from all rows that were fitted, if `rows` are only those that are judged
+    learn: Callable[[TabularEncoder], Inputs] | None = None
+
+    def encoding(self, encoder: TabularEncoder) -> Inputs:
+        """Learn an encoding from the rows that were fitted."""
+        if self.learn is not None:
+            return self.learn(encoder)
+        return learn_encoding(self.rows, encoder, self.columns)
 
 
 class CoveringShell(Shell):
@@ -78,7 +87,7 @@ class CoveringShell(Shell):
     coverage_: Coverage | None
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the estimator.
 
         Parameters
@@ -86,7 +95,8 @@ class CoveringShell(Shell):
         X : array-like of shape (n_samples, n_features)
             Training rows: a NumPy array, a pandas, polars or pyarrow table, or, with scikit-learn's array API
             dispatch on, a torch or CuPy array. Columns may hold numbers, booleans, categories or text, and
-            missing values.
+            missing values. :class:`EDRVFLClassifier` and :class:`EDRVFLRegressor` also take a
+            :class:`RowBlocks`: rows that are read block by block, with y and the weights in the blocks.
 
         y : array-like of shape (n_samples,), for a regressor also (n_samples, n_outputs)
             Labels of at least two classes: strings, integers or booleans. Finite numbers for a regressor.
@@ -308,7 +318,7 @@ def fit_spread(
     depend on others.
     """
     X = evidence.rows.X
-    inputs = learn_encoding(evidence.rows, TabularEncoder("robust"), evidence.columns)
+    inputs = evidence.encoding(TabularEncoder("robust"))
     if evidence.judged is not None:
         X = take_rows(X, evidence.judged.rows)
     targets = spread_targets(residuals, weights)

@@ -17,7 +17,8 @@ from ._inputs.inputs import Inputs
 from ._inputs.rows import Rows, keep_weighted
 from ._inputs.table import Columns
 from ._kernel.gradient import with_gradient_factors
-from ._reading import read_new_table, read_training_table
+from ._network.records import scaling_for_rows
+from ._reading import read_new_table, read_training_table, refuse_source
 from ._shell import unchanged_on_failure
 from ._sklearn import Count, StrOptions, _check_feature_names_in, _fit_context, check_same_namespace
 
@@ -113,8 +114,8 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
     >>> encoder = TabularEncoder(min_frequency=1).fit(X)
     >>> encoder.get_feature_names_out().tolist()
     ['x0', 'x0_missing', 'x1_blue', 'x1_red']
-    >>> bool((encoder.transform([[25.0, "green"]]) == 0).all())  # the mean, and a category never seen
-    True
+    >>> encoder.transform([[25.0, "green"]]).round(12)  # the mean, and a category never seen
+    array([[0., 0., 0., 0.]])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -199,6 +200,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
             container where ``set_output`` asks for it.
         """
         check_is_fitted(self)
+        refuse_source(self, X, "transform")
         check_same_namespace(X, self, attribute="_fitted_array", method="transform")
         encoding = self.encoding_
         X = read_new_table(self, X, encoding.columns, encoding.like)
@@ -249,7 +251,8 @@ def learn_encoding(rows: Rows, encoder: TabularEncoder | None, columns: Columns 
 def learn_network_inputs(rows: Rows, estimator: Any, columns: Columns | None, seed: int) -> Inputs:
     """Learn from training rows what a network with an estimator's parameters sees of their columns."""
     inputs = learn_encoding(rows, as_encoder(estimator.encoder), columns)
-    return inputs if estimator.input_scaling is None else with_gradient_factors(inputs, rows, seed)
+    scaling = scaling_for_rows(estimator.input_scaling, rows.worth)
+    return inputs if scaling is None else with_gradient_factors(inputs, rows, seed)
 
 
 def largest_width(X: Array, encoder: str | TabularEncoder | None, columns: Columns | None) -> int:

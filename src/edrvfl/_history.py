@@ -49,16 +49,16 @@ class History:
     """What is told about the layers of a fit."""
 
     names: Figures
-    train_scores: list[float] = field(default_factory=list)
+    train_scores: list[Array] = field(default_factory=list)  # on the device: reading them early would stop it
     loo_scores: list[float] = field(default_factory=list)  # empty without leave-one-out
     loo_losses: list[float] = field(default_factory=list)
-    fell_back: list[bool] = field(default_factory=list)
+    fell_back: list[Array] = field(default_factory=list)
     lams: list[float | None] = field(default_factory=list)  # None where the user set the penalty
 
     def add(self, grown: Grown, stage: Stage | None, counts: Array | None) -> None:
         """Note a layer that was grown."""
-        self.train_scores.append(float(weighted_mean(1 - grown.losses[0, :], counts)))
-        self.fell_back.append(bool(grown.readout.fell_back[0]))
+        self.train_scores.append(weighted_mean(1 - grown.losses[0, :], counts))
+        self.fell_back.append(grown.readout.fell_back[0])
         self.lams.append(grown.readout.lam)
         if stage is not None:
             self.loo_scores.append(stage.score)
@@ -67,7 +67,8 @@ class History:
     def figures(self) -> dict[str, tuple[float, ...]]:
         """Return the figures by layer, under the names of the fitted attributes."""
         names = self.names
-        found = {names.loo_scores: tuple(self.loo_scores), names.train_scores: tuple(self.train_scores)}
+        train_scores = tuple(float(score) for score in self.train_scores)
+        found = {names.loo_scores: tuple(self.loo_scores), names.train_scores: train_scores}
         if names.loss:
             found[names.loo_losses] = tuple(self.loo_losses)
         return found
@@ -75,5 +76,5 @@ class History:
     def line(self) -> str:
         """Describe the network so far in words."""
         if not self.loo_scores:
-            return f"training {self.names.score} {self.train_scores[-1]:.4f}"
+            return f"training {self.names.score} {float(self.train_scores[-1]):.4f}"
         return self.names.words(self.loo_scores[-1], self.loo_losses[-1])

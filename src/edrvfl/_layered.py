@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Any
 
 import numpy
 from scipy.linalg import LinAlgWarning
+from sklearn import config_context
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 
 from ._answers.follow import LAYER_VOTES, Follower, Stage, needs_loo
-from ._arrays import Array, array_namespace, ignore_overflow
+from ._arrays import Array, array_namespace, converted, ignore_overflow, product
 from ._coverage import COMMON, CoveringShell, Evidence
 from ._encoder import ENCODERS, TabularEncoder, as_encoder, learn_network_inputs
 from ._history import Figures, History
-from ._inputs.rows import Rows
+from ._inputs.inputs import Inputs
+from ._inputs.judged import Judged
+from ._inputs.rows import Rows, to_host
 from ._inputs.table import Columns
 from ._network.activations import ACTIVATIONS
 from ._network.answer import answers, staged_answers
 from ._network.draws import DRAW_SCHEME, Draws, Recipe
-from ._network.grow import Problem, grow, start
+from ._network.grow import Grown, Problem, grow, start
 from ._network.layers import fill_inputs, new_features
 from ._network.pruning import n_pruned
 from ._network.readers import READOUTS, check_readout
 from ._network.records import Network, Settings
 from ._sklearn import Count, Interval, Pair, StrOptions
+from ._stream.encoding import learn_parted_encoding
+from ._stream.grow import PartedNetwork
+from ._stream.parts import Parts
+from ._stream.prepare import prepare_fit
+from ._stream.progress import BlockTasks
+from ._stream.source import RowBlocks
 from ._threads import suitable_threads
 
 # What the parameters that both estimators have may be.
@@ -53,69 +64,149 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
 }
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Report:
+    """How a fit reports its layers: by which rows, and to which callbacks."""
+
+    rows: Rows  # those that are in memory
+    judged: Judged | None  # the rows that have leave-one-out scores, if not all have them
+    n_layers: int  # that will be grown
+    given: dict[str, Any]  # what callbacks are given
+    begin_layer: Callable[[int], CallbackContext]  # begins the task of a layer
+    stand_for: Array | None = None  # how many rows each row in memory stands for; None for itself
+
+    @property
+    def counts(self) -> Array | None:
+        """How much the rows count in a mean over the training rows."""
+        return product(self.rows.weights.counts, self.stand_for)
+
+
 class LayeredEstimator(CallbackSupportMixin, CoveringShell):
     """An estimator whose fit grows a network. Subclasses name the parameters and the figures."""
 
     _figures: Figures
+    network_: Network
 
     def _validate_params(self) -> None:
         super()._validate_params()
         check_readout(self)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        if not isinstance(X, RowBlocks):
+            self._fit_rows(X, y, sample_weight)
+            return
+        if y is not None or sample_weight is not None:
+            raise ValueError(
+                "y and sample_weight belong to the blocks of a RowBlocks, (X, y) or (X, y, weight). Give "
+                f"{type(self).__name__}.fit the blocks alone."
+            )
+        self._fit_parts(X)
+
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit from rows in memory."""
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         table, y, columns = self._check_training_rows(X, y, as_encoder(self.encoder))
         seed = self._draw_seed()
         rows, held = self._divide_rows(table, y, sample_weight, seed)
-        task = self._init_callback_context(max_subtasks=self.n_layers).call_on_fit_task_begin(**given)
+        settings = Settings.of(self).for_rows(rows.worth)
+        n, depth = settings.n_hidden, settings.n_layers
+        task = self._init_callback_context(max_subtasks=depth).call_on_fit_task_begin(**given)
+
+        def begin(_: int) -> CallbackContext:
+            return task.subcontext(task_name="layer").call_on_fit_task_begin(**given)
+
         with ignore_overflow():
             inputs = learn_network_inputs(rows, self, columns, seed)
-            n = Settings.of(self).for_rows(rows.worth).n_hidden
-            of_answers = (self.ensemble, rows.classes, seed, DRAW_SCHEME)
-            network = Network(columns, inputs, self.activation, n, *of_answers, joint=self.readout == "joint")
+            network = self._new_network(columns, inputs, n, rows.classes, seed)
             with suitable_threads(rows.X, n + inputs.width + 1, n):
-                problem, stage = self._grow(network, rows, task, given)
+                D = new_features(rows.X.shape[0], rows.X, n, inputs)
+                fill_inputs(D, rows.X, inputs)
+                draws = Draws(Recipe.of(settings, seed, inputs, rows), rows.X)
+                problem = Problem(rows.targets, rows.weights, draws, judges=needs_loo(self))
+                judged = problem.judged if problem.judges else None
+                report = Report(rows, judged, depth, given, begin)
+                stage = self._keep_layers(network, grow(start(D, settings), problem), report)
         self._warn_of_fallbacks()
-        judged, P = (None, None) if stage is None else (problem.judged, stage.P)
+        P = None if stage is None else stage.P
         self._learn_coverage(Evidence(rows, columns, judged, P, held, seed))
         task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
 
-    def _grow(
-        self, network: Network, rows: Rows, task: CallbackContext, given: dict[str, Any]
-    ) -> tuple[Problem, Stage | None]:
-        """Grow the network and keep its layers; after each layer print a line and ask the callbacks.
+    def _fit_parts(self, parts: Parts) -> None:
+        """Fit from rows that come in parts. The model is in NumPy, as the rows are before they are moved."""
+        given: dict[str, Any] = {"estimator": self, "X": parts, "y": None, "metadata": {}}
+        # the passes before the first layer are a task as well
+        n_tasks = None if self.n_layers == "auto" else 1 + self.n_layers
+        task = self._init_callback_context(max_subtasks=n_tasks).call_on_fit_task_begin(**given)
+        tasks = BlockTasks(task, given)
+        with config_context(array_api_dispatch=True) if parts.device is not None else nullcontext():
+            reading = tasks.begin("reading", None)
+            prepared = prepare_fit(parts, self, tasks)
+            parted, sample, inputs = prepared.parted, prepared.sample, prepared.inputs
+            settings, seed = prepared.settings, prepared.seed
+            n, rows, columns = settings.n_hidden, sample.rows, parted.reader.columns
+            network = self._new_network(columns, inputs, n, rows.classes, seed)
+            reading.call_on_fit_task_end(**given)
+            grower = PartedNetwork(parted, sample, settings, inputs)
 
-        Return what leave-one-out says about the layers that answer, with the problem, which tells the rows.
+            def begin(l: int) -> CallbackContext:
+                return tasks.begin("layer", grower.n_passes(l) * parted.n_parts)
+
+            report = Report(rows, sample.judged, settings.n_layers, given, begin, sample.stand_for)
+            with (
+                ignore_overflow(),
+                suitable_threads(rows.X, n + inputs.width + 1, n),
+                # closed, so that no file is left when a callback raises
+                closing(grower.grow(prepared.draws, needs_loo(self))) as layers,
+            ):
+                stage = self._keep_layers(network, layers, report)
+            tasks.end()
+            self._warn_of_fallbacks()
+            P, learn = None if stage is None else stage.P, partial(learn_parted_encoding, parted)
+            self._learn_coverage(Evidence(rows, columns, sample.judged, P, prepared.held, seed, learn))
+            task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
+        if parts.device is not None:
+            self.network_ = converted(self.network_, to_host)
+            self.coverage_ = converted(self.coverage_, to_host)
+
+    def _new_network(
+        self, columns: Columns | None, inputs: Inputs, n_hidden: int, classes: Array | None, seed: int
+    ) -> Network:
+        """Return a network without layers."""
+        of_answers = (self.ensemble, classes, seed, DRAW_SCHEME)
+        joint = self.readout == "joint"
+        return Network(columns, inputs, self.activation, n_hidden, *of_answers, joint=joint)
+
+    def _keep_layers(self, network: Network, layers: Iterator[Grown], report: Report) -> Stage | None:
+        """Keep the layers that are grown; after each of them print a line and ask the callbacks.
+
+        Return what leave-one-out says about the layers that answer.
         """
-        settings = replace(Settings.of(self), n_hidden=network.n_hidden)
-        D = new_features(rows.X.shape[0], rows.X, network.n_hidden, network.inputs)
-        fill_inputs(D, rows.X, network.inputs)
-        draws = Draws(Recipe.of(settings, network.seed, network.inputs, rows), rows.X)
-        problem = Problem(rows.targets, rows.weights, draws, judges=needs_loo(self))
+        rows, given = report.rows, report.given
         follower = None
-        if problem.judges:
-            follower = Follower(rows.targets, rows.weights, problem.judged, self)
+        if needs_loo(self):
+            follower = Follower(rows.targets, rows.weights, report.judged, self)
         history, kept = History(self._figures), None
-        layer = _begin_layer(task, given)
-        for grown in grow(start(D, settings), problem):
+        layer = report.begin_layer(0)
+        for grown in layers:
             # Keep only the hidden weights and the read-out: the next layer overwrites the features in D.
             beta = rows.targets.in_units(grown.readout.beta[0, ...], network.bias)
             stage = None if follower is None else follower.add(grown.loo[0, ...])
             vote, calibration = (1.0, None) if stage is None else (stage.vote, stage.calibration)
             network = network.with_layer(grown.hidden, beta, vote, calibration)
-            history.add(grown, stage, rows.weights.counts)
+            history.add(grown, stage, report.counts)
             if kept is None or stage is None or self.layer_votes != "prefix" or stage.loss < kept.loss:
                 kept = stage
-            self._print_layer(history)
-            so_far = {"network_": network, **history.figures()}
-            if layer.call_on_fit_task_end(**given, reconstruction_attributes=lambda so_far=so_far: so_far):
+            self._print_layer(history, report.n_layers)
+            # a function, so that without callbacks nobody waits for the figures
+            so_far = partial(_so_far, network, history)
+            if layer.call_on_fit_task_end(**given, reconstruction_attributes=so_far):
                 break
-            if len(network.layers) < self.n_layers:
-                layer = _begin_layer(task, given)
+            if len(network.layers) < report.n_layers:
+                layer = report.begin_layer(len(network.layers))
         if rows.classes is not None:
             self._warn_if_scores_vanish(grown.D, network)
         self._keep(network, history)
-        return problem, kept
+        return kept
 
     def _keep(self, network: Network, history: History) -> None:
         """Store what was fitted."""
@@ -125,15 +216,15 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         for name, figures in history.figures().items():
             setattr(self, name, figures)
         self.regularization_ = tuple(self.regularization if lam is None else lam for lam in history.lams)
-        self.fallback_layers_ = tuple(l for l, fell in enumerate(history.fell_back, start=1) if fell)
+        self.fallback_layers_ = tuple(l for l, fell in enumerate(history.fell_back, start=1) if bool(fell))
         # p is the same for every layer, so the number of neurons that stay is too
         kept = network.n_hidden - int(n_pruned(network.n_hidden, self.prune_rate))
         self.neurons_kept_ = (kept,) * len(history.lams)
 
-    def _print_layer(self, history: History) -> None:
+    def _print_layer(self, history: History, n_layers: int) -> None:
         if self.verbose:
             layer = len(history.lams)
-            number = f"{layer:{len(str(self.n_layers))}d}/{self.n_layers}"
+            number = f"{layer:{len(str(n_layers))}d}/{n_layers}"
             print(f"[{type(self).__name__}] layer {number}: {history.line()}")
 
     def _warn_of_fallbacks(self) -> None:
@@ -144,7 +235,7 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
                 f"{self.regularization}; the least-norm solution was taken there. Increase "
                 "regularization, or set renormalize=True if it is off.",
                 LinAlgWarning,
-                stacklevel=5,
+                stacklevel=6,  # the line that calls fit
             )
 
     def _warn_if_scores_vanish(self, D: Array, network: Network) -> None:
@@ -158,7 +249,7 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
                 "The scores are so small that all classes get nearly the same probability, and rounding "
                 f"decides the class. Lower regularization={self.regularization}, or multiply the weights.",
                 UserWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
 
     @property
@@ -177,5 +268,6 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         yield from staged_answers(self.network_, X)
 
 
-def _begin_layer(task: CallbackContext, given: dict[str, Any]) -> CallbackContext:
-    return task.subcontext(task_name="layer").call_on_fit_task_begin(**given)
+def _so_far(network: Network, history: History) -> dict[str, Any]:
+    """Return the attributes of an estimator that has grown some of its layers."""
+    return {"network_": network, **history.figures()}

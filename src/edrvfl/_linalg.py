@@ -13,7 +13,12 @@ import numpy
 from array_api_compat import array_namespace, device, is_numpy_array, is_torch_array
 from scipy.linalg import blas, lapack
 
-from ._arrays import Array, aligned, from_numpy
+from ._arrays import Array, aligned, from_numpy, on_accelerator, side_by_side_copy, weighted_copy
+
+# A Gram of many columns is summed by panels, because a product cannot leave out the upper triangle: three do
+# 2/3 of the full product, and eight of this width 9/16, which pays from so many rows on (measured).
+PANEL = 128
+PANEL_ROWS = 32_768
 
 
 def add_gram(G: Array, S: Array) -> None:
@@ -25,11 +30,37 @@ def add_gram(G: Array, S: Array) -> None:
             # Fortran sees the transposes, so its upper triangle is our lower one: no copy is made.
             syrk(1.0, S[i].T, beta=1.0, c=G[i].T, overwrite_c=True)
         return
-    c = S.shape[-1]
-    step = c if c <= 512 else aligned(-(-c // 3))  # three panels do 2/3 of the full product
+    _add_panels(G, None, S)
+
+
+def _add_panels(G: Array, R: Array | None, S: Array) -> None:
+    """Add S'S to the lower triangle of G, panel by panel of columns. S may have more columns than G has.
+
+    With R (..., c, k), columns c to c + k of S are targets T, and S'T, a part of each panel, is added to R.
+    """
+    xp, c, width = array_namespace(S), G.shape[-1], S.shape[-1]
+    few = width if width <= 512 else aligned(-(-width // 3))
+    step = few if S.shape[-2] < PANEL_ROWS else PANEL
     for j in range(0, c, step):
         end = min(j + step, c)
-        G[..., j:, j:end] += array_namespace(S).matrix_transpose(S[..., j:]) @ S[..., j:end]
+        panel = xp.matrix_transpose(S[..., j:]) @ S[..., j : min(j + step, width)]
+        panel = panel[..., : end - j]  # without the columns that keep the last product aligned
+        G[..., j:, j:end] += panel[..., : c - j, :]
+        if R is not None:
+            R[..., j:end, :] += xp.matrix_transpose(panel[..., c - j : c - j + R.shape[-1], :])
+
+
+def add_products(G: Array, R: Array, D: Array, Y: Array, root: Array | None, packed: bool) -> None:
+    """Add D'WD to the lower triangle of G (..., c, c) and D'WY to R (..., c, k), in place, with W = root^2.
+
+    `packed` tells that D is a copy already, which a CPU need not make again.
+    """
+    if on_accelerator(D):
+        _add_panels(G, R, side_by_side_copy([D, Y], root))
+        return
+    S = D if packed and root is None else weighted_copy(D, root)
+    add_gram(G, S)
+    R += array_namespace(S).matrix_transpose(S) @ (Y if root is None else Y * root[..., None])
 
 
 def symmetric(G: Array) -> Array:
@@ -79,13 +110,19 @@ class Cholesky:
             return []
         return [i for i in numpy.ndindex(self.regular.shape) if not bool(self.regular[i])]
 
+    def rounded(self, dtype: Any) -> Cholesky:
+        """Return the factors in another precision."""
+        xp = array_namespace(self.G)
+        G, L = (xp.astype(A, dtype, copy=False) for A in (self.G, self.L))
+        return Cholesky(G, L, self.regular)
 
-def factorise(G: Array) -> Cholesky:
+
+def factorise(G: Array, eps: float | None = None) -> Cholesky:
     """Factorise symmetric positive definite matrices by Cholesky.
 
     A member counts as singular when a pivot keeps less than eps * size of its diagonal entry: that column
-    is, to working precision, a combination of the columns before it. Scaling the rows and columns of G does
-    not change this verdict.
+    is, to the precision eps of the numbers, a combination of the columns before it. Scaling the rows and
+    columns of G does not change this verdict. By default eps is that of G's type.
     """
     xp = array_namespace(G)
     if is_torch_array(G):
@@ -97,7 +134,7 @@ def factorise(G: Array) -> Cholesky:
         L = _stack([L for L, _ in members], G.shape)
         regular = xp.asarray([ok for _, ok in members], dtype=xp.bool, device=device(G))
         regular = xp.reshape(regular, G.shape[:-2])
-    floor = xp.finfo(G.dtype).eps * G.shape[-1]
+    floor = (xp.finfo(G.dtype).eps if eps is None else eps) * G.shape[-1]
     # pivot^2 / entry is the share of the column that the columns before it do not explain
     pivots, entries = xp.linalg.diagonal(L), xp.linalg.diagonal(G)
     return Cholesky(G, L, regular & xp.all(pivots**2 > floor * entries, axis=-1))

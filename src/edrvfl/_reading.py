@@ -12,7 +12,26 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from ._arrays import Array
-from ._inputs.table import Columns, float_dtypes, learn_table, open_table, read_table
+from ._inputs.table import Columns, Table, float_dtypes, learn_table, open_table, read_table
+
+
+class RowSource:
+    """Rows that are read block by block. Networks are fitted to it; everything else takes rows in memory."""
+
+
+def refuse_source(estimator: BaseEstimator, X: Any, method: str = "fit") -> None:
+    """Say who takes rows that are read block by block, if these are such rows."""
+    if not isinstance(X, RowSource):
+        return
+    kind, what = type(estimator).__name__, type(X).__name__
+    if method == "fit":
+        advice = (
+            "EDRVFLClassifier and EDRVFLRegressor are fitted to rows that are read block by block. Give "
+            "arrays or a frame, of some of the rows if there are too many"
+        )
+    else:
+        advice = f"Ask block by block: [model.{method}(X) for X, y, weight in blocks]"
+    raise TypeError(f"{kind}.{method} takes rows in memory, but X is a {what}. {advice}.")
 
 
 def read_training_numbers(estimator: BaseEstimator, X: Any) -> Array:
@@ -25,9 +44,15 @@ def read_training_table(
     estimator: BaseEstimator, X: Any, categorical_features: Any = "from_dtype"
 ) -> tuple[Array, Columns]:
     """Return X as a matrix of numbers and codes, with what was learnt of its columns; note their names."""
+    refuse_source(estimator, X)
+    return learn_table(open_training_table(estimator, X), categorical_features)
+
+
+def open_training_table(estimator: BaseEstimator, X: Any) -> Table:
+    """Return X as a table, and note the names of its columns."""
     table = open_table(X, estimator=estimator)
     validate_data(estimator, X, skip_check_array=True)
-    return learn_table(table, categorical_features)
+    return table
 
 
 def read_new_table(estimator: BaseEstimator, X: Any, columns: Columns | None, like: Array) -> Array:

@@ -32,8 +32,8 @@ class EDRVFLRegressor(LayeredEstimator, CoveringRegressor):
         of values gains less by many layers than a vote does.
 
     n_hidden : int or "auto", default=512
-        Neurons in each hidden layer, n. "auto" takes more of them for more training rows, a power of two
-        between 128 and 2048: few rows do not need many, and many rows can use them.
+        Neurons in each hidden layer, n. "auto" is 512; with more than 10,000 training rows, which can use
+        more of them, 896, and with more than 300,000, where these would take too long, 768.
 
     regularization : float or "loo", default="loo"
         Ridge penalty of every read-out, lambda, on the squared output weights of standardised outputs. 0
@@ -151,7 +151,7 @@ class EDRVFLRegressor(LayeredEstimator, CoveringRegressor):
         How many neurons of each layer feed the next one.
 
     n_hidden_ : int
-        How many neurons each layer has: `n_hidden`, or what "auto" chose.
+        How many neurons each layer has: `n_hidden`, or what "auto" stands for.
 
     n_layers_ : int
         How many layers answer: `n_layers`, or fewer if a callback ended the fit or with

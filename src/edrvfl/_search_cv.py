@@ -22,6 +22,7 @@ from ._classifier import EDRVFLClassifier
 from ._laplace import LaplaceRidgeClassifier, LaplaceRidgeRegressor
 from ._layered import LayeredEstimator
 from ._portfolio import EDRVFLPortfolioClassifier, EDRVFLPortfolioRegressor
+from ._reading import refuse_source
 from ._regressor import EDRVFLRegressor
 from ._search import alone, together
 from ._search.candidates import Candidate, ResultRow
@@ -205,7 +206,7 @@ class EDRVFLSearchCV(CallbackSupportMixin, SearchShell):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> EDRVFLSearchCV:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> EDRVFLSearchCV:
         """Search, and refit the best.
 
         Parameters
@@ -232,6 +233,7 @@ class EDRVFLSearchCV(CallbackSupportMixin, SearchShell):
             return self._fit(X, y, sample_weight, params)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> EDRVFLSearchCV:
+        refuse_source(self, X)
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         rows = self._rows()  # before the data are checked: a bad configuration fails at once
         candidates = list(dict.fromkeys(row.candidate for row in rows))

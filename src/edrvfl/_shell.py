@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 
 from ._answers.combine import log_odds
 from ._arrays import Array, array_namespace
-from ._inputs.rows import Rows, prepare_rows, prepare_values, refuse_unresolved, to_host
+from ._inputs.rows import Rows, prepare_rows, prepare_values, refuse_one_class, refuse_unresolved, to_host
 from ._inputs.table import Columns
-from ._reading import read_new_table, read_training_numbers, read_training_table
+from ._reading import read_new_table, read_training_numbers, read_training_table, refuse_source
 from ._sklearn import CALLBACK_ATTRIBUTES, _estimator_with_converted_arrays, check_same_namespace
 
 Estimator = TypeVar("Estimator")
@@ -73,6 +73,7 @@ class Shell(BaseEstimator):
 
         Without a TabularEncoder the rows must be finite numbers, and nothing is learnt.
         """
+        refuse_source(self, X)
         y = self._check_targets(y)
         if encoder is None:
             X, columns = read_training_numbers(self, X), None
@@ -88,6 +89,7 @@ class Shell(BaseEstimator):
     def _check_fitted_alike(self, X: Any, method: str) -> None:
         """Refuse to answer before a fit, and for arrays of another library or device than that of the fit."""
         check_is_fitted(self)
+        refuse_source(self, X, method)
         check_same_namespace(X, self, attribute="_fitted_array", method=method)
 
     def _check_new_rows(self, X: Any, method: str) -> Array:
@@ -182,11 +184,7 @@ class ClassifierShell(ClassifierMixin, ProbabilityShell):
     def _prepare_rows(self, X: Array, y: Array, sample_weight: Any) -> Rows:
         """Return the rows that have a weight, with their classes, of which there must be two."""
         rows = prepare_rows(X, y, sample_weight, self.class_weight)
-        if rows.targets.width < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes, but y holds only one class "
-                f"({to_host(rows.classes).tolist()[0]!r}) in the rows with positive weight."
-            )
+        refuse_one_class(rows.classes, type(self).__name__)
         return rows
 
     @available_if(predicts)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
+import joblib
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from ._arrays import Array, row_blocks
@@ -24,6 +25,8 @@ WORK_OF_A_THREAD = (
 _lock = threading.Lock()
 _running = 0
 _limit = None
+_alone = 0  # how many of those that run want one thread for each product
+_alone_limit = None
 
 
 @cache
@@ -31,16 +34,53 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
+def blas_threads() -> int:
+    """Return how many threads BLAS may use: as many as the process has cores, or fewer if a limit is set."""
+    counts = [library.num_threads for library in _blas().lib_controllers]
+    return max(1, min([joblib.cpu_count(), *counts]))
+
+
 @contextmanager
 def suitable_threads(X: Array, width: int, n_hidden: int) -> Iterator[None]:
     """Use no more BLAS threads than the largest product keeps busy: a block of rows times the hidden weights.
 
-    `width` is how many numbers are held for a row. The limit counts for the whole process: the first
-    computation sets it and the last one lifts it, so that several Python threads do not undo each other's.
+    `width` is how many numbers are held for a row.
+    """
+    block = next(row_blocks(X, X.shape[0], width), slice(0, 0))
+    with _at_most(max(1, int(block.stop * width * n_hidden // WORK_OF_A_THREAD))):
+        yield
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Use one BLAS thread for each product, where several Python threads compute at once."""
+    global _alone, _alone_limit
+    with _at_most(1):
+        with _lock:
+            # a computation around this one may have set a higher limit, which comes back afterwards
+            if _alone == 0 and any(library.num_threads > 1 for library in _blas().lib_controllers):
+                _alone_limit = _blas().limit(limits=1)
+                _release_control()
+            _alone += 1
+        try:
+            yield
+        finally:
+            with _lock:
+                _alone -= 1
+                if _alone == 0 and _alone_limit is not None:
+                    _alone_limit.restore_original_limits()
+                    _release_control()
+                    _alone_limit = None
+
+
+@contextmanager
+def _at_most(threads: int) -> Iterator[None]:
+    """Limit the BLAS threads of a product.
+
+    The limit counts for the whole process: the first computation sets it and the last one lifts it, so that
+    several Python threads do not undo each other's.
     """
     global _running, _limit
-    block = next(row_blocks(X, X.shape[0], width), slice(0, 0))
-    threads = max(1, int(block.stop * width * n_hidden // WORK_OF_A_THREAD))
     with _lock:
         # a limit that is lower already, set by the user or by joblib, stays
         if _running == 0 and any(library.num_threads > threads for library in _blas().lib_controllers):

@@ -18,7 +18,8 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "PedRVFL": {"correct_weight": 1.0},
     "WPedRVFL": {},
 }
-OF_ALL: Mapping[str, Any] = {"calibration": None}  # the paper takes the ensemble's answer as it is
+# The paper takes the ensemble's answer as it is, and the same shape for every number of rows.
+OF_ALL: Mapping[str, Any] = {"calibration": None, "n_layers": 10, "n_hidden": 512, "input_scaling": None}
 
 
 def variant(name: str, **params: Any) -> EDRVFLClassifier:
@@ -45,7 +46,8 @@ def variant(name: str, **params: Any) -> EDRVFLClassifier:
     --------
     >>> from edrvfl import variant
     >>> variant("PedRVFL", prune_rate=0.4)
-    EDRVFLClassifier(calibration=None, correct_weight=1.0, prune_rate=0.4)
+    EDRVFLClassifier(calibration=None, correct_weight=1.0, input_scaling=None,
+                     n_hidden=512, n_layers=10, prune_rate=0.4)
     """
     names = {known.casefold(): known for known in VARIANTS}
     if name.casefold() not in names:

@@ -4,13 +4,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edrvfl._inputs.categories import Tally
+from edrvfl._inputs.categories import Tally, code_weights
 
 
 def tally(codes, least=2, counts=None, missing=False):
     codes = np.asarray(codes, float)
     total = len(codes) if counts is None else np.sum(counts)
-    return Tally.of(codes, None if counts is None else np.asarray(counts, float), missing, total, least)
+    weights = code_weights(codes, None if counts is None else np.asarray(counts, float))
+    return Tally.of(weights, missing, total, least)
 
 
 def test_the_heaviest_stay_apart_and_the_smaller_code_wins_a_tie():

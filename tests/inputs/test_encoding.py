@@ -367,3 +367,18 @@ def test_what_was_learnt_moves_to_another_library(xp, rng, mode):
     inputs = learn_inputs(X, None, EncoderSettings(mode), CATEGORICAL)
     moved = converted(inputs, xp.asarray)
     np.testing.assert_allclose(to_host(moved.apply(xp.asarray(X))), inputs.apply(X), rtol=1e-12)
+
+
+def test_both_zeros_are_one_value_with_one_name():
+    for zeros in ([0.0, -0.0], [-0.0, 0.0]):
+        X = np.array([*zeros, 1.0, 2.0])[:, None]
+        assert learn_inputs(X, None, EncoderSettings("bins")).labels == ("", "is_0.0", "is_1.0", "is_2.0")
+
+
+def test_a_column_has_bins_by_its_numbers_and_not_by_what_the_division_leaves_of_them():
+    x = np.array([1e300, *(1e-30 * np.arange(20))])  # over the largest number, the others are 0
+    assert learn_inputs(x[:, None], None, EncoderSettings("bins")).labels == ("",)
+    near = np.nextafter(1.3, 2) - np.spacing(1.3) * np.arange(3)  # numbers that are neighbours, over another
+    X = np.array([*near, 1.99, 0.5, -1.0] * 2)[:, None]
+    inputs = learn_inputs(X, None, EncoderSettings("bins"))
+    assert (np.diff(inputs.onehots.low) > 0).all()

@@ -517,3 +517,11 @@ def test_numbers_only_refuses_gaps_and_text():
         read_new_table(estimator, pd.DataFrame({"a": [None, 1.0]}), None, X)
     with pytest.raises(ValueError, match="these are not: a"):
         read_training_numbers(estimator, pd.DataFrame({"a": ["x", "y"]}))
+
+
+def test_numbers_among_text_are_not_rounded_to_the_precision_of_others():
+    mixed = pd.DataFrame({"a": np.float32([1, 2]), "b": pd.Series([0.1, "x"], dtype=object)})
+    X, columns = learn_table(open_table(mixed))
+    assert X.dtype == np.float32
+    assert columns.categories[1].tolist() == ["0.1", "x"]
+    np.testing.assert_array_equal(read_table(open_table(mixed[:1], np.float32), columns), X[:1])

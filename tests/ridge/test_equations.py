@@ -8,6 +8,7 @@ from helpers import random_regression, regression, to_host
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edrvfl import _arrays
 from edrvfl._inputs.targets import Values
 from edrvfl._ridge.equations import NormalEquations, Regression, layer_equations, normal_equations, reweighted
 
@@ -133,6 +134,19 @@ def test_sums_in_float64_of_features_in_float32(xp, rng):
     expected = plain_sums(D.astype(float), Y.astype(float), np.ones(500))
     np.testing.assert_allclose(to_host(ours.G), expected.G, rtol=1e-13)
     np.testing.assert_allclose(to_host(ours.R), expected.R, rtol=1e-11)
+
+
+def test_sums_of_many_rows_in_float32_do_not_lose_digits(rng, monkeypatch):
+    monkeypatch.setattr(_arrays, "CPU_BLOCK_BYTES", 2**16)  # many blocks
+    D = rng.uniform(0, 1, (60_000, 63)).astype(np.float32)
+    Y = np.ones((60_000, 1), np.float32)
+    ours = normal_equations(regression(D, Y))
+    assert ours.G.dtype == ours.R.dtype == np.float64
+    exact, simple = D.astype(float).T @ D.astype(float), np.zeros((63, 63), np.float32)
+    for start in range(0, len(D), 256):
+        simple += D[start : start + 256].T @ D[start : start + 256]
+    assert 8 * np.abs(ours.G / exact - 1).max() < np.abs(simple / exact - 1).max()
+    np.testing.assert_allclose(ours.R[:, 0], D.sum(axis=0, dtype=float), rtol=2e-7)
 
 
 @pytest.mark.parametrize("based", [False, True])

@@ -1,5 +1,7 @@
 """Leave-one-out scores, against leaving rows out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from helpers import random_counts, random_regression, regression, to_host
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from reference import scores_without_each_row
 
 from edrvfl._ridge.choose import ridge_by_loo
+from edrvfl._ridge.equations import Summed, normal_equations
 from edrvfl._ridge.solve import ridge
 
 
@@ -71,6 +74,23 @@ def test_in_float32(xp, rng, shape, lam):
     loo = ridge(regression(*single[:3], shares=single[3], xp=xp), lam).loo
     assert loo.dtype == xp.float32
     np.testing.assert_allclose(to_host(loo), ridge(regression(D, Y, w, shares=ones), lam).loo, atol=1e-3)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_some_rows_of_a_singular_system_that_is_summed_over_all(xp, rng, weighted):
+    D = rng.standard_normal((30, 7))
+    D[:, 3] = D[:, 0]
+    D[:, 4:] = 0.0
+    D[[2, 11, 20], [4, 5, 6]] = 1.0  # three rows that lie outside the span of the others
+    Y, ones = rng.standard_normal((30, 2)), np.ones(30)
+    base = rng.uniform(0.5, 2, 30) if weighted else None
+    equations = normal_equations(regression(D, Y, base, xp=xp))
+    some = np.arange(1, 30, 2)
+    own = regression(D[some], Y[some], None if base is None else base[some], shares=ones[some], xp=xp)
+    readout = ridge(replace(own, summed=Summed(equations, 1.0)), 0.0)
+    assert bool(readout.fell_back)
+    expected = scores_without_each_row(D, Y, 0.0, ones if base is None else base, ones)
+    np.testing.assert_allclose(to_host(readout.loo), expected[some], atol=1e-8)
 
 
 @pytest.mark.parametrize("shape", [(30, 8), (8, 30)], ids=["primal", "dual"])

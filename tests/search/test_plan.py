@@ -1,14 +1,12 @@
 """Who shares what, and what fits the memory."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 from edrvfl import EDRVFLClassifier
 from edrvfl._arrays import free_bytes
-from edrvfl._network.records import Settings, auto_width
+from edrvfl._network.records import Settings
 from edrvfl._search.plan import Size, bytes_needed, groups, memory_budget, result_rows, stack_settings, stacks
 
 NETWORK = EDRVFLClassifier(n_hidden=100, n_layers=3, random_state=0)
@@ -74,13 +72,9 @@ def test_what_a_problem_is(other):
     assert one.problem != another.problem
 
 
-def test_a_width_that_follows_the_rows_needs_the_memory_of_that_width():
-    (follows,) = candidates({"n_hidden": "auto"})
-    for size in (SIZE, dataclasses.replace(SIZE, m=4000), dataclasses.replace(SIZE, worth=9000.0)):
-        width = auto_width(size.worth or size.m)
-        assert size.width(follows) == width
-        (same,) = candidates({"n_hidden": width})
-        assert bytes_needed([[follows]], size) == bytes_needed([[same]], size)
+def test_what_follows_the_rows_is_the_papers_in_a_search():
+    (follows,) = candidates({"n_hidden": "auto", "input_scaling": "auto"})
+    assert (follows.estimator.n_hidden, follows.estimator.input_scaling) == (512, None)
 
 
 def test_joint_networks_grow_together_if_they_share_their_features():

@@ -38,7 +38,10 @@ class Jury:
         codes = to_host(targets.codes)
         counts, costs = (weights_on_host(part, len(codes)) for part in (weights.counts, weights.costs))
         # A row alone in its class was scored by a network that never saw the class, so it does not calibrate.
-        of_class = numpy.bincount(codes, counts, minlength=targets.width)[codes]
+        of_classes = numpy.bincount(codes, counts, minlength=targets.width)
+        if judged is not None and judged.class_weights is not None:
+            of_classes = judged.class_weights
+        of_class = of_classes[codes]
         honest = of_class - numpy.minimum(counts, 1) > 1e-9 * of_class
         some: Any = slice(None)
         stand_for = numpy.ones(1)

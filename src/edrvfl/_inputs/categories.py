@@ -12,6 +12,16 @@ from .rows import to_host
 DIGITS = 10  # of a share of the weight: sums in another order must not change which categories are kept
 
 
+def code_weights(codes: Array, counts: Array | None) -> numpy.ndarray:
+    """Return the weights of the codes 0, 1, ... up to the largest. No code is missing; -1 weighs nothing."""
+    codes, counts = to_host(codes), None if counts is None else to_host(counts)
+    known = codes >= 0
+    if not known.all():
+        codes, counts = codes[known], None if counts is None else counts[known]
+    weights: numpy.ndarray = numpy.bincount(codes.astype(numpy.intp), counts).astype(float)
+    return weights
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
     """How much weight the categories of a column have."""
@@ -21,13 +31,8 @@ class Tally:
     frequent: numpy.ndarray  # codes that may get a column of their own, the heaviest first
 
     @classmethod
-    def of(cls, codes: Array, counts: Array | None, missing: bool, total: float, least: float) -> Tally:
-        """Weigh the codes that are not missing. Categories of less weight than `least` are rare."""
-        codes, counts = to_host(codes), None if counts is None else to_host(counts)
-        known = codes >= 0
-        if not known.all():
-            codes, counts = codes[known], None if counts is None else counts[known]
-        weights = numpy.bincount(codes.astype(numpy.intp), counts).astype(float)
+    def of(cls, weights: numpy.ndarray, missing: bool, total: float, least: float) -> Tally:
+        """Rank categories by the weights of their codes. Those of less weight than `least` are rare."""
         shares = numpy.round(weights / total, DIGITS)
         frequent = numpy.flatnonzero((weights > 0) & (shares >= round(least / total, DIGITS)))
         # among equals the smaller code goes first

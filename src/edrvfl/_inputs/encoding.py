@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy
 
-from .._arrays import Array, array_namespace, from_numpy, ignore_overflow, row_blocks
+from .._arrays import Array, array_namespace, from_numpy, ignore_overflow
 from .categories import Tally
-from .inputs import CUT, Bins, Categories, Inputs, Numbers, OneHots, taken
-from .moments import moments
-from .ranked import Ranked
+from .inputs import CUT, Bins, Categories, Inputs, Numbers, OneHots
+from .moments import Moments
 from .rows import to_host
-from .weights import rows_worth
+from .sums import InMemory, InOrder, Look, Measure, TrainingSums
 
+QUARTILES = (0.25, 0.5, 0.75)
 NORMAL_IQR = 1.349  # the interquartile range of a normal distribution of variance 1
 
 
@@ -62,37 +62,6 @@ class Knots:
 NOTHING = Knots(numpy.empty(0), None)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Training:
-    """The rows that the encoding is learnt from."""
-
-    X: Array
-    counts: Array | None
-    total: float  # their weight
-    gaps: numpy.ndarray  # (d,), which columns have missing values
-
-    def blocks(self, width: int) -> Iterator[tuple[Array, Array | None]]:
-        """Yield blocks of rows and their counts, so large that `width` numbers a row are a good size."""
-        for rows in row_blocks(self.X, self.X.shape[0], width):
-            yield self.X[rows, :], None if self.counts is None else self.counts[rows]
-
-    def column(self, j: int) -> tuple[Array, Array | None]:
-        """Return the values of a column that are not missing, and their counts."""
-        values, counts = self.X[:, j], self.counts
-        if self.gaps[j]:
-            seen = ~array_namespace(values).isnan(values)
-            values, counts = values[seen], None if counts is None else counts[seen]
-        return values, counts
-
-    def missing(self, j: int) -> float:
-        """Return the weight of the rows where a column is missing."""
-        if not self.gaps[j]:
-            return 0.0
-        xp = array_namespace(self.X)
-        weights = xp.astype(xp.isnan(self.X[:, j]), xp.float64)
-        return float(xp.sum(weights if self.counts is None else weights * xp.astype(self.counts, xp.float64)))
-
-
 def learn_inputs(
     X: Array,
     counts: Array | None,
@@ -107,23 +76,37 @@ def learn_inputs(
     d = X.shape[1]
     if settings is None or d == 0:
         return Inputs(d, tuple(range(d)), ("",) * d)
+    return learn_from_sums(InMemory(X, counts), settings, categorical, d)
+
+
+def learn_from_sums(
+    rows: TrainingSums, settings: EncoderSettings, categorical: Sequence[bool] | None, d: int
+) -> Inputs:
+    """Learn the encoding of d columns from sums over training rows, see `learn_inputs`."""
     coded = [] if categorical is None else [j for j in range(d) if categorical[j]]
     plain = [j for j in range(d) if categorical is None or not categorical[j]]
     with ignore_overflow():  # infinities are clipped
-        low, high, gaps = _extremes(X)
-        xp = array_namespace(X)
-        total = float(X.shape[0] if counts is None else xp.sum(counts, dtype=xp.float64))
-        rows = Training(X, counts, total, gaps)
-        numbers, knots = _learn_numbers(rows, plain, (low, high), settings)
-        # weights of any scale: two rows' worth, not the weight 2
-        least = settings.min_frequency * (1.0 if counts is None else total / rows_worth(to_host(counts)))
-        tallies = [Tally.of(*rows.column(j), bool(gaps[j]), total, least) for j in coded]
-        tallies = [tally.narrowed(settings.max_categories) for tally in tallies]
-        most = _most_columns([*(k.wanted for k in knots), *(t.wanted for t in tallies)], settings.max_columns)
-        knots = [k.narrowed(most) for k in knots]
+        look = rows.look(coded)
+        numbers, knots = _learn_scales(rows, look, plain, settings) if plain else (None, {})
+        least = settings.min_frequency * look.one  # weights of any scale: two rows' worth, not the weight 2
+        tallies = {
+            j: Tally.of(weights, bool(look.missing[j] > 0), look.total, least).narrowed(
+                settings.max_categories
+            )
+            for j, weights in zip(coded, look.codes, strict=True)
+        }
+        wanted = [k.wanted for k in knots.values()] + [tally.wanted for tally in tallies.values()]
+        most = _most_columns(wanted, settings.max_columns)
+        knots = {j: k.narrowed(most) for j, k in knots.items()}
         # even where the budget is spent, the most frequent category stays apart from the others
-        tallies = [tally.narrowed(max(1, most) + 1) for tally in tallies]
-        return _inputs(rows, numbers, knots, tallies, plain, coded)
+        tallies = {j: tally.narrowed(max(1, most) + 1) for j, tally in tallies.items()}
+        bins = _raw_bins(list(knots.values()), rows.like)
+        if numbers is not None:
+            gaps = bool((look.missing[plain] > 0).any())
+            measured = rows.total(Measure(numbers, bins, gaps))
+            numbers = _standardised(numbers, measured.numbers, look.total)
+            bins = None if bins is None else _standard_bins(bins, measured.bins)
+        return _inputs(rows.like, look, (numbers, bins), knots, tallies)
 
 
 def _most_columns(wanted: list[int], budget: int) -> int:
@@ -132,112 +115,104 @@ def _most_columns(wanted: list[int], budget: int) -> int:
     return bisect_right(every, budget, key=lambda most: sum(min(w, most) for w in wanted))
 
 
-def _extremes(X: Array) -> tuple[Array, Array, numpy.ndarray]:
-    """Return the smallest and largest number of each column of X, and which columns have gaps."""
-    xp = array_namespace(X)
-    low, high = xp.min(X, axis=0), xp.max(X, axis=0)
-    gaps = to_host(xp.isnan(low))
-    if gaps.any():
-        far = xp.full_like(low, float("inf"))
-        low, high = far, -far
-        for rows in row_blocks(X, *X.shape):
-            Z = X[rows, :]
-            missing = xp.isnan(Z)
-            low = xp.minimum(low, xp.min(xp.where(missing, far, Z), axis=0))
-            high = xp.maximum(high, xp.max(xp.where(missing, -far, Z), axis=0))
-        nothing = low > high  # all values are missing: as constant as a column of zeros
-        low, high = (xp.where(nothing, xp.zeros_like(low), bound) for bound in (low, high))
-    return low, high, gaps
-
-
 # --- numbers ---------------------------------------------------------------------------------------------
 
 
-def _learn_numbers(
-    rows: Training, plain: list[int], ends: tuple[Array, Array], settings: EncoderSettings
-) -> tuple[Numbers | None, list[Knots]]:
-    """Learn the scale of the number columns and, for bins, their knots.
+def _learn_scales(
+    rows: TrainingSums, look: Look, plain: list[int], settings: EncoderSettings
+) -> tuple[Numbers, dict[int, Knots]]:
+    """Learn what number columns are divided by, their robust scale and, for bins, their knots.
 
     scikit-learn's StandardScaler is not used: it copies X, overflows on columns of 1e200, and scales what
     rounding left of a constant column. Here constant columns become 0.
     """
-    if not plain:
-        return None, []
-    X, xp = rows.X, array_namespace(rows.X)
-    columns = None if len(plain) == X.shape[1] else from_numpy(plain, X, xp.int64)
-    low, high = ends if columns is None else (xp.take(end, columns) for end in ends)
+    like, xp = rows.like, array_namespace(rows.like)
+    columns = None if len(plain) == len(look.missing) else from_numpy(plain, like, xp.int64)
+    low, high = look.ends() if columns is None else (xp.take(end, columns) for end in look.ends())
     largest = xp.maximum(xp.abs(low), xp.abs(high))
     # compare the extremes, not the variance: rounding leaves a variance in constant columns
     divisor = xp.where(low == high, xp.full_like(largest, float("inf")), largest)
-    center, spread, knots = None, None, [NOTHING] * len(plain)
+    center, spread, knots = None, None, dict.fromkeys(plain, NOTHING)
     if settings.numbers != "standard":
-        robust = [_robust_column(rows, j, divisor[k], settings) for k, j in enumerate(plain)]
-        center, spread = (from_numpy([r[i] for r in robust], X) for i in (0, 1))
-        knots = [r[2] for r in robust]
-    fill, with_gaps = center, bool(rows.gaps[plain].any())
-    if fill is None and with_gaps:
-        fill = _observed_means((taken(Z, columns) / divisor, counts) for Z, counts in rows.blocks(X.shape[1]))
-    numbers = Numbers(columns, divisor, fill, center, spread, None, None)
-
-    def seen(Z: Array) -> Array:
-        Z = taken(Z, columns) / divisor
-        return numbers.clipped(xp.where(xp.isnan(Z), fill, Z) if with_gaps else Z)
-
-    mean, variance = moments((seen(Z), counts) for Z, counts in rows.blocks(X.shape[1]))
-    # a column whose spread is lost in rounding is only centred
-    sd = xp.where(variance > 0, xp.sqrt(variance), xp.ones_like(variance))
-    return dataclasses.replace(numbers, fill=mean if fill is None else fill, mean=mean, sd=sd), knots
+        robust = _robust_columns(rows, look, plain, divisor, settings)
+        center, spread = (from_numpy([r[i] for r in robust], like) for i in (0, 1))
+        knots = {j: r[2] for j, r in zip(plain, robust, strict=True)}
+    return Numbers(columns, divisor, center, center, spread, None, None), knots
 
 
-def _observed_means(blocks: Iterator[tuple[Array, Array | None]]) -> Array:
-    """Return the weighted means of the numbers that are not missing; 0 where all are."""
-    total, weight = 0.0, 0.0
-    for Z, counts in blocks:
-        xp = array_namespace(Z)
-        missing = xp.isnan(Z)
-        w = xp.ones_like(Z[:, 0]) if counts is None else counts
-        total = total + w @ xp.where(missing, xp.zeros_like(Z), Z)
-        weight = weight + w @ xp.astype(~missing, Z.dtype)
-    return total / xp.where(weight > 0, weight, xp.ones_like(weight))
+def _robust_columns(
+    rows: TrainingSums, look: Look, plain: list[int], divisor: Array, settings: EncoderSettings
+) -> list[tuple[float, float, Knots]]:
+    """Return median, robust standard deviation and knots of the number columns, after the division."""
+    units = to_host(divisor)
+    varied = [k for k in range(len(plain)) if units[k] != numpy.inf]
+    shares = list(QUARTILES)
+    if settings.numbers == "bins":
+        shares += [k / settings.n_bins for k in range(settings.n_bins + 1)]
+    found: list[tuple[float, float, Knots]] = [(0.0, 1.0, NOTHING)] * len(plain)
+    columns = [plain[k] for k in varied]
+    in_order = rows.in_order(look, columns, units[varied], shares)
+    for k, column in zip(varied, in_order, strict=True):
+        found[k] = _robust_column(column, units[k], shares, float(look.missing[plain[k]]), settings)
+    return found
 
 
 def _robust_column(
-    rows: Training, j: int, divisor: Array, settings: EncoderSettings
+    column: InOrder, unit: numpy.floating, shares: list[float], missing: float, settings: EncoderSettings
 ) -> tuple[float, float, Knots]:
-    """Return median, robust standard deviation and knots of a number column, after the division."""
-    if float(divisor) == float("inf"):
-        return 0.0, 1.0, NOTHING
-    values, counts = rows.column(j)
-    ranked = Ranked.of(values / divisor, counts)
-    first, median, third = ranked.quantiles([0.25, 0.5, 0.75])
+    """Return median, robust standard deviation and knots of one column."""
+    quantiles = column.quantiles(shares) / unit
+    first, median, third = quantiles[: len(QUARTILES)]
     spread = float(third - first) / NORMAL_IQR
     if spread <= 0:
-        _, variance = moments([(ranked.values[:, None], ranked.counts)])
-        spread = float(variance[0]) ** 0.5 or 1.0
+        spread = column.variance(float(unit)) ** 0.5 or 1.0
     if settings.numbers == "robust":
         return float(median), spread, NOTHING
-    found = ranked.distinct(settings.max_values)
+    found = column.distinct(settings.max_values)
     if found is None:
-        shares = [k / settings.n_bins for k in range(settings.n_bins + 1)]
-        return float(median), spread, Knots(numpy.unique(ranked.quantiles(shares)), None)
-    values, weights = found
-    weights[numpy.searchsorted(values, median)] += rows.missing(j)  # missing ones are imputed
+        return float(median), spread, Knots(numpy.unique(quantiles[len(QUARTILES) :]), None)
+    values, places = numpy.unique(found[0] / unit, return_inverse=True)  # the division may make two alike
+    weights = numpy.bincount(places, found[1])
+    weights[numpy.searchsorted(values, median)] += missing  # missing ones are imputed
     return float(median), spread, Knots(values, weights)
 
 
-def _learn_bins(rows: Training, numbers: Numbers, knots: list[Knots]) -> Bins:
-    """Learn the bins between the knots of the number columns."""
-    X, xp = rows.X, array_namespace(rows.X)
+def _standardised(numbers: Numbers, found: Moments, total: float) -> Numbers:
+    """Add the moments of the scaled numbers. Numbers without a fill take the mean of those observed."""
+    # rows at the mean add nothing to the scatter
+    mean, variance = found.mean, found.scatter / total
+    xp = array_namespace(mean)
+    # a column whose spread is lost in rounding is only centred
+    sd = xp.where(variance > 0, xp.sqrt(variance), xp.ones_like(variance))
+    fill = mean if numbers.fill is None else numbers.fill
+    return dataclasses.replace(numbers, fill=fill, mean=mean, sd=sd)
+
+
+def _raw_bins(knots: list[Knots], like: Array) -> Bins | None:
+    """Return the bins between the knots of the number columns, from 0 to 1; None if there are none."""
+    knots = [k if k.weights is None and k.wanted else NOTHING for k in knots]
+    if not any(k.wanted for k in knots):
+        return None
+    xp = array_namespace(like)
     left, right = (numpy.concatenate([k.at[cut] for k in knots]) for cut in (slice(-1), slice(1, None)))
     slope = numpy.minimum(1 / (right - left), numpy.finfo(right.dtype).max ** 0.5)  # that of a step is finite
     columns = numpy.repeat(numpy.arange(len(knots)), [max(0, len(k.at) - 1) for k in knots])
-    columns, left, slope = from_numpy(columns, X, xp.int64), from_numpy(left, X), from_numpy(slope, X)
+    columns, left, slope = (
+        from_numpy(columns, like, xp.int64),
+        from_numpy(left, like),
+        from_numpy(slope, like),
+    )
     zeros, ones = xp.zeros_like(left), xp.ones_like(left)
-    raw = Bins(columns, left, slope, zeros, zeros, ones)
-    mean, variance = moments((raw.of(numbers.filled(Z)), c) for Z, c in rows.blocks(left.shape[0]))
-    sd = xp.where(variance > 0, xp.sqrt(variance), ones)
-    low, high = (xp.clip((end - mean) / sd, -CUT, CUT) for end in (zeros, ones))
-    return Bins(columns, left, slope / sd, -mean / sd, low, high)
+    return Bins(columns, left, slope, zeros, zeros, ones)
+
+
+def _standard_bins(raw: Bins, found: Moments) -> Bins:
+    """Bring bins to mean 0 and variance 1."""
+    mean, variance = found.mean, found.scatter / found.weight
+    xp = array_namespace(mean)
+    sd = xp.where(variance > 0, xp.sqrt(variance), xp.ones_like(variance))
+    low, high = (xp.clip((end - mean) / sd, -CUT, CUT) for end in (raw.low, raw.high))
+    return Bins(raw.columns, raw.left, raw.slope / sd, -mean / sd, low, high)
 
 
 # --- all together ----------------------------------------------------------------------------------------
@@ -257,34 +232,30 @@ class Hot:
 
 
 def _inputs(
-    rows: Training,
-    numbers: Numbers | None,
-    knots: list[Knots],
-    tallies: list[Tally],
-    plain: list[int],
-    coded: list[int],
+    like: Array,
+    look: Look,
+    scaled: tuple[Numbers | None, Bins | None],
+    knots: dict[int, Knots],
+    tallies: dict[int, Tally],
 ) -> Inputs:
     """Put the encoded columns in order: numbers, where they are missing, bins, values, categories."""
-    X, xp = rows.X, array_namespace(rows.X)
-    named: list[tuple[int, str | int]] = [(j, "") for j in plain]
-    missing = bins = categories = None
-    gaps = [j for j in plain if rows.gaps[j] and rows.missing(j) < rows.total]  # not where all are missing
+    numbers, bins = scaled
+    named: list[tuple[int, str | int]] = [(j, "") for j in knots]
+    missing = categories = None
+    gaps = [j for j in knots if 0 < look.missing[j] < look.total]  # not where all are missing
     if gaps:
         named += [(j, "missing") for j in gaps]
-        missing = from_numpy(gaps, X, xp.int64)
-    edges = [k if k.weights is None and k.wanted else NOTHING for k in knots]
-    if numbers is not None and any(k.wanted for k in edges):
-        named += [(j, f"bin{i}") for j, k in zip(plain, edges, strict=True) for i in range(k.wanted)]
-        bins = _learn_bins(rows, numbers, edges)
+        missing = from_numpy(gaps, like, array_namespace(like).int64)
+    named += [(j, f"bin{i}") for j, k in knots.items() if k.weights is None for i in range(k.wanted)]
     hots = []
-    for i, (j, k) in enumerate(zip(plain, knots, strict=True)):
+    for i, (j, k) in enumerate(knots.items()):
         if numbers is not None and k.weights is not None and k.wanted:
-            hots += _hots_of_values(k.at, k.weights / rows.total, j, i, float(numbers.divisor[i]))
-    if coded:
-        categories, more = _learn_categories(rows, tallies, coded, len(plain))
+            hots += _hots_of_values(k.at, k.weights / look.total, j, i, float(numbers.divisor[i]))
+    if tallies:
+        categories, more = _learn_categories(like, tallies, len(knots))
         hots += more
     named += [(hot.source, hot.label) for hot in hots]
-    onehots = _onehots(hots, X) if hots else None
+    onehots = _onehots(hots, like) if hots else None
     source, labels = (tuple(part) for part in zip(*named, strict=True))
     return Inputs(len(named), source, labels, numbers, missing, bins, categories, onehots)
 
@@ -298,30 +269,28 @@ def _hots_of_values(at: numpy.ndarray, shares: numpy.ndarray, j: int, column: in
     sds = numpy.where(sds > 0, sds, 1.0)  # a value whose weight is lost in rounding
     heights = numpy.clip(numpy.stack([(1 - shares) / sds, -shares / sds], axis=1), -CUT, CUT)
     return [
-        Hot(j, f"is_{float(f'{value * unit:.12g}')}", column, *end, *height)
+        Hot(j, f"is_{float(f'{value * unit + 0.0:.12g}')}", column, *end, *height)
         for value, end, height in zip(at.tolist(), ends, heights.tolist(), strict=True)
     ]
 
 
-def _learn_categories(
-    rows: Training, tallies: list[Tally], coded: list[int], first: int
-) -> tuple[Categories, list[Hot]]:
+def _learn_categories(like: Array, tallies: dict[int, Tally], first: int) -> tuple[Categories, list[Hot]]:
     """Give categories their places, and return the one-hot columns of these, of 0 and 1.
 
     They are not brought to variance 1: a column of 50 categories would weigh as much as 50 numbers, and
     rare categories most. The ridge shrinks the effect of a column of 0 and 1 the more, the rarer it is.
     """
-    X, xp = rows.X, array_namespace(rows.X)
+    xp = array_namespace(like)
     tables, hots = [], []
-    for i, (j, tally) in enumerate(zip(coded, tallies, strict=True)):
+    for i, (j, tally) in enumerate(tallies.items()):
         groups, places = tally.groups()
         tables.append(places)
         on = float(len(groups) > 1)  # a constant column is 0: unseen categories must not leave a constant
         hots += [Hot(j, label, first + i, p - 0.5, p + 0.5, on, 0.0) for p, label in enumerate(groups)]
     ends = numpy.cumsum([len(table) for table in tables])
     starts = ends - [len(table) for table in tables]
-    table, start, end = (from_numpy(part, X) for part in (numpy.concatenate(tables), starts, ends - 1))
-    return Categories(from_numpy(coded, X, xp.int64), table, start, end), hots
+    table, start, end = (from_numpy(part, like) for part in (numpy.concatenate(tables), starts, ends - 1))
+    return Categories(from_numpy(list(tallies), like, xp.int64), table, start, end), hots
 
 
 def _onehots(hots: list[Hot], like: Array) -> OneHots:

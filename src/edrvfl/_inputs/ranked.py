@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy
 
 from .._arrays import Array, array_namespace, from_numpy
+from .moments import moments
 from .rows import to_host
 
 SLACK = 1e-10  # of the total weight: sums in another order must not move a quantile to the next value
@@ -60,3 +61,8 @@ class Ranked:
         ranks = from_numpy(last, self.values, xp.int64)
         up_to = numpy.asarray(last) + 1.0 if self.reach is None else to_host(xp.take(self.reach, ranks))
         return to_host(xp.take(self.values, ranks)), numpy.diff(up_to, prepend=0.0)
+
+    def variance(self, divisor: float) -> float:
+        """Return the variance of the values over the divisor, whose squares are finite."""
+        _, variance = moments([((self.values / divisor)[:, None], self.counts)])
+        return float(variance[0])

@@ -61,7 +61,7 @@ def prepare_rows(X: Array, y: Array, sample_weight: Any = None, class_weight: An
     if sample_weight is not None:
         counts, X, y = keep_weighted(sample_weight, X, y)
     if class_weight is not None:
-        costs = from_numpy(_class_costs(class_weight, y, counts), X)
+        costs = from_numpy(_costs_of_rows(class_weight, y, counts), X)
         X, y, counts, costs = keep_marked(costs > 0, X, y, counts, costs)
     weights = RowWeights(counts, costs)
     _refuse_overflow(weights)
@@ -97,15 +97,22 @@ def prepare_values(X: Array, y: Array, sample_weight: Any = None) -> Rows:
     mean = mean + weighted_mean(xp.matrix_transpose(Y - mean), counts)  # what rounding left
     centred = Y - mean
     sd = xp.sqrt(weighted_mean(xp.matrix_transpose(centred * centred), counts))
+    return Rows(X, None, standard_values(Y, unit, mean, sd, X.dtype), weights)
+
+
+def standard_values(Y: Array, unit: Array, mean: Array, sd: Array, dtype: Any) -> Values:
+    """Bring outputs Y (m, k) in float64 to mean 0 and variance 1; mean, sd and Y are over the unit."""
+    xp = array_namespace(Y)
     # an output that is constant but for rounding has no scale
     flat = sd <= 4 * float(xp.finfo(xp.float64).eps) * xp.abs(mean)
     sd = xp.where(flat, xp.ones_like(sd), sd)
-    Y = xp.where(flat, xp.zeros_like(centred), centred / sd)
+    Y = Y - mean
+    Y = xp.where(flat, xp.zeros_like(Y), Y / sd)
     with ignore_overflow():
-        Y, mean, sd = (xp.astype(values, X.dtype, copy=False) for values in (Y, mean * unit, sd * unit))
+        Y, mean, sd = (xp.astype(values, dtype, copy=False) for values in (Y, mean * unit, sd * unit))
     if not bool(xp.all(xp.isfinite(mean) & xp.isfinite(sd))):
-        raise ValueError(f"The values of y are too large for {X.dtype}, in which X is. Divide y by a number.")
-    return Rows(X, None, Values(Y, mean, sd), weights)
+        raise ValueError(f"The values of y are too large for {dtype}, in which X is. Divide y by a number.")
+    return Values(Y, mean, sd)
 
 
 def as_matrix(y: Array) -> Array:
@@ -152,19 +159,35 @@ def weights_on_host(weights: Array | None, m: int) -> numpy.ndarray:
     return numpy.ones(m) if weights is None else to_host(weights).astype(float)
 
 
-def _class_costs(class_weight: Any, y: Array, counts: Array | None) -> numpy.ndarray:
+def refuse_one_class(classes: Array, who: str = "A fit") -> None:
+    """Refuse labels that are all the same."""
+    if classes.shape[0] < 2:
+        raise ValueError(
+            f"{who} needs at least two classes, but y holds only one class "
+            f"({to_host(classes).tolist()[0]!r}) in the rows with positive weight."
+        )
+
+
+def _costs_of_rows(class_weight: Any, y: Array, counts: Array | None) -> numpy.ndarray:
     """Return the class weight of each row."""
     labels = to_host(y)
     classes, codes = numpy.unique(labels, return_inverse=True)
     counts = None if counts is None else to_host(counts)
+    by_row: numpy.ndarray = class_costs(class_weight, classes, labels, counts)[codes]
+    return by_row
+
+
+def class_costs(
+    class_weight: Any, classes: numpy.ndarray, labels: numpy.ndarray, counts: numpy.ndarray | None
+) -> numpy.ndarray:
+    """Return the weight of each class by scikit-learn's rule, from labels and their counts."""
     costs = compute_class_weight(class_weight, classes=classes, y=labels, sample_weight=counts)
     if not (numpy.isfinite(costs).all() and (costs >= 0).all() and (costs > 0).any()):
         raise ValueError(
             "class_weight must hold finite weights that are not negative and, for the classes of y, not all "
             f"zero, got {class_weight!r}."
         )
-    by_row: numpy.ndarray = costs[codes]
-    return by_row
+    return numpy.asarray(costs)
 
 
 def keep_marked(rows: Array, *arrays: Array | None) -> list[Array | None]:
@@ -181,14 +204,16 @@ def keep_marked(rows: Array, *arrays: Array | None) -> list[Array | None]:
 
 
 def _refuse_overflow(weights: RowWeights) -> None:
-    """Refuse weights whose weighted squares overflow: the later error would blame the features."""
     base = weights.base
-    if base is None:
-        return
-    xp = array_namespace(base)
-    largest, bound = float(xp.max(base)), float(xp.finfo(base.dtype).max) ** 0.5
-    if not largest * base.shape[0] < bound:
+    if base is not None:
+        refuse_large_weights(float(array_namespace(base).max(base)), base.shape[0], base)
+
+
+def refuse_large_weights(largest: float, n_rows: int, like: Array) -> None:
+    """Refuse weights whose weighted squares overflow: the later error would blame the features."""
+    bound = float(array_namespace(like).finfo(like.dtype).max) ** 0.5
+    if not largest * n_rows < bound:
         raise ValueError(
             f"The weights are too large: the largest sample_weight times class_weight is {largest:.3g}, and "
-            f"sums of weighted squares overflow {base.dtype}. Divide the weights by their mean."
+            f"sums of weighted squares overflow {like.dtype}. Divide the weights by their mean."
         )

@@ -238,7 +238,9 @@ def _rounded(values: Values, table: Table) -> Values:
 
 def _code_column(table: Table, column: Any, categories: numpy.ndarray) -> numpy.ndarray:
     values, places = column_values(column)
-    codes = code(_rounded(values, table), categories)
+    if categories.dtype != object:  # numbers among text are compared as they were written
+        values = _rounded(values, table)
+    codes = code(values, categories)
     return codes if places is None else codes[places]
 
 

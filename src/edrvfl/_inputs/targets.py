@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .._arrays import Array, array_namespace, device, row_blocks, take_entries, take_rows
@@ -34,7 +35,7 @@ class Values:
         """Return the named rows of Y."""
         return take_rows(self.Y, which)
 
-    def some(self, which: Array) -> Values:
+    def some(self, which: slice | Array) -> Values:
         """Return the targets of some rows."""
         return replace(self, Y=take_rows(self.Y, which))
 
@@ -43,8 +44,8 @@ class Values:
         errors = scores - self.rows(which)
         return array_namespace(scores).mean(errors * errors, axis=-1)
 
-    def right(self, losses: Array, counts: Array) -> Array:
-        """Tell which rows are right in Eq. 12: half of the weight, that of the smallest losses (..., m)."""
+    def largest_right(self, losses: Array, counts: Array) -> Array:
+        """Return the largest loss (..., 1) that is right in Eq. 12: half of the weight has such losses."""
         xp = array_namespace(losses)
         order = xp.argsort(losses, axis=-1, stable=True)
         counts = xp.astype(counts, xp.float64)
@@ -56,7 +57,7 @@ class Values:
         median = xp.take_along_axis(xp.sort(losses, axis=-1), place, axis=-1)
         # rounding gives copies of a row losses that differ a little, and none of them may be wrong alone
         eps = float(xp.finfo(losses.dtype).eps)
-        return losses <= median * (1 + eps**0.5) + eps
+        return median * (1 + eps**0.5) + eps
 
     def in_units(self, beta: Array, bias: int = -1) -> Array:
         """Return read-outs (..., c, k) that answer in the user's units; `bias` is the constant's row."""
@@ -87,7 +88,7 @@ class Classes:
         every = xp.arange(self.width, dtype=codes.dtype, device=device(codes))  # made where it is needed
         return xp.astype(codes[:, None] == every, self.like.dtype)
 
-    def some(self, which: Array) -> Classes:
+    def some(self, which: slice | Array) -> Classes:
         """Return the targets of some rows."""
         return replace(self, codes=take_entries(self.codes, which))
 
@@ -96,9 +97,9 @@ class Classes:
         xp = array_namespace(scores)
         return xp.astype(xp.argmax(scores, axis=-1) != take_entries(self.codes, which), scores.dtype)
 
-    def right(self, losses: Array, counts: Array) -> Array:  # noqa: ARG002
-        """Tell which rows are right in Eq. 12: those without a loss."""
-        return losses == 0
+    def largest_right(self, losses: Array, counts: Array) -> Array:  # noqa: ARG002
+        """Return the largest loss (..., 1) that is right in Eq. 12: none."""
+        return array_namespace(losses).zeros_like(losses[..., :1])
 
     def in_units(self, beta: Array, bias: int = -1) -> Array:  # noqa: ARG002
         """Return the read-out as it is: scores of classes have no units."""
@@ -106,6 +107,15 @@ class Classes:
 
 
 Targets = Classes | Values
+
+
+def joined_targets(parts: Sequence[Targets]) -> Targets:
+    """Return the targets of all parts, one after another."""
+    first = parts[0]
+    if isinstance(first, Classes):
+        codes = [part.codes for part in parts if isinstance(part, Classes)]
+        return replace(first, codes=array_namespace(first.codes).concat(codes))
+    return replace(first, Y=array_namespace(first.Y).concat([p.Y for p in parts if isinstance(p, Values)]))
 
 
 def layer_losses(targets: Targets, D: Array, beta: Array) -> Array:

@@ -83,9 +83,12 @@ def distinct_values(column: Any) -> tuple[list[Any], numpy.ndarray | None]:
             encoded = encoded.dictionary_encode()
         # indices may be unsigned, as those that polars makes
         places = encoded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
-        used, places = numpy.unique(places, return_inverse=True)  # a dictionary may hold unused values
         values = [*encoded.dictionary.to_pylist(), None]
-        return [values[place] for place in used], places
+        places = numpy.where(places < 0, len(values) - 1, places)
+        used = numpy.flatnonzero(numpy.bincount(places, minlength=len(values)))
+        among = numpy.zeros(len(values), dtype=numpy.int64)
+        among[used] = numpy.arange(len(used))  # a dictionary may hold unused values
+        return [values[place] for place in used], among[places]
     if column.implementation.is_polars() and column.dtype in (
         narwhals.Categorical,
         narwhals.Enum,

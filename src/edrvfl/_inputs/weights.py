@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy
 
-from .._arrays import Array, array_namespace, device, ignore_overflow, product
+from .._arrays import Array, array_namespace, device, ignore_overflow, product, take_entries
 
 
 def rows_worth(counts: numpy.ndarray) -> float:
@@ -49,6 +50,19 @@ class RowWeights:
     def base(self) -> Array | None:
         """The factor of a row's squared error in every read-out; a layer multiplies it by its omega."""
         return product(self.counts, self.costs)
+
+    @classmethod
+    def joined(cls, parts: Sequence[RowWeights]) -> RowWeights:
+        """Return the weights of all parts, one after another."""
+
+        def join(each: list[Array | None]) -> Array | None:
+            return None if each[0] is None else array_namespace(each[0]).concat(each)
+
+        return cls(join([part.counts for part in parts]), join([part.costs for part in parts]))
+
+    def some(self, which: Array | slice) -> RowWeights:
+        """Return the weights of some rows."""
+        return RowWeights(*(None if w is None else take_entries(w, which) for w in (self.counts, self.costs)))
 
     def counts_of(self, m: int, like: Array) -> Array:
         """Return the counts of m rows as an array, ones if there are none."""

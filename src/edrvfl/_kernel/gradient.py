@@ -28,7 +28,8 @@ def with_gradient_factors(inputs: Inputs, rows: Rows, seed: int) -> Inputs:
     with ignore_overflow(), suitable_threads(rows.X, GRADIENT_ROWS, GRADIENT_ROWS):
         sample = Sample.of(rows, inputs)
         if rows.worth > GRADIENT_ROWS:
-            sample = sample.some(draw.proportional(GRADIENT_ROWS))
+            # few rows, in full precision: the factors are the same with every array library
+            sample = dataclasses.replace(sample.some(draw.proportional(GRADIENT_ROWS)), dtype=rows.X.dtype)
         squares = to_host(_gradients(sample, draw.unit)).astype(float)
     places = numpy.unique(inputs.source, return_inverse=True)[1]
     squares = (numpy.bincount(places, squares) / numpy.bincount(places))[places]

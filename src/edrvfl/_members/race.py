@@ -44,7 +44,7 @@ class Race:
         everything stopped before, would have.
         """
         networks = [i for i, member in enumerate(self.members) if member.is_network]
-        depth = {i: self.members[i].estimator.n_layers for i in networks}
+        depth = {i: self._depth(self.members[i]) for i in networks}
         races = finalists is not None and finalists < len(networks)
         jobs = [Job(i, 1 if races else depth.get(i, 1)) for i in range(len(self.members))]
         # The first network is fitted whatever the time, so that there is a model.
@@ -63,10 +63,13 @@ class Race:
         """Return how many pieces of work `run` will report; None if time may be up before."""
         if self.deadline < float("inf"):
             return None
-        networks = [member.estimator.n_layers for member in self.members if member.is_network]
+        networks = [self._depth(member) for member in self.members if member.is_network]
         if finalists is None or finalists >= len(networks):
             return len(self.members)
         return len(self.members) + finalists if min(networks) > 1 else None
+
+    def _depth(self, member: Member) -> int:
+        return int(member.settings.for_rows(self.data.rows.worth).n_layers)
 
     def _loss(self, i: int) -> float:
         return self.progress[i].chosen.loss

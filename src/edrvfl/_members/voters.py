@@ -120,7 +120,8 @@ def grow_network(data: Data, member: Member, so_far: Progress | None, n_layers: 
     A network that paused does not keep its features: they are computed again, which takes a fifth of a layer.
     """
     began, rows, given = time.perf_counter(), data.rows, member.settings
-    settings = replace(given.for_rows(rows.worth), n_layers=n_layers)
+    whole = given.for_rows(rows.worth)
+    settings = replace(whole, n_layers=n_layers)
     if rows.X.shape[0] > MANY_ROWS:
         settings = replace(settings, weight_from="train")
     if so_far is None:
@@ -147,7 +148,7 @@ def grow_network(data: Data, member: Member, so_far: Progress | None, n_layers: 
             fell_back = fell_back or bool(grown.readout.fell_back[0])
             beta = rows.targets.in_units(grown.readout.beta[0, ...])
             network = network.with_layer(grown.hidden, beta, stage.vote, stage.calibration)
-        if n_layers < given.n_layers:
+        if n_layers < whole.n_layers:
             paused = pause(grown, settings, problem)
     seconds = so_far.seconds + time.perf_counter() - began
     return Progress(network, stages, seconds, fell_back, follower, paused)

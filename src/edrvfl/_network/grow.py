@@ -1,4 +1,7 @@
-"""Algorithm 1: grow networks layer by layer. This is the only loop over layers that fits anything.
+"""Algorithm 1: grow networks layer by layer, with the features of all rows in memory.
+
+`_stream/grow.py` has the loop for rows that come in parts. It holds sums where this one holds features and
+branches of many networks, so the two share the steps, and not the loop.
 
 Networks that differ only in lambda and omega_r have the same features until pruning parts them, so one
 projection, one set of statistics and one sum over the rows serve all of them. A single network is the case
@@ -10,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy
 
@@ -21,7 +25,7 @@ from .._ridge.equations import Regression, normal_equations
 from .._ridge.solve import ReadOut, require_finite
 from .draws import Drawn, Draws
 from .layers import next_layer
-from .pruning import importance, survivor_mask, survivors
+from .pruning import importance, surviving_columns, survivor_mask
 from .readers import JointReader, LayerReader
 from .records import Branch, HiddenLayer, Settings
 from .weighting import next_weights
@@ -84,11 +88,12 @@ def grow(branch: Branch, problem: Problem) -> Iterator[Grown]:
     iterating.
     """
     m, n, D = problem.targets.n_rows, branch.settings.n_hidden, branch.D
-    # the weighting needs the scores of all rows; without leave-one-out nobody is judged
     settings = branch.settings
-    some = (problem.judges or settings.lam is None) and not settings.weighs_by_loo
-    judged = problem.judged if some else None
+    # without leave-one-out nobody is judged
+    judged = problem.judged if problem.judges or settings.lam is None else None
     regression = Regression(D[..., :m, :], problem.targets, problem.weights.base, judged=judged)
+    if settings.weighs_by_loo:  # the weighting needs the scores of all rows
+        regression = replace(regression, judged=None, choosers=judged)
     if D.ndim == 2 and not (problem.stacked or settings.joint) and 2 * n < D.shape[-1] <= m:
         # Where X is wider than H, its part of the Gram is not summed again for each layer.
         of_inputs = normal_equations(replace(regression, D=D[:m, n:]))
@@ -114,11 +119,7 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
             readout = reader.read_outs(rows, want_loo)
             require_finite(readout.beta)
         except FloatingPointError as error:
-            raise ValueError(
-                f"The hidden features overflow {D.dtype} in layer {l + 1}. Set renormalize=True and an "
-                "encoder, use fewer layers, rescale the input columns, or bring norm_scale and norm_shift "
-                "closer to 1 and 0."
-            ) from error
+            raise ValueError(overflow_message(D.dtype, l)) from error
         judged = problem.judged if problem.judges else None
         grown = Grown(l, branch.members, hidden, readout, features, problem.targets, judged)
         yield grown
@@ -178,20 +179,18 @@ def _next_weights(grown: Grown, settings: Settings, problem: Problem) -> Array:
     targets, m = problem.targets, problem.targets.n_rows
     losses = targets.losses(grown.readout.loo, slice(0, m)) if settings.weighs_by_loo else grown.losses
     counts = problem.weights.counts_of(m, grown.D)
-    return next_weights(targets.right(losses, counts), counts, settings.omega_r)
+    right = losses <= targets.largest_right(losses, counts)
+    return next_weights(right, counts, settings.omega_r)
 
 
 def _prune(branch: Branch, theta: Array) -> Branch:
     """Leave the least important neurons out of the next layer (Eq. 17). A stack sets rows of W to 0."""
-    n = branch.settings.n_hidden
-    d = branch.D.shape[-1] - n - 1
+    d = branch.D.shape[-1] - branch.settings.n_hidden - 1
     xp = array_namespace(theta)
     if theta.ndim > 1:  # members of a stack keep different neurons, so rows of W become zero
         ones = xp.ones((*theta.shape[:-1], d), dtype=theta.dtype, device=device(theta))
         return replace(branch, mask=xp.concat([survivor_mask(theta, branch.settings.p), ones], axis=-1))
-    kept = survivors(theta, float(branch.settings.p))
-    direct_links = xp.arange(n, n + d, dtype=kept.dtype, device=device(kept))
-    return replace(branch, inputs=xp.concat([kept, direct_links]))
+    return replace(branch, inputs=surviving_columns(theta, float(branch.settings.p), d))
 
 
 def _part(branch: Branch, theta: Array, stacked: bool) -> Iterator[Branch]:
@@ -225,3 +224,11 @@ def _own_features(D: Array, n: int, stack: tuple[int, ...]) -> Array:
     own = empty_rows((*stack, *D.shape[-2:]), like=D)
     own[..., n:] = D[..., None, :, n:] if stack else D[..., n:]
     return own
+
+
+def overflow_message(dtype: Any, layer: int) -> str:
+    """Say what to do if features overflow."""
+    return (
+        f"The hidden features overflow {dtype} in layer {layer + 1}. Set renormalize=True and an encoder, "
+        "use fewer layers, rescale the input columns, or bring norm_scale and norm_shift closer to 1 and 0."
+    )

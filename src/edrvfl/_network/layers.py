@@ -15,6 +15,8 @@ from .._arrays import (
     from_numpy,
     ignore_overflow,
     matmul_into,
+    positive_part,
+    rectified,
     row_blocks,
     scale_and_shift,
     take_columns,
@@ -39,12 +41,14 @@ def renormalisation(mean: Array, variance: Array, b: Array, gamma: Any, alpha: A
     return scale, alpha + b - mean * scale
 
 
-def activate(Z: Array, scale: Array | None, shift: Array, g: Callable[[Array], Array]) -> None:
-    """H = g(scale z + shift), written over Z (Eq. 5, 6 after Eq. 11)."""
-    if scale is None:
-        Z += shift[..., None, :]
-    else:
+def activate(Z: Array, scale: Array | None, shift: Array | None, g: Callable[[Array], Array]) -> None:
+    """H = g(scale z + shift), written over Z (Eq. 5, 6 after Eq. 11). None stands for 1 and 0."""
+    if scale is not None and shift is not None:
+        if g is positive_part and rectified(Z, scale, shift):
+            return
         scale_and_shift(Z, scale, shift)
+    elif shift is not None:
+        Z += shift[..., None, :]
     H = g(Z)
     if H is not Z:
         Z[...] = H
@@ -87,9 +91,9 @@ def next_layer(branch: Branch, drawn: Drawn, counts: Array | None, m: int) -> Hi
 
     scale, shift = None, b
     if settings.renormalize:
-        blocks = ((projected(rows), None if counts is None else counts[rows]) for rows in training)
         gamma = numpy.asarray(settings.gamma)[..., None] if drawn.gamma is None else drawn.gamma
         alpha = numpy.asarray(settings.alpha)[..., None] if drawn.alpha is None else drawn.alpha
+        blocks = ((projected(rows), None if counts is None else counts[rows]) for rows in training)
         scale, shift = renormalisation(*moments(blocks), b, gamma, alpha)
     # with re-normalisation the training rows were projected while their moments were summed
     for rows in others if settings.renormalize else training + others:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from .._arrays import Array, array_namespace, from_numpy
+from .._arrays import Array, array_namespace, device, from_numpy
 
 
 def importance(beta: Array) -> Array:
@@ -26,6 +26,13 @@ def n_pruned(n: int, p: Any) -> Any:
 def survivors(theta: Array, p: float) -> Array:
     """Return the indices of the neurons that stay. If neurons are equally important, the later ones stay."""
     return array_namespace(theta).nonzero(survivor_mask(theta, p))[0]
+
+
+def surviving_columns(theta: Array, p: float, d: int) -> Array:
+    """Return the columns of [H, X] that the next layer reads: neurons that stay, and all d inputs."""
+    xp, n = array_namespace(theta), theta.shape[0]
+    kept = survivors(theta, p)
+    return xp.concat([kept, xp.arange(n, n + d, dtype=kept.dtype, device=device(kept))])
 
 
 def survivor_mask(theta: Array, p: Any) -> Array:

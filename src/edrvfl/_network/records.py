@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +15,38 @@ from .._inputs.inputs import Inputs
 from .._inputs.table import Columns
 
 
-def auto_width(m: float) -> int:
-    """Return how many neurons a layer has for m training rows: 12 sqrt(m), as a power of two."""
-    return int(min(2048, max(128, 2 ** round(math.log2(12 * math.sqrt(m))))))
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What "auto" stands for: how wide and deep a network is, and how its inputs are scaled."""
+
+    n_hidden: int
+    n_layers: int
+    input_scaling: str | None
+
+
+PAPER_SHAPE = Shape(512, 10, None)
+# The most accurate that take at most six times as long as gradient boosting (benchmarks/rows.py), whose time
+# grows more slowly than the rows.
+WIDE_SHAPE = Shape(896, 2, "gradient")
+LESS_WIDE_SHAPE = Shape(768, 2, "gradient")
+MANY_ROWS = 10_000
+VERY_MANY_ROWS = 300_000
+
+
+def auto_shape(m: float) -> Shape:
+    """Return the paper's shape for up to 10,000 training rows. More rows have use for more neurons.
+
+    Neurons gain more than layers there, and a scaling of the inputs that is learnt from 1,000 rows has seen
+    few of the labels.
+    """
+    if m <= MANY_ROWS:
+        return PAPER_SHAPE
+    return WIDE_SHAPE if m <= VERY_MANY_ROWS else LESS_WIDE_SHAPE
+
+
+def scaling_for_rows(given: str | None, m: float) -> str | None:
+    """Return how the inputs of a network are scaled that is fitted to m training rows."""
+    return auto_shape(m).input_scaling if given == "auto" else given
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +82,8 @@ class Settings:
     neutral.
     """
 
-    n_layers: int
-    n_hidden: Any  # a number; "auto" until the training rows are known
+    n_layers: Any  # a number; "auto" until the training rows are known
+    n_hidden: Any  # likewise
     activation: str = "relu"
     renormalize: bool = True
     lam: Any = None
@@ -79,8 +107,12 @@ class Settings:
         return cls(e.n_layers, e.n_hidden, e.activation, e.renormalize, *of_layer, joint)
 
     def for_rows(self, m: float) -> Settings:
-        """Return these settings with the width that they have for so many training rows."""
-        return dataclasses.replace(self, n_hidden=auto_width(m)) if self.n_hidden == "auto" else self
+        """Return these settings with the width and depth that they have for so many training rows."""
+        shape = auto_shape(m)
+        given = {name: getattr(self, name) for name in ("n_hidden", "n_layers")}
+        return dataclasses.replace(
+            self, **{name: getattr(shape, name) for name, value in given.items() if value == "auto"}
+        )
 
     @property
     def weighs(self) -> bool:

@@ -36,28 +36,35 @@ def ridge_by_loo(problem: Regression, want_loo: bool = True) -> ReadOut:
     shares are given. Leave-one-out scores are returned if they are wanted. The candidates are LAMBDAS times
     the weight of one row, so that weights which are all small choose as their multiples do.
     """
-    base, unit = problem.base, 1.0
+    base, summed, unit = problem.base, problem.summed, 1.0
     if base is not None:
-        unit = weight_of_one(to_host(base).astype(float))
+        unit = weight_of_one(to_host(base).astype(float)) if summed is None else summed.unit
         if unit != 1:  # with weights near 1 no product vanishes
-            problem = replace(problem, base=base / unit, of_inputs=None)
-    found = _side_by_side(problem) if on_accelerator(problem.D) else _by_eigenvalues(problem, want_loo)
-    return found if found.lam is None else replace(found, lam=unit * found.lam)
+            if summed is not None:
+                summed = replace(summed, equations=summed.equations * (1 / unit))
+            problem = replace(problem, base=base / unit, of_inputs=None, summed=summed)
+    few = problem.choosers is not None
+    some = replace(problem, judged=problem.choosers) if few else problem
+    found = _side_by_side(some) if on_accelerator(problem.D) else _by_eigenvalues(some, want_loo and not few)
+    lam = found.lam
+    assert lam is not None
+    if few and want_loo:
+        found = ridge(problem, lam)
+    return replace(found, lam=unit * lam)
 
 
 def _by_eigenvalues(problem: Regression, want_loo: bool) -> ReadOut:
     """Do what `ridge_by_loo` says by the eigenvalues of the system, which serve every lambda."""
     D, xp = problem.D, array_namespace(problem.D)
     system = linear_system(problem)
-    G, B = system.G, system.R
+    G, B = (xp.astype(A, D.dtype, copy=False) for A in (system.G, system.R))
     require_finite(xp.linalg.diagonal(G))
     values, V = xp.linalg.eigh(G)
     values = xp.clip(values, 0.0, None)
     floor = float(xp.finfo(D.dtype).eps * values.shape[0] * xp.max(values))
     lams = LAMBDAS[LAMBDAS + float(xp.min(values)) > floor]
     if not len(lams):
-        plain = ridge(problem, float(LAMBDAS[-1]))
-        return ReadOut(plain.beta, plain.fell_back, plain.loo, float(LAMBDAS[-1]))
+        return _with_largest(problem)
     B = xp.matrix_transpose(V) @ B
     inverse = 1 / (values[:, None] + from_numpy(lams, D))  # (j, lambdas)
     forms, losses = _try_all(problem, V, B, inverse, lams)
@@ -86,8 +93,7 @@ def _side_by_side(problem: Regression) -> ReadOut:
     factor = factorise(add_to_diagonal(system.G, LAMBDAS))
     regular = to_host(factor.regular)
     if not regular.any():
-        plain = ridge(problem, float(LAMBDAS[-1]))
-        return ReadOut(plain.beta, plain.fell_back, plain.loo, float(LAMBDAS[-1]))
+        return _with_largest(problem)
     solution = solve(factor, xp.broadcast_to(system.R, (*factor.G.shape[:-1], system.R.shape[-1])))
     loo = leave_one_out(problem, factor, solution, LAMBDAS)
     counts = _counts_of_judged(problem)
@@ -98,6 +104,12 @@ def _side_by_side(problem: Regression) -> ReadOut:
     beta = output_weights(problem, solution[best, ...])
     fell_back = xp.zeros((), dtype=xp.bool, device=device(D))
     return ReadOut(beta, fell_back, loo[best, ...], float(LAMBDAS[best]))
+
+
+def _with_largest(problem: Regression) -> ReadOut:
+    """Fit the read-out of the largest lambda, where no system is regular."""
+    lam = float(LAMBDAS[-1])
+    return replace(ridge(problem, lam), lam=lam)
 
 
 def _counts_of_judged(problem: Regression) -> Array:

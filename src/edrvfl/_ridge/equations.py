@@ -8,20 +8,12 @@ from typing import Any
 
 import numpy
 
-from .._arrays import (
-    Array,
-    array_namespace,
-    device,
-    packed_width,
-    product,
-    row_blocks,
-    take_entries,
-    take_rows,
-    weighted_copy,
-)
+from .._arrays import Array, array_namespace, device, product, row_blocks, sum_dtype, take_entries, take_rows
 from .._inputs.judged import Judged
 from .._inputs.targets import Targets
-from .._linalg import add_gram, symmetric
+from .._linalg import add_products, symmetric
+
+FEW_BLOCKS = 4  # whose sum in float32 is added to one in float64: one by one that would take a tenth longer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +33,14 @@ class NormalEquations:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Summed:
+    """What is known of all rows where only some of them are in memory."""
+
+    equations: NormalEquations
+    unit: float  # the weight of one row, see `weight_of_one`
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Regression:
     """One layer's rows as a weighted least-squares problem, or a stack of such problems."""
 
@@ -51,6 +51,8 @@ class Regression:
     shares: Any = None  # (m,), how much of a row's weight is left out; None if no scores are wanted
     of_inputs: NormalEquations | None = None  # of the columns [X, 1]; summed once if X is wider than H
     judged: Judged | None = None  # the rows whose leave-one-out scores are wanted; None for all
+    choosers: Judged | None = None  # the rows that choose lambda, if all rows are judged but fewer choose
+    summed: Summed | None = None  # the sums over all rows, if D holds only some of them, all judged
 
     @property
     def weights(self) -> Array | None:
@@ -75,8 +77,11 @@ class Regression:
 
     @property
     def primal(self) -> bool:
-        """Whether D has no more columns than rows, so that the primal system is the smaller one."""
-        return bool(self.D.shape[-1] <= self.D.shape[-2])
+        """Whether D has no more columns than rows, so that the primal system is the smaller one.
+
+        Rows that come in blocks have the primal system only.
+        """
+        return self.summed is not None or bool(self.D.shape[-1] <= self.D.shape[-2])
 
     @property
     def n_judged(self) -> int:
@@ -100,33 +105,50 @@ class Regression:
 def normal_equations(problem: Regression, only: Array | None = None, dtype: Any = None) -> NormalEquations:
     """Sum D'WD and D'WY over blocks of rows: of all rows, or of those whose indices are in `only`.
 
-    `dtype` is the precision of the sums, by default that of D.
+    `dtype` is the precision of the products and their sums. By default products have that of D, and sums
+    `sum_dtype`, to which each sum over a few blocks is added.
     """
     D, targets, root = problem.D, problem.targets, problem.root
     xp = array_namespace(D)
-    dtype = D.dtype if dtype is None else dtype
+    dtype, higher = (D.dtype, sum_dtype(D)) if dtype is None else (dtype, dtype)
     *stack, m, c = D.shape
     if root is not None:
         stack = numpy.broadcast_shapes(tuple(stack), root.shape[:-1])
         root = xp.astype(root, dtype, copy=False)
-    width = packed_width(D, c)
-    G = xp.zeros((*stack, width, width), dtype=dtype, device=device(D))
-    R = xp.zeros((*stack, width, targets.width), dtype=dtype, device=device(D))
-    for rows in row_blocks(D, m if only is None else only.shape[0], c * math.prod(stack) + targets.width):
+    G = xp.zeros((*stack, c, c), dtype=dtype, device=device(D))
+    R = xp.zeros((*stack, c, targets.width), dtype=dtype, device=device(D))
+    total: NormalEquations | None = None  # in higher precision than G and R
+    n_rows = m if only is None else only.shape[0]
+    for i, rows in enumerate(row_blocks(D, n_rows, c * math.prod(stack) + targets.width)):
         which = rows if only is None else only[rows]
         block, part = take_rows(D, which), None if root is None else take_entries(root, which)
         # Rows get the precision of the sums before they are weighted: rounding would part collinear columns.
-        S, T = xp.astype(block, dtype, copy=False), targets.rows(which)
-        if only is None or part is not None or width > c:  # named rows are a packed copy already on a CPU
-            S = weighted_copy(S, part)
-        T = xp.astype(T, dtype, copy=False) if part is None else T * part[..., None]
-        add_gram(G, S)
-        R += xp.matrix_transpose(S) @ T
-    return NormalEquations(symmetric(G[..., :c, :c]), R[..., :c, :])
+        S, T = (xp.astype(values, dtype, copy=False) for values in (block, targets.rows(which)))
+        add_products(G, R, S, T, part, packed=only is not None)
+        if higher != dtype and (i % FEW_BLOCKS == FEW_BLOCKS - 1 or rows.stop == n_rows):
+            total = _moved(G, R, total, higher)
+    if total is not None:
+        G, R = total.G, total.R
+    return NormalEquations(symmetric(G), R)
+
+
+def _moved(G: Array, R: Array, total: NormalEquations | None, dtype: Any) -> NormalEquations:
+    """Add sums to a total of higher precision, and clear them."""
+    xp = array_namespace(G)
+    if total is None:
+        total = NormalEquations(xp.astype(G, dtype), xp.astype(R, dtype))
+    else:
+        total.G[...] += G
+        total.R[...] += R
+    G[...] = 0
+    R[...] = 0
+    return total
 
 
 def linear_system(problem: Regression, dtype: Any = None) -> NormalEquations:
     """Return the smaller of the two systems: the normal equations (Eq. 3, 15) or the dual (Eq. 4, 16)."""
+    if problem.summed is not None:
+        return problem.summed.equations * 1.0  # the solver overwrites it
     if not problem.primal:
         return dual_system(problem, gram_of_rows(problem.D, dtype))
     return layer_equations(problem) if dtype is None else normal_equations(problem, dtype=dtype)
@@ -171,8 +193,9 @@ def layer_equations(problem: Regression) -> NormalEquations:
     m, c = D.shape
     n = c - problem.of_inputs.G.shape[-1]
     weights, k = problem.weights, problem.targets.width
-    G = xp.zeros((c, c), dtype=D.dtype, device=device(D))
-    R = xp.zeros((c, k), dtype=D.dtype, device=device(D))
+    dtype = problem.of_inputs.G.dtype
+    G = xp.zeros((c, c), dtype=dtype, device=device(D))
+    R = xp.zeros((c, k), dtype=dtype, device=device(D))
     for rows in row_blocks(D, m, 2 * n + k):  # H'W[H, X, 1], the part that is new in this layer
         H = D[rows, :n] if weights is None else D[rows, :n] * weights[rows, None]
         G[:n, :] += xp.matrix_transpose(H) @ D[rows, :]

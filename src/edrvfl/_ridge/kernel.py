@@ -118,7 +118,7 @@ def landmark_features(K: Array, of_landmarks: Array, problem: Regression) -> Lan
     for rows in row_blocks(K, K.shape[0], 2 * K.shape[1]):
         K[rows, :] = K[rows, :] @ whitening
     problem = replace(problem, D=K)
-    return LandmarkFeatures(problem, whitening, normal_equations(problem))
+    return LandmarkFeatures(problem, whitening, normal_equations(problem, dtype=K.dtype))
 
 
 def mean_squared_gradients(X: Array, alpha: Array, counts: Array, width: float) -> Array:

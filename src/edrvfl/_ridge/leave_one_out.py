@@ -9,11 +9,12 @@ y - loo = (dual / sqrt(w)) / ((1 - share) / lam + share * q), with q the diagona
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from .._arrays import Array, array_namespace, device, from_numpy, row_blocks, take_entries, take_rows
-from .._linalg import Cholesky, inverse_diagonal, inverse_forms
-from .equations import Regression
+from .._linalg import Cholesky, inverse_diagonal, inverse_forms, kept_eigenvalues
+from .equations import NormalEquations, Regression
 
 
 def from_leverage(score: Array, Y: Array, h: Array) -> Array:
@@ -48,12 +49,13 @@ def leave_one_out(problem: Regression, factor: Cholesky, solution: Array, lam: A
     return loo
 
 
-def least_norm_scores(problem: Regression, U: Array, inverse: Array, beta: Array) -> Array:
+def least_norm_scores(problem: Regression, U: Array, inverse: Array, B: Array, beta: Array) -> Array:
     """Return leave-one-out scores (rows, k) of the least-norm solution, the limit of lam -> 0.
 
     U (m, j) holds left singular vectors of the weighted rows, `inverse` (j,) is 1 / singular value, or 0
-    for a direction that counts as absent. A row that lies outside the span of the other rows has leverage
-    1, and (score - h y) / (1 - h) is 0 / 0 there: for such a row the dual form is the limit.
+    for a direction that counts as absent, and B (j, k) is U' times the weighted targets, over all rows. A row
+    that lies outside the span of the other rows has leverage 1, and (score - h y) / (1 - h) is 0 / 0 there:
+    for such a row the dual form is the limit.
     """
     xp, shares = array_namespace(U), problem.shares
     D, Y = (xp.astype(A, U.dtype, copy=False) for A in (problem.D, problem.Y))
@@ -61,8 +63,36 @@ def least_norm_scores(problem: Regression, U: Array, inverse: Array, beta: Array
     squares = U * U
     h = xp.sum(squares * xp.astype(inverse > 0, U.dtype), axis=-1)
     q = xp.sum(squares * (inverse * inverse), axis=-1)
-    dual = U @ ((inverse * inverse)[:, None] * (xp.matrix_transpose(U) @ (Y * root[:, None])))
+    dual = U @ ((inverse * inverse)[:, None] * B)
     alone = (h > 1 - float(xp.finfo(U.dtype).eps) ** 0.5) & (shares == 1)
     inside = from_leverage(D @ beta, Y, xp.where(alone, xp.zeros_like(h), shares * h))
     outside = Y - dual / (root * xp.where(alone, q, xp.ones_like(q)))[:, None]
     return take_rows(xp.where(alone[:, None], outside, inside), problem.judged_rows(slice(None)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeastNorm:
+    """The solution of least norm of a primal system that is singular, by its eigenvalues."""
+
+    inverse: Array  # (c,), 1 / eigenvalue; 0 for a direction that counts as absent
+    V: Array  # (c, c), the eigenvectors
+    B: Array  # (c, k), V'R
+
+    @classmethod
+    def of(cls, system: NormalEquations) -> LeastNorm:
+        """Solve a system, to whose Gram lambda is added."""
+        inverse, V = kept_eigenvalues(system.G)
+        return cls(inverse, V, array_namespace(V).matrix_transpose(V) @ system.R)
+
+    @property
+    def solution(self) -> Array:
+        """The output weights, (c, k)."""
+        return self.V @ (self.inverse[:, None] * self.B)
+
+    def scores(self, problem: Regression) -> Array:
+        """Return leave-one-out scores of rows, which are some of those that the system is of."""
+        xp, root = array_namespace(self.V), problem.root
+        D = xp.astype(problem.D, self.V.dtype, copy=False)
+        sigma = xp.sqrt(self.inverse)
+        U = ((D if root is None else D * root[:, None]) @ self.V) * sigma
+        return least_norm_scores(problem, U, sigma, sigma[:, None] * self.B, self.solution)

@@ -14,7 +14,6 @@ from .._arrays import Array, array_namespace, from_numpy, itemsize, weighted_mea
 from .._encoder import largest_width
 from .._inputs.rows import as_matrix, to_host
 from .._inputs.table import Columns
-from .._inputs.weights import rows_worth
 from .._shell import ClassifierShell, RegressorShell
 from .._sklearn import _safe_indexing
 from .candidates import Candidate
@@ -68,11 +67,9 @@ class Search:
         key = encoder_key(encoder)
         if key not in self.widths:  # asked once, because it looks at all rows
             self.widths[key] = largest_width(X, encoder, self.columns)
-        weights = self.rows.weights
-        worth = None if weights is None else rows_worth(to_host(weights)[split[0]].astype(float))
         values = self.classes is None
         k = as_matrix(self.rows.labels).shape[1] if self.classes is None else len(self.classes)
-        return Size(m, v, self.widths[key], k, itemsize(X), self.stacked, worth, values)
+        return Size(m, v, self.widths[key], k, itemsize(X), self.stacked, values)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ from .._arrays import MIN_BLOCK_ROWS, Array, aligned, block_bytes, free_bytes
 from .._encoder import as_encoder
 from .._inputs.judged import MOST_VALUES, n_judged
 from .._kernel.gradient import GRADIENT_ROWS
-from .._network.records import Settings
+from .._network.records import PAPER_SHAPE, Settings
 from .._ridge.choose import LAMBDAS
 from .candidates import Candidate, ResultRow, configured, door_of
 
@@ -78,6 +78,9 @@ def result_rows(estimator: Any, configurations: Sequence[Mapping[str, Any]]) -> 
     rows: dict[tuple[str, int], dict[str, Any]] = {}  # each network at each depth once
     for configuration in configurations:
         model = configured(estimator, base, configuration)
+        for name in ("n_hidden", "n_layers", "input_scaling"):
+            if getattr(model, name) == "auto":  # one shape for all splits and the refit, whatever their rows
+                setattr(model, name, getattr(PAPER_SHAPE, name))
         depths = [model.n_layers] if "n_layers" in configuration else range(1, model.n_layers + 1)
         own = {name: value for name, value in configuration.items() if name in base}
         identity = repr(base | own | {"n_layers": None, "encoder": encoder_key(model.encoder)})
@@ -112,17 +115,12 @@ class Size:
     k: int  # classes or outputs
     itemsize: int
     stacked: bool  # whether hidden settings and read-outs are computed side by side
-    worth: float | None = None  # how many rows the training rows' weights count; None for m
     values: bool = False  # whether the targets are values
 
     @property
     def judged(self) -> int:
         """How many training rows get leave-one-out scores."""
         return min(self.m, MOST_VALUES) if self.values else n_judged(self.m, self.k)
-
-    def width(self, candidate: NetworkCandidate) -> int:
-        """Return how many neurons a layer of a candidate has."""
-        return int(candidate.settings.for_rows(self.worth or self.m).n_hidden)
 
 
 def groups(items: Sequence[Item], key: Callable[[Item], Hashable]) -> list[list[Item]]:
@@ -157,7 +155,7 @@ def _fitting(read_outs: list[NetworkCandidate], size: Size, memory: int) -> Iter
     while (need := bytes_needed([read_outs[:n]], size)) > memory:
         if n == 1:
             raise MemoryError(
-                f"One network of {size.width(read_outs[0])} neurons on {size.m} + {size.v} rows needs "
+                f"One network of {read_outs[0].settings.n_hidden} neurons on {size.m} + {size.v} rows needs "
                 f"about {math.ceil(need / 2**20)} MiB; the memory budget is {memory // 2**20} MiB. Give more "
                 "memory or try fewer neurons."
             )
@@ -187,7 +185,7 @@ def bytes_needed(stack: Stack, size: Size) -> int:
     stacked = size.stacked and not stack[0][0].settings.joint
     s = stack_settings(stack, stacked)
     f, r, m, v, k = len(stack), len(stack[0]), size.m, size.v, size.k
-    n, rows = size.width(stack[0][0]), m + v
+    n, rows = stack[0][0].settings.n_hidden, m + v
     c = n + size.d + 1
     abreast = f * r if stacked else 1  # systems that are solved at a time
     parted = s.prunes and s.n_layers > 1 and r > 1  # then every network gets features of its own

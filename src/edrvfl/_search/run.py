@@ -70,7 +70,7 @@ def score_split(
 def _prepare(candidate: NetworkCandidate, train: Sample, columns: Columns | None) -> Prepared:
     estimator = candidate.estimator
     rows, classes = _prepare_rows(candidate, train)
-    settings = candidate.settings.for_rows(rows.worth)
+    settings = candidate.settings
     inputs = learn_network_inputs(rows, estimator, columns, candidate.seed)
     draws = Draws(Recipe.of(settings, candidate.seed, inputs, rows), rows.X, keep=True)
     return rows, classes, inputs, draws, settings.n_hidden

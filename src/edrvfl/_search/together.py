@@ -32,7 +32,7 @@ def parts(
     # first, so that no process is left with a long task at the end.
     # With several processes smaller pieces balance better, at the price of drawing layers again.
     pieces = groups(candidates, (lambda c: (c.stack_key, c.hidden)) if jobs > 1 else (lambda c: c.problem))
-    pieces.sort(key=lambda piece: -searches[piece[0].door].size(splits[0], piece[0]).width(piece[0]))
+    pieces.sort(key=lambda piece: -piece[0].settings.n_hidden)
     return jobs, [
         Part(
             i,

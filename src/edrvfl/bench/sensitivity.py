@@ -67,6 +67,7 @@ class SensitivityCell:
             activation=self.activation,
             correct_weight=self.correct_weight,
             prune_rate=self.prune_rate,
+            input_scaling=None,
             random_state=seed,
             **self.settings,
         )
