@@ -22,12 +22,6 @@ WORK_OF_A_THREAD = (
     3.2e7  # multiplications of one matrix product that keep a thread busy (measured, see above)
 )
 
-_lock = threading.Lock()
-_running = 0
-_limit = None
-_alone = 0  # how many of those that run want one thread for each product
-_alone_limit = None
-
 
 @cache
 def _blas() -> ThreadpoolController:
@@ -47,55 +41,53 @@ def suitable_threads(X: Array, width: int, n_hidden: int) -> Iterator[None]:
     `width` is how many numbers are held for a row.
     """
     block = next(row_blocks(X, X.shape[0], width), slice(0, 0))
-    with _at_most(max(1, int(block.stop * width * n_hidden // WORK_OF_A_THREAD))):
+    with _usual.at_most(max(1, int(block.stop * width * n_hidden // WORK_OF_A_THREAD))):
         yield
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Use one BLAS thread for each product, where several Python threads compute at once."""
-    global _alone, _alone_limit
-    with _at_most(1):
-        with _lock:
-            # a computation around this one may have set a higher limit, which comes back afterwards
-            if _alone == 0 and any(library.num_threads > 1 for library in _blas().lib_controllers):
-                _alone_limit = _blas().limit(limits=1)
+    """Use one BLAS thread for each product, where several Python threads compute at once.
+
+    A computation around this one may have set a higher limit, which comes back afterwards.
+    """
+    with _usual.at_most(1), _alone.at_most(1):
+        yield
+
+
+class _Limit:
+    """A limit of BLAS threads that several computations share.
+
+    It counts for the whole process: the first computation sets it and the last one lifts it, so that several
+    Python threads do not undo each other's.
+    """
+
+    _lock = threading.Lock()  # one for all limits
+
+    def __init__(self) -> None:
+        self._running, self._set = 0, None
+
+    @contextmanager
+    def at_most(self, threads: int) -> Iterator[None]:
+        """Limit the BLAS threads of a product."""
+        with self._lock:
+            # a limit that is lower already, set by the user or by joblib, stays
+            if self._running == 0 and any(lib.num_threads > threads for lib in _blas().lib_controllers):
+                self._set = _blas().limit(limits=threads)
                 _release_control()
-            _alone += 1
+            self._running += 1
         try:
             yield
         finally:
-            with _lock:
-                _alone -= 1
-                if _alone == 0 and _alone_limit is not None:
-                    _alone_limit.restore_original_limits()
+            with self._lock:
+                self._running -= 1
+                if self._running == 0 and self._set is not None:
+                    self._set.restore_original_limits()
                     _release_control()
-                    _alone_limit = None
+                    self._set = None
 
 
-@contextmanager
-def _at_most(threads: int) -> Iterator[None]:
-    """Limit the BLAS threads of a product.
-
-    The limit counts for the whole process: the first computation sets it and the last one lifts it, so that
-    several Python threads do not undo each other's.
-    """
-    global _running, _limit
-    with _lock:
-        # a limit that is lower already, set by the user or by joblib, stays
-        if _running == 0 and any(library.num_threads > threads for library in _blas().lib_controllers):
-            _limit = _blas().limit(limits=threads)
-            _release_control()
-        _running += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _running -= 1
-            if _running == 0 and _limit is not None:
-                _limit.restore_original_limits()
-                _release_control()
-                _limit = None
+_usual, _alone = _Limit(), _Limit()
 
 
 def _release_control() -> None:
