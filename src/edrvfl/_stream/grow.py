@@ -45,6 +45,9 @@ class PartedNetwork:
         self._depth = Depth(inputs, settings.n_hidden, settings.activation, joint=settings.joint)
         self._lam = None if settings.lam is None else numpy.atleast_1d(settings.lam)
         self._gram: Array = None  # D'CD of the newest features, the inputs minus the reference
+        self._of_sample: Array | None = None  # the sample's hidden features of the newest layer
+        # a joint read-out, and weights by leave-one-out, need the features of all layers
+        self._from_the_first = settings.joint or settings.weighs_by_loo
 
     def n_passes(self, l: int) -> int:
         """Return how many passes layer l takes: see `grow`, and `_bound` of the layer before."""
@@ -64,8 +67,7 @@ class PartedNetwork:
     def grow(self, draws: Draws, judges: bool) -> Generator[Grown, None, None]:
         """Yield one layer after another, with the features of the sample alone."""
         settings, parts = self._settings, self._parted.parts
-        # a joint read-out, and weights by leave-one-out, need the features of all layers
-        wanted = False if settings.joint or settings.weighs_by_loo else parts.spill
+        wanted = False if self._from_the_first else parts.spill
         shape = (settings.n_hidden, settings.n_layers, self._depth.inputs.width)
         load = Load(self._sample.rows.X, self._parted.n_rows, *shape, parts.threads)
         with kept_features(wanted, load) as kept:
@@ -152,7 +154,9 @@ class PartedNetwork:
             system = sums.right * omega[0] + sums.wrong * omega[1]
         if self._reference is not None:
             system = unshifted(system, self._reference, depth)
-        seen = depth.walk(rows, slice(0, rows.X.shape[0]))
+        seen = depth.walk(rows, slice(0, rows.X.shape[0]), self._of_sample)
+        if not self._from_the_first:
+            self._of_sample = seen.D[:, : depth.n_hidden]
         summed = Summed(system, self._parted.base.of_one)
         shares = rows.weights.left_out_shares(rows.X.shape[0], rows.X)
         omega_of = None if seen.omega is None else seen.omega[None, :]

@@ -229,7 +229,6 @@ class _Adder:
 
     def __init__(self, c: int, k: int, like: Array) -> None:
         xp = array_namespace(like)
-        self._like = like
         self._G = xp.zeros((c, c), dtype=xp.float64, device=device(like))
         self._R = xp.zeros((c, k), dtype=xp.float64, device=device(like))
         self.weight = 0.0

@@ -82,7 +82,7 @@ class Reader:
 
     def one_row(self, scale: ValueScale) -> Rows:
         """Return a row whose values are a standard deviation above their means."""
-        values = (scale.mean + numpy.sqrt(scale.scatter / scale.weight)) * scale.unit
+        values = (scale.mean + scale.sd) * scale.unit
         return self._rows(numpy.zeros((1, self.n_features)), values[None, :], numpy.ones(1))
 
     def _rows(self, X: numpy.ndarray, y: numpy.ndarray, counts: numpy.ndarray) -> Rows:
@@ -95,8 +95,8 @@ class Reader:
         if self.scale is not None:
             scale = self.scale
             Y = from_numpy(y / scale.unit, like, xp.float64)
-            sd = numpy.sqrt(scale.scatter / scale.weight)
-            unit, mean, sd = (from_numpy(its, like, xp.float64) for its in (scale.unit, scale.mean, sd))
+            of_scale = (scale.unit, scale.mean, scale.sd)
+            unit, mean, sd = (from_numpy(its, like, xp.float64) for its in of_scale)
             return Rows(matrix, None, standard_values(Y, unit, mean, sd, like.dtype), RowWeights(own))
         assert self.classes is not None
         targets = Classes(from_numpy(y, like, xp.int64), len(self.classes), like[:0])

@@ -74,6 +74,11 @@ class ValueScale:
         return cls(unit, weight, mean, counts @ numpy.square(Y - mean))
 
     @property
+    def sd(self) -> numpy.ndarray:
+        """The standard deviation (k,), over the unit."""
+        return numpy.sqrt(self.scatter / self.weight)
+
+    @property
     def _is_zero(self) -> numpy.ndarray:
         return (self.mean == 0) & (self.scatter == 0)
 
