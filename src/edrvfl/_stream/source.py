@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import sys
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -20,6 +19,7 @@ from .._threads import blas_threads
 from .arrow import open_dataset
 from .parts import Part, about_block, block_name
 from .passes import sum_over
+from .reader import checksum
 
 BLOCK_BYTES = 2**25  # of X: large enough that a block's overhead does not count, small beside any memory
 
@@ -276,10 +276,10 @@ class _Reading:
             self._blocks.close()
 
 
-def _print_of(part: Part) -> list[int]:
-    """Return checksums of the arrays in a block."""
+def _print_of(part: Part) -> int:
+    """Return a checksum of the arrays of numbers in a block."""
     arrays = [a for a in (part.X, part.y, part.weight) if isinstance(a, numpy.ndarray)]
-    return [zlib.crc32(numpy.ascontiguousarray(a).data) for a in arrays if a.size and a.dtype.kind in "biuf"]
+    return checksum(*(a for a in arrays if a.size and a.dtype.kind in "biuf"))
 
 
 def _unreadable(number: int, error: Exception) -> OSError:
