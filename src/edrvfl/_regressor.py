@@ -138,7 +138,7 @@ class EDRVFLRegressor(LayeredEstimator, CoveringRegressor):
 
     train_r2_scores_ : tuple of float
         Each layer's own R^2 on the training rows. With ``readout="joint"``, that of the first one, two, ...
-        layers together.
+        layers together. From a :class:`RowBlocks`, on the rows that leave-one-out judges.
 
     fallback_layers_ : tuple of int
         Layers (from 1) whose Gram matrix was numerically singular, so that the least-norm solution
