@@ -177,8 +177,8 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
 
     train_accuracies_ : tuple of float
         Each layer's own accuracy on the training rows. It may fall while the network gets better. With
-        ``readout="joint"``, that of the first one, two, ... layers together. From a :class:`RowBlocks`, on the
-        rows that leave-one-out judges.
+        ``readout="joint"``, that of the first one, two, ... layers together. From a :class:`RowBlocks`, on
+        the rows that leave-one-out judges.
 
     fallback_layers_ : tuple of int
         Layers (from 1) whose Gram matrix was numerically singular, so that the least-norm solution
