@@ -106,7 +106,9 @@ def is_alive(process):
 
 
 RUN = """
-    import sys
+    import signal, sys
+    # a shell may have told the tests to ignore Ctrl-C, which their children inherit
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.path.insert(0, sys.argv[1])
     from test_schedule import cells, run
     if __name__ == "__main__":
@@ -123,10 +125,8 @@ def start(tmp_path):
 
     def start_one(path, jobs=1, method="slow"):
         command = [sys.executable, script, HERE, path, str(jobs), method]
-        # A shell may have told us to ignore Ctrl-C, which children would inherit.
-        listen = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        started.append(subprocess.Popen(command, start_new_session=True, preexec_fn=listen, **pipes))
+        started.append(subprocess.Popen(command, start_new_session=True, **pipes))
         return started[-1]
 
     yield start_one
