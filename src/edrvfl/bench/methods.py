@@ -112,6 +112,7 @@ class Method:
     shares: tuple[str, ...] = ()  # configurations that agree in these are searched in one call
     depth: str | None = None  # the parameter of which one fit scores all smaller values too
     epochs: str | None = None  # the parameter that early stopping finds in the search, for the refit
+    final: Callable[..., Any] | None = None  # makes what is refitted, where that is not what is searched
     cpu_only: bool = False  # the estimator takes NumPy arrays alone
     memory: Mapping[str, int] = field(default_factory=lambda: SEARCH_MEMORY)  # of a search, MiB by device
     # returns a message about what has to be installed first, or None
@@ -127,9 +128,25 @@ class Method:
         self, configuration: Configuration, seed: int, depth: int | None = None, epochs: int | None = None
     ) -> Any:
         """Make the classifier of a configuration, not fitted, with the depth and epochs that were found."""
+        return self._make(self.estimator, configuration, seed, depth, epochs)
+
+    def build_final(
+        self, configuration: Configuration, seed: int, depth: int | None, epochs: int | None
+    ) -> Any:
+        """Make what is fitted on all training rows after the search."""
+        return self._make(self.final or self.estimator, configuration, seed, depth, epochs)
+
+    def _make(
+        self,
+        estimator: Callable[..., Any],
+        configuration: Configuration,
+        seed: int,
+        depth: int | None,
+        epochs: int | None,
+    ) -> Any:
         found = ((self.depth, depth), (self.epochs, epochs))
         chosen = {name: value for name, value in found if name is not None and value is not None}
-        return self.estimator(random_state=seed, **{**self.fixed, **configuration, **chosen})
+        return estimator(random_state=seed, **{**self.fixed, **configuration, **chosen})
 
     def batches(self, configurations: Sequence[Configuration]) -> list[tuple[int, ...]]:
         """Return the numbers of the configurations, grouped by who is searched in one call.
@@ -180,7 +197,15 @@ def _fnn(name: str, architecture: str) -> Method:
 
 def _peer(name: str, peer: peers.Peer) -> Method:
     missing = partial(missing_package, name, peer.package, "peers")
-    return Method(name, peer.estimator, peer.configurations, cpu_only=True, missing=missing)
+    return Method(
+        name,
+        peer.estimator,
+        peer.configurations,
+        epochs=peer.rounds,
+        final=peer.final,
+        cpu_only=True,
+        missing=missing,
+    )
 
 
 _ROWS = (

@@ -184,7 +184,7 @@ def refit(cell: StudyCell, unit: RefitUnit) -> Value:
     """Fit on the fit and validation rows of a split, and score on its test rows."""
     d, part = cell.dataset, cell.dataset.splits[unit.split]
     seed = seed_of("hidden", d.name, unit.repeat)
-    model = cell.method.build(cell.configurations[unit.configuration], seed, unit.depth, unit.epochs)
+    model = cell.method.build_final(cell.configurations[unit.configuration], seed, unit.depth, unit.epochs)
     with arrays_on(cell.device, d.X[part.train], d.X[part.test]) as (X_train, X_test):
         return fit_and_score(model, X_train, X_test, d, part)
 
