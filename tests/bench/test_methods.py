@@ -102,7 +102,8 @@ def test_other_rows_make_their_classifiers_too(name):
     drawn = method.configurations(4, 0)
     assert len(drawn) == 4
     assert json.loads(json.dumps(drawn)) == drawn
-    assert method.batches(drawn) == [(0,), (1,), (2,), (3,)]
+    together = [(0, 1, 2, 3)] if name == "SCN" else [(0,), (1,), (2,), (3,)]
+    assert method.batches(drawn) == together
     assert method.cpu_only == (name in METHOD_GROUPS["peers"])
     if method.missing() is not None:
         pytest.skip(f"{name} is not installed")
@@ -116,6 +117,15 @@ def test_the_epochs_of_the_search_become_a_parameter_of_the_refit():
 
 
 # --- the search ------------------------------------------------------------------------------------------
+
+
+def test_networks_of_one_growth_score_as_grown_one_by_one(split):
+    scn = METHODS["SCN"]
+    drawn = [c | {"max_nodes": n} for c, n in zip(scn.configurations(3, 0), (20, 5, 60), strict=True)]
+    together = scn.search(drawn, split, seed=3).scores
+    alone = search_one_by_one(scn, drawn, split, 3, "cpu").scores
+    np.testing.assert_array_equal(together, alone)
+    assert len(set(together.ravel())) > 1
 
 
 @pytest.mark.parametrize("name", ["RVFL", "dRVFL", "WPedRVFL"])

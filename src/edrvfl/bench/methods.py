@@ -46,7 +46,7 @@ class SearchResult:
     epochs: tuple[float, ...] | None = None  # by configuration, of methods that stop early
 
 
-# --- two ways to search ------------------------------------------------------------------------------
+# --- three ways to search ----------------------------------------------------------------------------
 
 
 def search_networks(
@@ -91,6 +91,18 @@ def search_one_by_one(
             if method.epochs:
                 epochs.append(float(getattr(model, f"{method.epochs}_")))
     return SearchResult(np.array(scores), tuple(epochs) or None)
+
+
+def search_by_nodes(
+    method: Method, configurations: Sequence[Configuration], split: SearchSplit, seed: int, device: str
+) -> SearchResult:
+    """Search SCN: configurations that differ in their number of nodes alone are parts of one network."""
+    with arrays_on(device, split.X_fit, split.X_validation) as (X_fit, X_validation):
+        largest = max(configurations, key=lambda c: c["max_nodes"])
+        network = method.build(largest, seed).fit(X_fit, split.y_fit)
+        answers = [network.first_nodes(c["max_nodes"]).predict(X_validation) for c in configurations]
+        scores = [[float(np.mean(to_host(labels) == split.y_validation))] for labels in answers]
+    return SearchResult(np.array(scores))
 
 
 # --- a row -------------------------------------------------------------------------------------------
@@ -159,9 +171,9 @@ class Method:
         """
         if not self.shares:
             return [(i,) for i in range(len(configurations))]
-        found: dict[Any, list[int]] = {}
+        found: dict[str, list[int]] = {}
         for i, configuration in enumerate(configurations):
-            found.setdefault(tuple(configuration[name] for name in self.shares), []).append(i)
+            found.setdefault(str([configuration[name] for name in self.shares]), []).append(i)
         return [tuple(group) for group in found.values()]
 
 
@@ -213,7 +225,7 @@ _ROWS = (
     _fnn("MSRAinit", "msra"),
     _fnn("Highway", "highway"),
     _fnn("ResNet", "resnet"),
-    Method("SCN", scn.SCNClassifier, scn.configurations),
+    Method("SCN", scn.SCNClassifier, scn.configurations, search_with=search_by_nodes, shares=("scales",)),
     Method("BLS", bls.BLSClassifier, bls.configurations),
     Method("H-ELM", helm.HELMClassifier, helm.configurations),
     _edrvfl("RVFL", depth=1),
