@@ -25,6 +25,7 @@ from edrvfl.bench.baselines.fnn.networks import (
     Sizes,
     alpha_dropout,
     draw_layers,
+    drop_neurons,
     dropout,
     forward,
     highway_layer,
@@ -54,6 +55,11 @@ def split(load):
     return train_test_split(X, y, stratify=y, random_state=0)
 
 
+def dropped(h, rate, dropout, g):
+    keep = torch.rand(h.shape, generator=g) >= rate
+    return drop_neurons(h, keep, dropout(rate))
+
+
 # --- formulas ------------------------------------------------------------------------------------------
 
 
@@ -67,7 +73,7 @@ def hidden(architecture, gain=None, depth=16, rate=0.0):
     g = generator(3)
 
     def drop(h):
-        return design.dropout(h, rate, g) if rate else h
+        return dropped(h, rate, design.dropout, g)
 
     return [h.numpy() for h in design.hidden(layers[:-1], X, drop)]
 
@@ -146,16 +152,16 @@ def test_conic_widths_fall_to_the_classes_in_geometric_progression():
 
 def test_dropout_keeps_the_mean_and_alpha_dropout_the_variance_too():
     h = torch.randn((1000, 500), generator=generator())
-    dropped = dropout(h + 1, 0.4, generator(1))
-    assert (dropped == 0).float().mean().item() == pytest.approx(0.4, abs=0.01)
-    assert dropped.mean().item() == pytest.approx(1, abs=0.01)
-    alpha = alpha_dropout(h, 0.3, generator(1))
+    plain = dropped(h + 1, 0.4, dropout, generator(1))
+    assert (plain == 0).float().mean().item() == pytest.approx(0.4, abs=0.01)
+    assert plain.mean().item() == pytest.approx(1, abs=0.01)
+    alpha = dropped(h, 0.3, alpha_dropout, generator(1))
     assert alpha.mean().item() == pytest.approx(0, abs=0.01)
     assert alpha.var().item() == pytest.approx(1, abs=0.01)
 
 
 def test_alpha_dropout_drops_to_where_torchs_does():
-    ours = alpha_dropout(torch.zeros(10_000), 0.2, generator())
+    ours = dropped(torch.zeros(10_000), 0.2, alpha_dropout, generator())
     with torch.random.fork_rng():
         torchs = torch.nn.functional.alpha_dropout(torch.zeros(10_000), 0.2, training=True)
     np.testing.assert_allclose(np.unique(ours), np.unique(torchs), atol=1e-5)
