@@ -6,6 +6,7 @@ import math
 import pickle
 import re
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -347,6 +348,21 @@ def test_four_trials_are_the_reduced_grid_and_more_are_drawn_from_the_whole(arch
     assert len(whole) == sum(math.prod(map(len, grid.values())) for grid in GRIDS[architecture])
     for c in drawn:
         assert FNNClassifier(architecture, **c).form in FORMS[architecture]
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_more_trials_are_of_few_kinds_and_evenly_spread(architecture):
+    drawn = configurations(architecture, 24, seed=3)
+    kinds = Counter(tuple(c.get(k) for k in ("n_units", "form", "bottleneck", "block_layers")) for c in drawn)
+    assert len(kinds) == (3 if architecture == "highway" else 4)
+    assert len(set(kinds.values())) == 1
+    for name in ("n_layers", "learning_rate", "dropout", "n_units"):
+        counts = Counter(c[name] for c in drawn)
+        assert set(counts) == set(GRIDS[architecture][0][name])
+        assert max(counts.values()) - min(counts.values()) <= (6 if name == "n_units" else 2), name
+    for kind in kinds:
+        depths = [c["n_layers"] for c in drawn if c["n_units"] == kind[0] and c.get("form") == kind[1]]
+        assert len(set(depths)) >= 5, "a stack has almost all depths"
 
 
 def test_bad_requests_are_refused():

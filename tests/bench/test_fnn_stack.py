@@ -69,11 +69,11 @@ def logits_of(job, layers, x, drop):
     return readout(x)
 
 
-def dropped(h, U, rate, *, alpha):
+def dropped(h, uniforms, rate, *, alpha):
     if not alpha:
-        return h * (U >= rate) / (1 - rate)
+        return h * (uniforms >= rate) / (1 - rate)
     a = (1 - rate + SELU_FLOOR**2 * rate * (1 - rate)) ** -0.5
-    return a * torch.where(U >= rate, h, SELU_FLOOR) - a * rate * SELU_FLOOR
+    return a * torch.where(uniforms >= rate, h, SELU_FLOOR) - a * rate * SELU_FLOOR
 
 
 def train_plainly(job):
@@ -92,8 +92,8 @@ def train_plainly(job):
             def drop(h, step=step, places=places, epoch=epoch):
                 if not r.dropout:
                     return h
-                U = uniform(job.dropout_seed, epoch, next(places), step, h.shape)
-                return dropped(h, U, r.dropout, alpha=job.kind[0] == "snn")
+                uniforms = uniform(job.dropout_seed, epoch, next(places), step, h.shape)
+                return dropped(h, uniforms, r.dropout, alpha=job.kind[0] == "snn")
 
             loss = F.cross_entropy(logits_of(job, layers, X[batch], drop), y[batch])
             gradients = torch.autograd.grad(loss, parameters)
@@ -256,9 +256,11 @@ def test_draws_are_uniform_and_neighbours_are_not_alike():
     made = draws.Draws([200, 200], 100, [1, 2], CPU)
     made.begin_epoch(1)
     first, second = (torch.stack(made.draw(torch.tensor([step]))) / 2**24 for step in (0, 1))
-    U = torch.cat([first.flatten(), second.flatten()]).numpy()
-    counts = np.histogram(U, bins=50, range=(0, 1))[0]
-    assert ((counts - len(U) / 50) ** 2 / (len(U) / 50)).sum() < 86, "chi-squared with 49 degrees, 0.1 %"
+    uniforms = torch.cat([first.flatten(), second.flatten()]).numpy()
+    counts = np.histogram(uniforms, bins=50, range=(0, 1))[0]
+    assert ((counts - len(uniforms) / 50) ** 2 / (len(uniforms) / 50)).sum() < 86, (
+        "chi-squared with 49 degrees, 0.1 %"
+    )
     a = first[0, 0]
     for b in (second[0, 0], first[1, 0], first[0, 1], a.roll(1, 0), a.roll(1, 1)):
         assert abs(np.corrcoef(a.flatten(), b.flatten())[0, 1]) < 0.025

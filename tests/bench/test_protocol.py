@@ -13,7 +13,7 @@ from edrvfl import variant
 from edrvfl.bench import protocol
 from edrvfl.bench.cell import RefitUnit, SearchUnit, key_of, seed_of
 from edrvfl.bench.data import load_dataset
-from edrvfl.bench.methods import METHODS, Method, SearchResult
+from edrvfl.bench.methods import METHODS, Method, SearchResult, search_one_by_one
 from edrvfl.bench.protocol import choose, choose_both_ways, make_cell
 from edrvfl.bench.record import same_results
 from edrvfl.bench.scores import calibration_error
@@ -173,11 +173,11 @@ def leaf_sizes(trials, seed):
     return [{"leaf_size": 10 * (i + 1)} for i in range(trials)]
 
 
-def stop_early(method, configurations, split, seed, device):
+def stop_early(method, configurations, splits, seed, device):
     """Larger leaves are better, and take as many epochs as their size and the split say."""
     sizes = [configuration["leaf_size"] for configuration in configurations]
-    epochs = tuple(float(size + len(split.y_fit) % 4) for size in sizes)
-    return SearchResult(np.array(sizes)[:, None] / 100, epochs)
+    epochs = [tuple(float(size + len(split.y_fit) % 4) for size in sizes) for split in splits]
+    return [SearchResult(np.array(sizes)[:, None] / 100, of_split) for of_split in epochs]
 
 
 def trained(random_state, trained_for=None, **params):
@@ -195,6 +195,41 @@ def test_epochs_of_the_search_are_a_field_of_the_refit(iris):
     model.fit(iris.X[part.train], iris.y[part.train])
     expected = model.score(iris.X[part.test], iris.y[part.test])
     assert cell.record(done).choices["strict"].test_accuracy[2] == (expected,)
+
+
+# --- stacks ----------------------------------------------------------------------------------------------
+
+
+def few_networks(trials, seed):
+    rates = (0.01, 0.1, 1.0, 0.3)
+    return [
+        {"n_layers": 1 + i % 3, "n_units": 8 + 4 * (i % 2), "learning_rate": rates[i]} for i in range(trials)
+    ]
+
+
+def test_networks_in_stacks_go_the_way_of_networks_trained_alone(iris):
+    pytest.importorskip("torch")
+    row = dataclasses.replace(METHODS["Highway"], configurations=few_networks, fixed={"max_epochs": 8})
+    alone = dataclasses.replace(row, search_with=search_one_by_one, fit_together=None, shares=())
+    stacked, plain = (make_cell(method, iris, trials=4, seeds=2) for method in (row, alone))
+    assert stacked.pending({}) == [SearchUnit((0, 2)), SearchUnit((1, 3))]
+    one, other = finish_units(stacked), finish_units(plain)
+    for unit in stacked.pending({}):
+        for place, i in enumerate(unit.configurations):
+            (expected,) = other[SearchUnit((i,))]["scores"]
+            np.testing.assert_allclose(one[unit]["scores"][place], expected, atol=0.03)
+            assert one[unit]["epochs"][place] == pytest.approx(*other[SearchUnit((i,))]["epochs"], abs=0.5)
+    refits = list(filter(is_refit, one))
+    calls = stacked.together(refits)
+    assert {unit for call in calls for unit in call} == set(refits)
+    assert len(calls) == len({few_networks(4, 0)[unit.configuration]["n_units"] for unit in refits})
+    assert plain.together(refits) == [(unit,) for unit in refits]
+    for unit, value in one.items():
+        if is_refit(unit):
+            again = plain.compute(unit)
+            assert value["test_accuracy"] == pytest.approx(again["test_accuracy"], abs=0.03)
+            assert value["log_loss"] == pytest.approx(again["log_loss"], rel=1e-3)
+            assert value["fit_seconds"] > 0
 
 
 # --- what may not matter, and what may not be seen -------------------------------------------------------

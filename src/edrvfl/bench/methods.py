@@ -46,16 +46,24 @@ class SearchResult:
     epochs: tuple[float, ...] | None = None  # by configuration, of methods that stop early
 
 
-# --- two ways to search ------------------------------------------------------------------------------
+# --- three ways to search ----------------------------------------------------------------------------
 
 
 def search_networks(
+    method: Method,
+    configurations: Sequence[Configuration],
+    splits: Sequence[SearchSplit],
+    seed: int,
+    device: str,
+) -> list[SearchResult]:
+    """Search the edRVFL family: many networks at once, with the scores of networks that were fitted alone."""
+    return [_search_one_split(method, configurations, split, seed, device) for split in splits]
+
+
+def _search_one_split(
     method: Method, configurations: Sequence[Configuration], split: SearchSplit, seed: int, device: str
 ) -> SearchResult:
-    """Search the edRVFL family: many networks at once, with the scores of networks that were fitted alone.
-
-    This is the only place where the study calls the library's search.
-    """
+    """Score networks on one split. This is the only place where the study calls the library's search."""
     m, v = len(split.y_fit), len(split.y_validation)
     search = edrvfl.EDRVFLSearchCV(
         method.build({}, seed),
@@ -77,10 +85,42 @@ def search_networks(
     return SearchResult(np.array(scores))
 
 
+def search_in_stacks(
+    method: Method,
+    configurations: Sequence[Configuration],
+    splits: Sequence[SearchSplit],
+    seed: int,
+    device: str,
+) -> list[SearchResult]:
+    """Train every configuration on every split at once, and score each on its validation rows."""
+    assert method.fit_together is not None
+    models = [method.build(configuration, seed) for _ in splits for configuration in configurations]
+    rows = [(split.X_fit, split.y_fit) for split in splits for _ in configurations]
+    fitted, _ = method.fit_together(models, rows, device)
+    results = []
+    for i, split in enumerate(splits):
+        here = fitted[i * len(configurations) : (i + 1) * len(configurations)]
+        right = [np.mean(model.predict(split.X_validation) == split.y_validation) for model in here]
+        results.append(
+            SearchResult(np.array(right)[:, None], tuple(float(model.n_epochs_) for model in here))
+        )
+    return results
+
+
 def search_one_by_one(
+    method: Method,
+    configurations: Sequence[Configuration],
+    splits: Sequence[SearchSplit],
+    seed: int,
+    device: str,
+) -> list[SearchResult]:
+    """Fit one configuration after another, split by split, and score each on the validation rows."""
+    return [_fit_one_by_one(method, configurations, split, seed, device) for split in splits]
+
+
+def _fit_one_by_one(
     method: Method, configurations: Sequence[Configuration], split: SearchSplit, seed: int, device: str
 ) -> SearchResult:
-    """Fit one configuration after another and score each on the validation rows."""
     scores, epochs = [], []
     with arrays_on(device, split.X_fit, split.X_validation) as (X_fit, X_validation):
         for configuration in configurations:
@@ -108,8 +148,10 @@ class Method:
     estimator: Callable[..., Any]  # (random_state=seed, **fixed, **configuration) -> classifier, not fitted
     configurations: Callable[[int, int], list[dict[str, Any]]]  # (trials, seed) -> all that will be tried
     fixed: Mapping[str, Any] = field(default_factory=dict)  # parameters that are not searched
-    search_with: Callable[..., SearchResult] = search_one_by_one
+    search_with: Callable[..., list[SearchResult]] = search_one_by_one
     shares: tuple[str, ...] = ()  # configurations that agree in these are searched in one call
+    # (models, rows of each, device) -> the models, fitted at once, and the seconds of each
+    fit_together: Callable[..., tuple[list[Any], list[float]]] | None = None
     depth: str | None = None  # the parameter of which one fit scores all smaller values too
     epochs: str | None = None  # the parameter that early stopping finds in the search, for the refit
     cpu_only: bool = False  # the estimator takes NumPy arrays alone
@@ -118,10 +160,14 @@ class Method:
     missing: Callable[[], str | None] = _miss_nothing
 
     def search(
-        self, configurations: Sequence[Configuration], split: SearchSplit, seed: int, device: str = "cpu"
-    ) -> SearchResult:
-        """Score configurations on the validation rows of a split, at every depth."""
-        return self.search_with(self, configurations, split, seed, device)
+        self,
+        configurations: Sequence[Configuration],
+        splits: Sequence[SearchSplit],
+        seed: int,
+        device: str = "cpu",
+    ) -> list[SearchResult]:
+        """Score configurations on the validation rows of each split, at every depth."""
+        return self.search_with(self, configurations, splits, seed, device)
 
     def build(
         self, configuration: Configuration, seed: int, depth: int | None = None, epochs: int | None = None
@@ -144,8 +190,12 @@ class Method:
             return [(i,) for i in range(len(configurations))]
         found: dict[Any, list[int]] = {}
         for i, configuration in enumerate(configurations):
-            found.setdefault(tuple(configuration[name] for name in self.shares), []).append(i)
+            found.setdefault(self.shared_by(configuration), []).append(i)
         return [tuple(group) for group in found.values()]
+
+    def shared_by(self, configuration: Configuration) -> tuple[Any, ...]:
+        """Return what a configuration must agree in with those that are done in one call with it."""
+        return tuple(configuration.get(name) for name in self.shares)
 
 
 # --- the rows ----------------------------------------------------------------------------------------
@@ -173,6 +223,9 @@ def _fnn(name: str, architecture: str) -> Method:
         name,
         partial(fnn.FNNClassifier, architecture),
         partial(fnn.configurations, architecture),
+        search_with=search_in_stacks,
+        shares=("n_units", "form", "bottleneck", "block_layers"),  # networks of one kind share a stack
+        fit_together=fnn.fit_together,
         epochs="n_epochs",
         missing=partial(missing_package, name, "torch", "fnn"),
     )

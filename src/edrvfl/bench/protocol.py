@@ -20,7 +20,7 @@ from .data import Dataset, Split
 from .device import arrays_on, device_name
 from .methods import Configuration, Method, SearchSplit
 from .record import Choice, RunRecord, stamp
-from .scores import METRICS, fit_and_score
+from .scores import METRICS, fit_and_score, score_fitted
 
 PROTOCOL_VERSION = 1  # part of every key: raise it when the same inputs give other figures
 TIE_DIGITS = 12  # accuracies that agree to so many digits are equal
@@ -71,6 +71,19 @@ class StudyCell:
         """Do a search or a refit."""
         return search(self, unit) if isinstance(unit, SearchUnit) else refit(self, unit)
 
+    def together(self, units: Sequence[Any]) -> list[tuple[Unit, ...]]:
+        """Put refits that the method can train in one stack into one call; do the others one by one."""
+        groups: dict[Any, list[Unit]] = {}
+        for i, unit in enumerate(units):
+            alone = self.method.fit_together is None or not isinstance(unit, RefitUnit)
+            kind = i if alone else self.method.shared_by(self.configurations[unit.configuration])
+            groups.setdefault(kind, []).append(unit)
+        return [tuple(group) for group in groups.values()]
+
+    def compute_together(self, units: Sequence[Any]) -> list[Value]:
+        """Do the refits of one call."""
+        return refit_together(self, units)
+
     def record(self, done: Done) -> RunRecord:
         """Put the values of all units together."""
         message = find_failure(done)
@@ -108,10 +121,8 @@ def search(cell: StudyCell, unit: SearchUnit) -> Value:
     """Score the unit's configurations on every split: scores (configuration, split, depth)."""
     configurations = [cell.configurations[i] for i in unit.configurations]
     seed = seed_of("search", cell.dataset.name)
-    results = [
-        cell.method.search(configurations, _search_split(cell.dataset, split), seed, cell.device)
-        for split in cell.dataset.splits
-    ]
+    splits = [_search_split(cell.dataset, split) for split in cell.dataset.splits]
+    results = cell.method.search(configurations, splits, seed, cell.device)
     value: Value = {"scores": np.stack([result.scores for result in results], axis=1).tolist()}
     if epochs := [result.epochs for result in results if result.epochs is not None]:
         value["epochs"] = np.mean(epochs, axis=0).tolist()
@@ -180,11 +191,28 @@ def _refit_units(cell: StudyCell, done: Done) -> Iterator[tuple[str, list[list[R
         )
 
 
+def _build(cell: StudyCell, unit: RefitUnit) -> Any:
+    seed = seed_of("hidden", cell.dataset.name, unit.repeat)
+    return cell.method.build(cell.configurations[unit.configuration], seed, unit.depth, unit.epochs)
+
+
+def refit_together(cell: StudyCell, units: Sequence[RefitUnit]) -> list[Value]:
+    """Do several refits at once. `fit_seconds` of each is its share of the time of its stack."""
+    assert cell.method.fit_together is not None
+    d, parts = cell.dataset, cell.dataset.splits
+    models = [_build(cell, unit) for unit in units]
+    rows = {s: (d.X[parts[s].train], d.y[parts[s].train]) for s in {unit.split for unit in units}}
+    fitted, seconds = cell.method.fit_together(models, [rows[unit.split] for unit in units], cell.device)
+    return [
+        score_fitted(model, d.X[parts[unit.split].test], d, parts[unit.split], own)
+        for model, unit, own in zip(fitted, units, seconds, strict=True)
+    ]
+
+
 def refit(cell: StudyCell, unit: RefitUnit) -> Value:
     """Fit on the fit and validation rows of a split, and score on its test rows."""
     d, part = cell.dataset, cell.dataset.splits[unit.split]
-    seed = seed_of("hidden", d.name, unit.repeat)
-    model = cell.method.build(cell.configurations[unit.configuration], seed, unit.depth, unit.epochs)
+    model = _build(cell, unit)
     with arrays_on(cell.device, d.X[part.train], d.X[part.test]) as (X_train, X_test):
         return fit_and_score(model, X_train, X_test, d, part)
 

@@ -36,19 +36,19 @@ SMALLEST_BATCH, LARGEST_BATCH, STEPS = 32, 128, 64  # batch_size="auto" aims at 
 
 
 def fit_together(
-    models: Sequence[FNNClassifier], rows: Sequence[tuple[Any, Any]]
+    models: Sequence[FNNClassifier], rows: Sequence[tuple[Any, Any]], device: str | None = None
 ) -> tuple[list[FNNClassifier], list[float]]:
-    """Fit classifiers, each on its own rows (X, y), in stacks on the device of the first.
+    """Fit classifiers, each on its own rows (X, y), in stacks on one device, where they answer afterwards.
 
     Each becomes what its own `fit` would make of it, up to the order of sums. Returned are the classifiers
     and the seconds of each, which are its share of the time of its stack. Rows that are shared should be the
     same objects: they are then prepared once.
     """
-    where = _choose_device(models[0].device, rows[0][0])
+    where = _choose_device(device, rows[0][0])
     shared: dict[Any, Any] = {}
     jobs = []
     for model, (X, y) in zip(models, rows, strict=True):
-        model._validate_params()
+        model.set_params(device=device)._validate_params()
         jobs.append(model._prepare_job(X, y, shared))
     trained = train_jobs(jobs, where)
     fitted = [model._keep(one, stacklevel=3) for model, one in zip(models, trained, strict=True)]

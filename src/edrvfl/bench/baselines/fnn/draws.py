@@ -81,7 +81,7 @@ class Draws:
             z *= _signed(factor)
         # SplitMix64 ends with z ^ (z >> 31), which leaves the highest 31 bits as they are.
         z = (z >> (64 - BITS)) & ((1 << BITS) - 1)
-        parts = z.split([self._rows * n for n in self._widths], dim=1)
+        parts = torch.split(z, [self._rows * n for n in self._widths], dim=1)
         return [part.view(len(z), self._rows, n) for part, n in zip(parts, self._widths, strict=True)]
 
 

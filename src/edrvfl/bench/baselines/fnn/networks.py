@@ -202,7 +202,8 @@ def highway_step(block: Sequence[Layer], h: Tensor, drop: Drop, product: Affine 
     """relu(h W + b) in the stem, else a highway layer."""
     if len(block) == 1:
         return product(h, block[0]).relu()
-    return highway_layer(h, *block, drop, product)
+    transform, gate = block
+    return highway_layer(h, transform, gate, drop, product)
 
 
 def residual_step(block: Sequence[Layer], h: Tensor, drop: Drop, product: Affine = affine) -> Tensor:
@@ -230,7 +231,7 @@ def forward(
     for block in design.blocks(layers[:-1]):
         W, _ = block[0]
         if W.ndim == 3 and len(W) < len(h):
-            h, ready = h.split([len(W), len(h) - len(W)])
+            h, ready = torch.split(h, [len(W), len(h) - len(W)])
             aside.append(ready)
         h = design.step(block, h, drop or _keep_all, product)
     if aside:

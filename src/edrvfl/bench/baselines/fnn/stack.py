@@ -189,7 +189,7 @@ class Stack:
         logits = forward(self.design, self.layers, x[self._lane_of], drop, _Affine.apply_to)
         loss = (_losses(logits, y[self._lane_of]) * shares[self._lane_of]).sum(1)
         # The learning rate joins here, where it costs least: all gradients are linear in this one.
-        (loss * self._rates).sum().backward()
+        torch.autograd.backward((loss * self._rates).sum())
         self._total += loss.detach() * counts[self._lane_of, 0]
         self._step += 1
 
@@ -274,7 +274,8 @@ class _Affine(torch.autograd.Function):
 
     @classmethod
     def apply_to(cls, h: Tensor, layer: Layer) -> Tensor:
-        return cls.apply(h, *layer)
+        applied: Tensor = cls.apply(h, *layer)  # type: ignore[no-untyped-call]
+        return applied
 
 
 # --- the GPU -------------------------------------------------------------------------------------------
@@ -288,7 +289,7 @@ def _capture(work: Callable[[], None], order: Tensor, device: torch.device) -> C
     if device.type != "cuda":
         return work
     order.fill_(-1)
-    stream = torch.cuda.Stream(device)
+    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream(device))
     with torch.cuda.stream(stream):
         work()
