@@ -237,6 +237,24 @@ def test_a_stack_gets_narrower_as_its_networks_end(monkeypatch):
     assert widths == [8, 3, 1], "a stack is made anew when half of it has ended"
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_step_without_rows_changes_no_weight(architecture):
+    """A lane that has no batch left takes such steps, and so does a stack before it becomes a CUDA graph."""
+    jobs = [job for job in varied_jobs(architecture) if job.recipe.learning_rate < 1]
+    jobs.sort(key=lambda job: -len(job.layers))
+    made = stack.Stack(jobs, stack.Batches(jobs, CPU), stack._stack_layers(jobs, CPU))
+    before = [p.detach().clone() for layer in made.layers for p in layer]
+    made._draws.begin_epoch(1)
+    assert (made.batches.order == -1).all()
+    made._descend()
+    after = [p.detach() for layer in made.layers for p in layer]
+    assert all(torch.equal(p, q) for p, q in zip(before, after, strict=True))
+    made.batches.shuffle()
+    made._step.zero_()
+    made._descend()
+    assert not any(torch.equal(p, q) for p, q in zip(before, after, strict=True))
+
+
 # --- draws -----------------------------------------------------------------------------------------------
 
 

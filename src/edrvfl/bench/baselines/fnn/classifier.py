@@ -284,7 +284,7 @@ class FNNClassifier(ScoredClassifier):
 
     def _keep(self, trained: Trained, stacklevel: int) -> FNNClassifier:
         """Store what was trained."""
-        self.weights_ = [(W.cpu().numpy(), b.cpu().numpy()) for W, b in trained.layers]
+        self._layers: Any = trained.layers  # they stay on the device, where they will be asked
         self.n_epochs_ = trained.epoch
         self.losses_ = trained.losses
         self.validation_losses_ = trained.validation_losses
@@ -319,12 +319,22 @@ class FNNClassifier(ScoredClassifier):
 
         X = self.scaler_.transform(validate_data(self, _to_host(X), reset=False, dtype=np.float64))
 
-        def widen(array: np.ndarray) -> Tensor:  # on the device, where it costs least
-            return torch.tensor(array, device=where).to(torch.float64)
+        def widen(array: Any) -> Tensor:
+            return (torch.tensor(array) if isinstance(array, np.ndarray) else array).to(where, torch.float64)
 
-        layers = [(widen(W), widen(b)) for W, b in self.weights_]
+        layers = [(widen(W), widen(b)) for W, b in self._layers]
         logits: np.ndarray = forward_by_blocks(self._design(), layers, widen(X)).cpu().numpy()
         return logits
+
+    @property
+    def weights_(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [(_to_host(W), _to_host(b)) for W, b in self._layers]
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        if "_layers" in state:  # a model trained on a GPU loads on a machine without one, and without torch
+            state["_layers"] = self.weights_
+        return state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -80,11 +80,12 @@ class Draws:
             z ^= (z >> shift) & ((1 << (64 - shift)) - 1)  # the mask makes it a shift of unsigned numbers
             z *= _signed(factor)
         # SplitMix64 ends with z ^ (z >> 31), which leaves the highest 31 bits as they are.
-        z = (z >> (64 - BITS)) & ((1 << BITS) - 1)
+        z = ((z >> (64 - BITS)) & ((1 << BITS) - 1)).to(torch.int32)
         parts = torch.split(z, [self._rows * n for n in self._widths], dim=1)
         return [part.view(len(z), self._rows, n) for part, n in zip(parts, self._widths, strict=True)]
 
 
 def thresholds(rates: Sequence[float], device: torch.device) -> Tensor:
     """Return the integers (S, 1, 1) from which on a draw keeps its neuron."""
-    return torch.tensor([round(rate * (1 << BITS)) for rate in rates], device=device)[:, None, None]
+    numbers = [round(rate * (1 << BITS)) for rate in rates]
+    return torch.tensor(numbers, dtype=torch.int32, device=device)[:, None, None]

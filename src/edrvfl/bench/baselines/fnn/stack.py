@@ -147,7 +147,7 @@ class Stack:
         self._step = torch.zeros(1, dtype=torch.int64, device=device)
         self._total = torch.zeros(len(jobs), dtype=dtype, device=device)
         self._prepare_dropout(device, dtype)
-        self._take_step = _capture(self._descend, batches.order, device)
+        self._graph = _capture(self._descend, batches.order) if device.type == "cuda" else None
 
     def _prepare_dropout(self, device: torch.device, dtype: torch.dtype) -> None:
         rates = [job.recipe.dropout for job in self.jobs]
@@ -171,8 +171,9 @@ class Stack:
             self._draws.begin_epoch(epoch)
         self._step.zero_()
         self._total.zero_()
+        take_step = self._descend if self._graph is None else self._graph.replay
         for _ in range(self.batches.steps):
-            self._take_step()
+            take_step()
         with torch.no_grad():
             sums = torch.zeros_like(self._total)
             for W, b in self.layers:  # a sum is finite only if all its terms are
@@ -281,23 +282,21 @@ class _Affine(torch.autograd.Function):
 # --- the GPU -------------------------------------------------------------------------------------------
 
 
-def _capture(work: Callable[[], None], order: Tensor, device: torch.device) -> Callable[[], None]:
-    """Record `work` as a CUDA graph, which starts hundreds of kernels at once; elsewhere return it as it is.
+def _capture(work: Callable[[], None], order: Tensor) -> torch.cuda.CUDAGraph:
+    """Record `work` as a CUDA graph, whose replay starts hundreds of kernels at once.
 
     The work has to run once before it is recorded. It then finds no rows, so its step changes no weight.
     """
-    if device.type != "cuda":
-        return work
     order.fill_(-1)
-    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-    stream.wait_stream(torch.cuda.current_stream(device))
+    stream = torch.cuda.Stream(order.device)  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream(order.device))
     with torch.cuda.stream(stream):
         work()
-    torch.cuda.current_stream(device).wait_stream(stream)
+    torch.cuda.current_stream(order.device).wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, stream=stream):
         work()
-    return graph.replay
+    return graph
 
 
 @contextmanager
