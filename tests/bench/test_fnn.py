@@ -57,8 +57,7 @@ def split(load):
 
 
 def dropped(h, rate, dropout, g):
-    keep = torch.rand(h.shape, generator=g) >= rate
-    return drop_neurons(h, keep, dropout(rate))
+    return drop_neurons(h, torch.rand(h.shape, generator=g) < rate, dropout(rate))
 
 
 # --- formulas ------------------------------------------------------------------------------------------

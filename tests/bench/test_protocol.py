@@ -207,7 +207,7 @@ def few_networks(trials, seed):
     ]
 
 
-def test_networks_in_stacks_go_the_way_of_networks_trained_alone(iris):
+def test_networks_in_stacks_go_the_way_of_networks_trained_alone(iris, monkeypatch):
     pytest.importorskip("torch")
     row = dataclasses.replace(METHODS["Highway"], configurations=few_networks, fixed={"max_epochs": 8})
     alone = dataclasses.replace(row, search_with=search_one_by_one, fit_together=None, shares=())
@@ -220,9 +220,13 @@ def test_networks_in_stacks_go_the_way_of_networks_trained_alone(iris):
             np.testing.assert_allclose(one[unit]["scores"][place], expected, atol=0.03)
             assert one[unit]["epochs"][place] == pytest.approx(*other[SearchUnit((i,))]["epochs"], abs=0.5)
     refits = list(filter(is_refit, one))
+    assert stacked.together(refits) == [tuple(refits)]
+    assert stacked.together(stacked.pending({})) == [tuple(stacked.pending({}))]
+    monkeypatch.setattr(protocol, "ROWS_OF_ONE_CALL", 149)
     calls = stacked.together(refits)
     assert {unit for call in calls for unit in call} == set(refits)
     assert len(calls) == len({few_networks(4, 0)[unit.configuration]["n_units"] for unit in refits})
+    assert stacked.together(stacked.pending({})) == [(unit,) for unit in stacked.pending({})]
     assert plain.together(refits) == [(unit,) for unit in refits]
     for unit, value in one.items():
         if is_refit(unit):

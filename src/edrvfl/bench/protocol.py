@@ -23,6 +23,7 @@ from .record import Choice, RunRecord, stamp
 from .scores import METRICS, fit_and_score, score_fitted
 
 PROTOCOL_VERSION = 1  # part of every key: raise it when the same inputs give other figures
+ROWS_OF_ONE_CALL = 10_000  # up to here all searches of a cell, or all its refits, may be one call
 TIE_DIGITS = 12  # accuracies that agree to so many digits are equal
 
 
@@ -72,16 +73,25 @@ class StudyCell:
         return search(self, unit) if isinstance(unit, SearchUnit) else refit(self, unit)
 
     def together(self, units: Sequence[Any]) -> list[tuple[Unit, ...]]:
-        """Put refits that the method can train in one stack into one call; do the others one by one."""
+        """Put units of a method that fits several models at once into one call; do others one by one.
+
+        On many rows a call takes only the refits of networks that share a stack, so that less is lost if it
+        does not end.
+        """
+        if self.method.fit_together is None:
+            return [(unit,) for unit in units]
+        few = len(self.dataset.y) <= ROWS_OF_ONE_CALL
         groups: dict[Any, list[Unit]] = {}
-        for i, unit in enumerate(units):
-            alone = self.method.fit_together is None or not isinstance(unit, RefitUnit)
-            kind = i if alone else self.method.shared_by(self.configurations[unit.configuration])
+        for unit in units:
+            some = unit.configurations if isinstance(unit, SearchUnit) else (unit.configuration,)
+            kind = None if few else self.method.shared_by(self.configurations[some[0]])
             groups.setdefault(kind, []).append(unit)
         return [tuple(group) for group in groups.values()]
 
     def compute_together(self, units: Sequence[Any]) -> list[Value]:
-        """Do the refits of one call."""
+        """Do searches, or refits, in one call."""
+        if isinstance(units[0], SearchUnit):
+            return search_together(self, units)
         return refit_together(self, units)
 
     def record(self, done: Done) -> RunRecord:
@@ -119,14 +129,24 @@ def make_cell(method: Method, dataset: Dataset, trials: int, seeds: int, device:
 
 def search(cell: StudyCell, unit: SearchUnit) -> Value:
     """Score the unit's configurations on every split: scores (configuration, split, depth)."""
-    configurations = [cell.configurations[i] for i in unit.configurations]
-    seed = seed_of("search", cell.dataset.name)
+    return search_together(cell, [unit])[0]
+
+
+def search_together(cell: StudyCell, units: Sequence[SearchUnit]) -> list[Value]:
+    """Do several searches at once."""
+    configurations = [cell.configurations[i] for unit in units for i in unit.configurations]
     splits = [_search_split(cell.dataset, split) for split in cell.dataset.splits]
-    results = cell.method.search(configurations, splits, seed, cell.device)
-    value: Value = {"scores": np.stack([result.scores for result in results], axis=1).tolist()}
-    if epochs := [result.epochs for result in results if result.epochs is not None]:
-        value["epochs"] = np.mean(epochs, axis=0).tolist()
-    return value
+    results = cell.method.search(configurations, splits, seed_of("search", cell.dataset.name), cell.device)
+    scores = np.stack([result.scores for result in results], axis=1)
+    epochs = [result.epochs for result in results if result.epochs is not None]
+    values: list[Value] = []
+    start = 0
+    for unit in units:
+        own = slice(start, start := start + len(unit.configurations))
+        values.append({"scores": scores[own].tolist()})
+        if epochs:
+            values[-1]["epochs"] = np.mean(epochs, axis=0)[own].tolist()
+    return values
 
 
 def _search_split(d: Dataset, split: Split) -> SearchSplit:
@@ -197,7 +217,7 @@ def _build(cell: StudyCell, unit: RefitUnit) -> Any:
 
 
 def refit_together(cell: StudyCell, units: Sequence[RefitUnit]) -> list[Value]:
-    """Do several refits at once. `fit_seconds` of each is its share of the time of its stack."""
+    """Do several refits at once. `fit_seconds` of each is its share of the time of all."""
     assert cell.method.fit_together is not None
     d, parts = cell.dataset, cell.dataset.splits
     models = [_build(cell, unit) for unit in units]

@@ -41,7 +41,7 @@ def fit_together(
     """Fit classifiers, each on its own rows (X, y), in stacks on one device, where they answer afterwards.
 
     Each becomes what its own `fit` would make of it, up to the order of sums. Returned are the classifiers
-    and the seconds of each, which are its share of the time of its stack. Rows that are shared should be the
+    and the seconds of each, which are its share of the time of all. Rows that are shared should be the
     same objects: they are then prepared once.
     """
     where = _choose_device(device, rows[0][0])

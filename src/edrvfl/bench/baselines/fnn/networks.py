@@ -262,8 +262,6 @@ def alpha_dropout(rate: Any) -> Dropout:
     return Dropout(a, -a * rate * SELU_FLOOR, SELU_FLOOR)
 
 
-def drop_neurons(h: Tensor, keep: Tensor, kind: Dropout) -> Tensor:
-    """Keep the neurons where `keep` is True, and put the floor in the place of the others."""
-    import torch
-
-    return torch.where(keep, h, kind.floor) * kind.scale + kind.shift
+def drop_neurons(h: Tensor, lost: Tensor, kind: Dropout) -> Tensor:
+    """Put the floor in the place of the neurons where `lost` is True, then scale and shift all."""
+    return h.masked_fill(lost, kind.floor) * kind.scale + kind.shift

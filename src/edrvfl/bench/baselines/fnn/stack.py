@@ -7,8 +7,9 @@ deepest first, so that layer l holds the first S_l of them.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -23,32 +24,80 @@ from .training import MEASURED_ROWS, Course, Job, Trained
 PRECISION = "highest"  # of products of float32 on a GPU; "high" is TF32, see benchmarks/stacks.py
 
 
-def train_stack(jobs: Sequence[Job], device: torch.device) -> list[Trained]:
-    """Train networks of one kind, and return what became of each."""
+def train_stacks(stacks: Sequence[Sequence[Job]], device: torch.device, memory: int) -> list[list[Trained]]:
+    """Train stacks, each of networks of one kind, and return what became of every network.
+
+    On a GPU as many stacks as fit into the memory are trained side by side, each on a stream of its own: the
+    kernels of one stack are too small to fill the device. No stack's figures depend on that.
+    """
+    waiting = deque(enumerate(stacks))
+    running: list[_Running] = []
+    found: dict[int, list[Trained]] = {}
+    with _precision(device):
+        while waiting or running:
+            free = memory - sum(one.bytes for one in running)
+            while waiting and (not running or (device.type == "cuda" and _bytes(waiting[0][1]) <= free)):
+                running.append(_Running(*waiting.popleft(), device))
+                free -= running[-1].bytes
+            for one in list(running):
+                if (ended := one.go_on()) is not None:
+                    found[one.place] = ended
+                    running.remove(one)
+    return [found[place] for place in range(len(stacks))]
+
+
+def _bytes(jobs: Sequence[Job]) -> int:
+    return sum(job.bytes for job in jobs)
+
+
+class _Running:
+    """A stack in training, on a stream of its own."""
+
+    def __init__(self, place: int, jobs: Sequence[Job], device: torch.device) -> None:
+        self.place, self.bytes = place, _bytes(jobs)
+        self._training = train_stack(jobs, device)
+        self._stream: torch.cuda.Stream | None = None
+        if device.type == "cuda":
+            self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+            self._stream.wait_stream(torch.cuda.current_stream(device))
+
+    def go_on(self) -> list[Trained] | None:
+        """Begin the next epoch; return what became of the networks if there is none."""
+        try:
+            with nullcontext() if self._stream is None else torch.cuda.stream(self._stream):
+                next(self._training)
+        except StopIteration as end:
+            if self._stream is not None:
+                self._stream.synchronize()
+            ended: list[Trained] = end.value
+            return ended
+        return None
+
+
+def train_stack(jobs: Sequence[Job], device: torch.device) -> Generator[None, None, list[Trained]]:
+    """Train networks of one kind; yield when an epoch has begun, and return what became of each network."""
     courses = [Course(job, live=job.recipe.epochs > 0) for job in jobs]
     order = sorted(range(len(jobs)), key=lambda i: -len(jobs[i].layers))
     found: dict[int, Trained] = {}
     places = [i for i in order if courses[i].live]
     for i in set(order) - set(places):  # not to be trained at all
         found[i] = courses[i].end([(W.to(device), b.to(device)) for W, b in jobs[i].layers])
-    if not places:
-        return [found[i] for i in range(len(jobs))]
-    with _precision(device):
-        here = [jobs[i] for i in places]
-        batches = Batches(here, device)
-        stack = Stack(here, batches, _stack_layers(here, device))
-        epoch = 0
-        while places:
-            epoch += 1
-            figures = stack.train_one_epoch(epoch)
-            stack.keep([s for s, i in enumerate(places) if courses[i].live and _note(courses[i], figures, s)])
-            live = [s for s, i in enumerate(places) if courses[i].live]
-            # Networks that have ended train on, without effect, until they are half of the stack.
-            if 2 * len(live) <= len(places):
-                for s in set(range(len(places))) - set(live):
-                    found[places[s]] = courses[places[s]].end(stack.kept_layers(s))
-                places = [places[s] for s in live]
-                stack = stack.narrow(live) if live else stack
+    here = [jobs[i] for i in places]
+    stack = Stack(here, Batches(here, device), _stack_layers(here, device)) if here else None
+    epoch = 0
+    while stack is not None:
+        epoch += 1
+        begun = stack.train_one_epoch(epoch)
+        yield
+        figures = begun.double().cpu().numpy()  # the only time in an epoch that somebody waits for the device
+        stack.keep([s for s, i in enumerate(places) if courses[i].live and _note(courses[i], figures, s)])
+        live = [s for s, i in enumerate(places) if courses[i].live]
+        # Networks that have ended train on, without effect, until they are half of the stack.
+        if 2 * len(live) <= len(places):
+            for s in set(range(len(places))) - set(live):
+                found[places[s]] = courses[places[s]].end(stack.kept_layers(s))
+            places = [places[s] for s in live]
+            stack = stack.narrow(live) if live else None
     return [found[i] for i in range(len(jobs))]
 
 
@@ -161,10 +210,10 @@ class Stack:
                 torch.tensor(rates, dtype=dtype, device=device)[:, None, None]
             )
 
-    def train_one_epoch(self, epoch: int) -> np.ndarray:
+    def train_one_epoch(self, epoch: int) -> Tensor:
         """Pass once over all rows; return the mean training loss, the validation loss and a sum of weights.
 
-        Nothing waits for the device before the one transfer of these figures (3, S).
+        Nothing waits for the device, where these figures (3, S) will be.
         """
         self.batches.shuffle()
         if self._draws is not None:
@@ -178,8 +227,7 @@ class Stack:
             sums = torch.zeros_like(self._total)
             for W, b in self.layers:  # a sum is finite only if all its terms are
                 sums[: len(W)] += W.sum((1, 2)) + b.sum(1)
-            figures = torch.stack([self._total / self._sizes, self._measure(), sums])
-        return figures.double().cpu().numpy()
+            return torch.stack([self._total / self._sizes, self._measure(), sums])
 
     def _descend(self) -> None:
         """Take one step of gradient descent with every network that has a batch left."""
@@ -204,7 +252,7 @@ class Stack:
                 draws = draws[self._seed_of[:S]]
             scale, shift, floor = self._dropout
             kind = type(self._dropout)(scale[:S], shift[:S], floor)
-            return drop_neurons(h, draws >= self._thresholds[:S], kind)
+            return drop_neurons(h, draws < self._thresholds[:S], kind)
 
         return drop
 
@@ -285,16 +333,13 @@ class _Affine(torch.autograd.Function):
 def _capture(work: Callable[[], None], order: Tensor) -> torch.cuda.CUDAGraph:
     """Record `work` as a CUDA graph, whose replay starts hundreds of kernels at once.
 
-    The work has to run once before it is recorded. It then finds no rows, so its step changes no weight.
+    The work has to run once before it is recorded. It then finds no rows, so its step changes no weight. The
+    current stream may not be the default one.
     """
     order.fill_(-1)
-    stream = torch.cuda.Stream(order.device)  # type: ignore[no-untyped-call]
-    stream.wait_stream(torch.cuda.current_stream(order.device))
-    with torch.cuda.stream(stream):
-        work()
-    torch.cuda.current_stream(order.device).wait_stream(stream)
+    work()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=stream):
+    with torch.cuda.graph(graph, stream=torch.cuda.current_stream(order.device)):
         work()
     return graph
 

@@ -80,7 +80,8 @@ class Job:
 class Trained:
     """The layers that were kept, their epoch, the losses of each epoch, and whether the training diverged.
 
-    `seconds` is the network's share of its stack's time, in proportion to its weights and epochs.
+    `seconds` is the network's share of the time of all that were trained with it, in proportion to the
+    product of its weights and epochs.
     """
 
     layers: Sequence[Layer]
@@ -152,17 +153,20 @@ def group_jobs(jobs: Sequence[Job], memory: int) -> list[list[int]]:
 
 def train_jobs(jobs: Sequence[Job], device: torch.device, memory: int | None = None) -> list[Trained]:
     """Train networks in stacks. Each is what it would be alone, up to the order of sums."""
-    from .stack import train_stack
+    from .stack import train_stacks
 
-    found: dict[int, Trained] = {}
-    for places in group_jobs(jobs, MEMORY.get(device.type, MEMORY["cpu"]) if memory is None else memory):
-        start = time.perf_counter()
-        trained = train_stack([jobs[i] for i in places], device)
-        seconds = time.perf_counter() - start
-        work = [jobs[i].n_weights * (1 + len(t.losses)) for i, t in zip(places, trained, strict=True)]
-        for i, one, own in zip(places, trained, work, strict=True):
-            found[i] = replace(one, seconds=seconds * own / sum(work))
-    return [found[i] for i in range(len(jobs))]
+    start = time.perf_counter()
+    memory = MEMORY.get(device.type, MEMORY["cpu"]) if memory is None else memory
+    stacks = group_jobs(jobs, memory)
+    ended = train_stacks([[jobs[i] for i in places] for places in stacks], device, memory)
+    seconds = time.perf_counter() - start
+    found = {
+        i: one
+        for places, some in zip(stacks, ended, strict=True)
+        for i, one in zip(places, some, strict=True)
+    }
+    work = [job.n_weights * (1 + len(found[i].losses)) for i, job in enumerate(jobs)]
+    return [replace(found[i], seconds=seconds * own / sum(work)) for i, own in enumerate(work)]
 
 
 def hold_out(codes: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:
