@@ -255,6 +255,18 @@ def test_a_step_without_rows_changes_no_weight(architecture):
     assert not any(torch.equal(p, q) for p, q in zip(before, after, strict=True))
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("graphs", [True, False])
+def test_stacks_side_by_side_on_a_gpu_are_those_of_the_processor(graphs, monkeypatch):
+    monkeypatch.setattr(stack, "GRAPHS", graphs)
+    jobs = [job for form, parameters in FORMS.values() for job in varied_jobs(form, **parameters)]
+    before = torch.get_float32_matmul_precision()
+    for found, expected in zip(train_jobs(jobs, torch.device("cuda")), train_jobs(jobs, CPU), strict=True):
+        on_host = [(W.cpu(), b.cpu()) for W, b in found.layers]
+        assert_same(dataclasses.replace(found, layers=on_host), expected, 1e-8)
+    assert torch.get_float32_matmul_precision() == before
+
+
 # --- draws -----------------------------------------------------------------------------------------------
 
 

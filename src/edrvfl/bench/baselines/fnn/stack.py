@@ -22,6 +22,7 @@ from .networks import Layer, drop_neurons, forward
 from .training import MEASURED_ROWS, Course, Job, Trained
 
 PRECISION = "highest"  # of products of float32 on a GPU; "high" is TF32, see benchmarks/stacks.py
+GRAPHS = True  # whether a step on a GPU is a CUDA graph
 
 
 def train_stacks(stacks: Sequence[Sequence[Job]], device: torch.device, memory: int) -> list[list[Trained]]:
@@ -196,7 +197,9 @@ class Stack:
         self._step = torch.zeros(1, dtype=torch.int64, device=device)
         self._total = torch.zeros(len(jobs), dtype=dtype, device=device)
         self._prepare_dropout(device, dtype)
-        self._graph = _capture(self._descend, batches.order) if device.type == "cuda" else None
+        self._graph = None
+        if device.type == "cuda" and GRAPHS:
+            self._graph = _capture(self._descend, batches.order)
 
     def _prepare_dropout(self, device: torch.device, dtype: torch.dtype) -> None:
         rates = [job.recipe.dropout for job in self.jobs]
@@ -333,8 +336,9 @@ class _Affine(torch.autograd.Function):
 def _capture(work: Callable[[], None], order: Tensor) -> torch.cuda.CUDAGraph:
     """Record `work` as a CUDA graph, whose replay starts hundreds of kernels at once.
 
-    The work has to run once before it is recorded. It then finds no rows, so its step changes no weight. The
-    current stream may not be the default one.
+    The work has to run once before it is recorded. It then finds no rows, so its step changes no weight. Both
+    happen on the current stream, which is not the default one: autograd remembers on which stream it met a
+    weight first, and a recording fails if that is another one.
     """
     order.fill_(-1)
     work()
