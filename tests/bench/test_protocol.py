@@ -13,7 +13,7 @@ from edrvfl import variant
 from edrvfl.bench import protocol
 from edrvfl.bench.cell import RefitUnit, SearchUnit, key_of, seed_of
 from edrvfl.bench.data import load_dataset
-from edrvfl.bench.methods import METHODS, Method, SearchResult, search_one_by_one
+from edrvfl.bench.methods import METHODS, Method, SearchResult
 from edrvfl.bench.protocol import choose, choose_both_ways, make_cell
 from edrvfl.bench.record import same_results
 from edrvfl.bench.scores import calibration_error
@@ -173,11 +173,11 @@ def leaf_sizes(trials, seed):
     return [{"leaf_size": 10 * (i + 1)} for i in range(trials)]
 
 
-def stop_early(method, configurations, splits, seed, device):
+def stop_early(method, configurations, split, seed, device):
     """Larger leaves are better, and take as many epochs as their size and the split say."""
     sizes = [configuration["leaf_size"] for configuration in configurations]
-    epochs = [tuple(float(size + len(split.y_fit) % 4) for size in sizes) for split in splits]
-    return [SearchResult(np.array(sizes)[:, None] / 100, of_split) for of_split in epochs]
+    epochs = tuple(float(size + len(split.y_fit) % 4) for size in sizes)
+    return SearchResult(np.array(sizes)[:, None] / 100, epochs)
 
 
 def trained(random_state, trained_for=None, **params):
@@ -210,7 +210,7 @@ def few_networks(trials, seed):
 def test_networks_in_stacks_go_the_way_of_networks_trained_alone(iris, monkeypatch):
     pytest.importorskip("torch")
     row = dataclasses.replace(METHODS["Highway"], configurations=few_networks, fixed={"max_epochs": 8})
-    alone = dataclasses.replace(row, search_with=search_one_by_one, fit_together=None, shares=())
+    alone = dataclasses.replace(row, fit_together=None, shares=())
     stacked, plain = (make_cell(method, iris, trials=4, seeds=2) for method in (row, alone))
     assert stacked.pending({}) == [SearchUnit((0, 2)), SearchUnit((1, 3))]
     one, other = finish_units(stacked), finish_units(plain)

@@ -338,11 +338,12 @@ def test_a_failed_call_is_a_failure_of_each_of_its_units(tmp_path):
     assert record.status == "failed"
     assert "MemoryError: no room for a stack" in record.message
     with Store(path) as store:
-        refits = {unit: value for unit, value in store.values(record.key).items() if is_refit(unit)}
-        assert len(refits) > 1
-        assert all("no room" in value["error"] for value in refits.values())
+        values = store.values(record.key)
+        assert values.keys() == set(cells("stacks fail", datasets=["iris"])[0].pending({}))
+        assert len(values) > 1
+        assert all("no room" in value["error"] for value in values.values())
         assert store.retry() == 1
-        assert not any(map(is_refit, store.values(record.key)))
+        assert not store.values(record.key)
 
 
 # --- failures --------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
@@ -50,20 +51,12 @@ class SearchResult:
 
 
 def search_networks(
-    method: Method,
-    configurations: Sequence[Configuration],
-    splits: Sequence[SearchSplit],
-    seed: int,
-    device: str,
-) -> list[SearchResult]:
-    """Search the edRVFL family: many networks at once, with the scores of networks that were fitted alone."""
-    return [_search_one_split(method, configurations, split, seed, device) for split in splits]
-
-
-def _search_one_split(
     method: Method, configurations: Sequence[Configuration], split: SearchSplit, seed: int, device: str
 ) -> SearchResult:
-    """Score networks on one split. This is the only place where the study calls the library's search."""
+    """Search the edRVFL family: many networks at once, with the scores of networks that were fitted alone.
+
+    This is the only place where the study calls the library's search.
+    """
     m, v = len(split.y_fit), len(split.y_validation)
     search = edrvfl.EDRVFLSearchCV(
         method.build({}, seed),
@@ -85,6 +78,15 @@ def _search_one_split(
     return SearchResult(np.array(scores))
 
 
+def search_one_by_one(
+    method: Method, configurations: Sequence[Configuration], split: SearchSplit, seed: int, device: str
+) -> SearchResult:
+    """Fit one configuration after another and score each on the validation rows."""
+    with arrays_on(device, split.X_fit, split.X_validation) as (X_fit, X_validation):
+        fitted = (method.build(c, seed).fit(X_fit, split.y_fit) for c in configurations)
+        return _judge(method, fitted, X_validation, split.y_validation)
+
+
 def search_in_stacks(
     method: Method,
     configurations: Sequence[Configuration],
@@ -92,44 +94,27 @@ def search_in_stacks(
     seed: int,
     device: str,
 ) -> list[SearchResult]:
-    """Train every configuration on every split at once, and score each on its validation rows."""
+    """Fit every configuration on every split at once, and score each on its validation rows."""
     assert method.fit_together is not None
     models = [method.build(configuration, seed) for _ in splits for configuration in configurations]
     rows = [(split.X_fit, split.y_fit) for split in splits for _ in configurations]
-    fitted, _ = method.fit_together(models, rows, device)
-    results = []
-    for i, split in enumerate(splits):
-        here = fitted[i * len(configurations) : (i + 1) * len(configurations)]
-        right = [np.mean(model.predict(split.X_validation) == split.y_validation) for model in here]
-        results.append(
-            SearchResult(np.array(right)[:, None], tuple(float(model.n_epochs_) for model in here))
-        )
-    return results
+    fitted = iter(method.fit_together(models, rows, device)[0])
+    return [
+        _judge(method, islice(fitted, len(configurations)), split.X_validation, split.y_validation)
+        for split in splits
+    ]
 
 
-def search_one_by_one(
-    method: Method,
-    configurations: Sequence[Configuration],
-    splits: Sequence[SearchSplit],
-    seed: int,
-    device: str,
-) -> list[SearchResult]:
-    """Fit one configuration after another, split by split, and score each on the validation rows."""
-    return [_fit_one_by_one(method, configurations, split, seed, device) for split in splits]
-
-
-def _fit_one_by_one(
-    method: Method, configurations: Sequence[Configuration], split: SearchSplit, seed: int, device: str
+def _judge(
+    method: Method, fitted: Iterable[Any], X_validation: Any, y_validation: np.ndarray
 ) -> SearchResult:
     scores, epochs = [], []
-    with arrays_on(device, split.X_fit, split.X_validation) as (X_fit, X_validation):
-        for configuration in configurations:
-            model = method.build(configuration, seed).fit(X_fit, split.y_fit)
-            # A deep network answers at every smaller depth too; other methods have one answer.
-            answers = model.staged_predict(X_validation) if method.depth else [model.predict(X_validation)]
-            scores.append([float(np.mean(to_host(labels) == split.y_validation)) for labels in answers])
-            if method.epochs:
-                epochs.append(float(getattr(model, f"{method.epochs}_")))
+    for model in fitted:
+        # A deep network answers at every smaller depth too; other methods have one answer.
+        answers = model.staged_predict(X_validation) if method.depth else [model.predict(X_validation)]
+        scores.append([float(np.mean(to_host(labels) == y_validation)) for labels in answers])
+        if method.epochs:
+            epochs.append(float(getattr(model, f"{method.epochs}_")))
     return SearchResult(np.array(scores), tuple(epochs) or None)
 
 
@@ -148,9 +133,10 @@ class Method:
     estimator: Callable[..., Any]  # (random_state=seed, **fixed, **configuration) -> classifier, not fitted
     configurations: Callable[[int, int], list[dict[str, Any]]]  # (trials, seed) -> all that will be tried
     fixed: Mapping[str, Any] = field(default_factory=dict)  # parameters that are not searched
-    search_with: Callable[..., list[SearchResult]] = search_one_by_one
+    search_with: Callable[..., SearchResult] = search_one_by_one  # on one split
     shares: tuple[str, ...] = ()  # configurations that agree in these are searched in one call
-    # (models, rows of each, device) -> the models, fitted at once, and the seconds of each
+    # (models, rows of each, device) -> the models, fitted at once, and the seconds of each. A method that has
+    # it is searched on all splits at once, and `search_with` is not asked.
     fit_together: Callable[..., tuple[list[Any], list[float]]] | None = None
     depth: str | None = None  # the parameter of which one fit scores all smaller values too
     epochs: str | None = None  # the parameter that early stopping finds in the search, for the refit
@@ -167,7 +153,9 @@ class Method:
         device: str = "cpu",
     ) -> list[SearchResult]:
         """Score configurations on the validation rows of each split, at every depth."""
-        return self.search_with(self, configurations, splits, seed, device)
+        if self.fit_together is not None:
+            return search_in_stacks(self, configurations, splits, seed, device)
+        return [self.search_with(self, configurations, split, seed, device) for split in splits]
 
     def build(
         self, configuration: Configuration, seed: int, depth: int | None = None, epochs: int | None = None
@@ -188,14 +176,14 @@ class Method:
         """
         if not self.shares:
             return [(i,) for i in range(len(configurations))]
-        found: dict[Any, list[int]] = {}
+        found: dict[str, list[int]] = {}
         for i, configuration in enumerate(configurations):
             found.setdefault(self.shared_by(configuration), []).append(i)
         return [tuple(group) for group in found.values()]
 
-    def shared_by(self, configuration: Configuration) -> tuple[Any, ...]:
-        """Return what a configuration must agree in with those that are done in one call with it."""
-        return tuple(configuration.get(name) for name in self.shares)
+    def shared_by(self, configuration: Configuration) -> str:
+        """Name what a configuration has in common with those that are done in one call with it."""
+        return str([configuration.get(name) for name in self.shares])
 
 
 # --- the rows ----------------------------------------------------------------------------------------
@@ -223,7 +211,6 @@ def _fnn(name: str, architecture: str) -> Method:
         name,
         partial(fnn.FNNClassifier, architecture),
         partial(fnn.configurations, architecture),
-        search_with=search_in_stacks,
         shares=("n_units", "form", "bottleneck", "block_layers"),  # networks of one kind share a stack
         fit_together=fnn.fit_together,
         epochs="n_epochs",
