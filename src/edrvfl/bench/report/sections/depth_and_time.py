@@ -7,6 +7,7 @@ import statistics
 import numpy as np
 import pandas as pd
 
+from ...comparison import kind_of
 from ...figures import depth_figure, time_figure
 from ..page import Picture, Section
 from ..sentences import count
@@ -55,13 +56,14 @@ def _time(s: Summary) -> Picture | None:
         seconds = [s.results[d, method].fit_seconds for d in common]
         known = [value for value in seconds if value is not None and value > 0]  # a logarithm is taken
         if known and len(known) == len(common):
-            rows.append((method, round(statistics.geometric_mean(known), 6), s.strict.means[method]))
+            seconds_of_one = round(statistics.geometric_mean(known), 6)
+            rows.append((method, seconds_of_one, s.strict.means[method], kind_of(method)))
     if not rows:
         return None
     return Picture(
         "time_against_accuracy",
         f"Time to fit against accuracy over {count(len(common), 'dataset')} (strict choice)",
         "Seconds of one fit on training rows: the median over splits and seeds, then the geometric mean.",
-        pd.DataFrame(rows, columns=["method", "fit_seconds", "accuracy"]),
+        pd.DataFrame(rows, columns=["method", "fit_seconds", "accuracy", "kind"]),
         time_figure,
     )

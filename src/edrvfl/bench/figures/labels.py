@@ -1,0 +1,163 @@
+"""Write names beside the points of a figure, so that no name lies on another or on a point."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
+
+from .look import GRID
+
+CLEAR = 5.0  # half the side of the square that is kept free around a point, in typographic points
+PADDING = 1.0  # around a name
+SAMPLES = 12  # places on a thin line where it is checked whether it crosses a name
+RADII = np.arange(12.0, 260.0, 6.0)  # distances that are tried when there is no room beside the point
+ANGLES = np.deg2rad([0, 180, 45, -45, 135, -135, 90, -90, 20, -20, 160, -160, 70, -70, 110, -110])
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a name goes: the middle of its box, seen from its point, and whether a line leads there."""
+
+    x: float
+    y: float
+    led: bool
+
+
+def place_labels(
+    points: np.ndarray, sizes: np.ndarray, frame: Sequence[float], avoid: np.ndarray | None = None
+) -> list[Place]:
+    """Find a place for the name of each point: right, left, above, below, then farther away.
+
+    Parameters
+    ----------
+    points : array of shape (n, 2)
+        Where the points are, in typographic points.
+
+    sizes : array of shape (n, 2)
+        Width and height of the names.
+
+    frame : left, bottom, right, top
+        Where names may be.
+
+    avoid : array of shape (m, 4), optional
+        Boxes on which no name should lie: other points, or places on a line.
+
+    Returns
+    -------
+    list of Place
+        The same for the same input. A name for which there is no room at all stands right of its point.
+    """
+    taken = boxes_around(points, np.full((len(points), 2), 2 * CLEAR))
+    taken = taken if avoid is None else np.vstack([taken, avoid])
+    places: dict[int, Place] = {}
+    # From the top right, because most names go to the right: the next point then meets a name, not a gap.
+    for i in sorted(range(len(points)), key=lambda i: (-points[i][1], -points[i][0])):
+        shifts, led = _candidates(sizes[i])
+        boxes = boxes_around(points[i] + shifts, np.broadcast_to(sizes[i], shifts.shape))
+        free = _inside(boxes, frame) & ~overlaps(boxes, taken).any(axis=1)
+        others = np.delete(taken, i, axis=0)  # a line may start in its own point's square
+        for j in np.flatnonzero(free & led):  # the nearest first, so this ends soon
+            if not overlaps(_line(points[i], boxes[j]), others).any():
+                break
+            free[j] = False
+        best = int(np.argmax(free))  # the first that is free; the place at the right if none is
+        places[i] = Place(*map(float, shifts[best]), led=bool(led[best]))
+        new = [boxes[best : best + 1], *([_line(points[i], boxes[best])] if led[best] else [])]
+        taken = np.vstack([taken, *new])
+    return [places[i] for i in range(len(points))]
+
+
+def _candidates(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """List the middles of a name as seen from its point, best first, and which of them need a line."""
+    x, y = size / 2 + CLEAR + 0.5
+    near = [(x, 0), (-x, 0), (0, y), (0, -y), (x, y), (-x, y), (x, -y), (-x, -y)]
+    r, a = np.meshgrid(RADII, ANGLES, indexing="ij")
+    # The distance is from the point to the name's edge, so a long name is not pushed farther.
+    far = np.stack([np.cos(a) * (r + size[0] / 2), np.sin(a) * (r + size[1] / 2)], axis=-1)
+    shifts = np.vstack([near, far.reshape(-1, 2)])
+    return shifts, np.arange(len(shifts)) >= len(near)
+
+
+def boxes_around(middles: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return left, bottom, right, top of boxes."""
+    return np.hstack([middles - sizes / 2, middles + sizes / 2])
+
+
+def overlaps(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Tell which of some boxes lie on which of the others."""
+    a, b = some[:, None], others[None]
+    return np.asarray(((a[..., :2] < b[..., 2:]) & (b[..., :2] < a[..., 2:])).all(axis=-1))
+
+
+def _inside(boxes: np.ndarray, frame: Sequence[float]) -> np.ndarray:
+    left, bottom, right, top = frame
+    low, high = boxes[:, :2] >= (left, bottom), boxes[:, 2:] <= (right, top)
+    return np.asarray(low.all(axis=1) & high.all(axis=1))
+
+
+def _line(point: np.ndarray, box: np.ndarray) -> np.ndarray:
+    """Return small boxes along the line from a point to the nearest place of a name's box."""
+    end = np.clip(point, box[:2], box[2:])
+    along = point + np.linspace(0, 0.98, SAMPLES)[:, None] * (end - point)
+    return boxes_around(along, np.full((SAMPLES, 2), 1.0))
+
+
+# --- on axes ---------------------------------------------------------------------------------------------
+
+
+def measure(texts: Sequence[str], size: float) -> np.ndarray:
+    """Return width and height of texts in typographic points."""
+    font = FontProperties(family="sans-serif", size=size)
+    found = [text_to_path.get_text_width_height_descent(text, font, False)[:2] for text in texts]
+    widths = np.array([width for width, _ in found])
+    return np.column_stack([widths + 2 * PADDING, np.full(len(texts), 1.15 * size)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Around:
+    """What names should not lie on, in the units of the axes: points without a name, and a line."""
+
+    points: np.ndarray
+    line: np.ndarray
+
+    def boxes(self, ax: Axes, scale: float) -> np.ndarray:
+        """Return boxes around the points and along the line, in typographic points."""
+        points, line = (scale * ax.transData.transform(each) for each in (self.points, self.line))
+        steps = np.linspace(0, 1, 40)[:, None]
+        along = [a + steps * (b - a) for a, b in itertools.pairwise(line)]
+        sides = np.repeat([2 * CLEAR - 2, 2.0], [len(points), 40 * len(along)])
+        return boxes_around(np.vstack([points, *along]), np.column_stack([sides, sides]))
+
+
+def write_labels(ax: Axes, points: np.ndarray, texts: Sequence[str], size: float, around: Around) -> None:
+    """Write a name beside each point of the axes, whose position and limits must not change any more."""
+    if not texts:
+        return
+    scale, frame = 72 / ax.figure.dpi, ax.bbox.get_points().ravel()
+    at, sizes = scale * ax.transData.transform(points), measure(texts, size)
+    places = place_labels(at, sizes, scale * frame, around.boxes(ax, scale))
+    for point, text, place, (width, height) in zip(points, texts, places, sizes, strict=True):
+        # The edge next to the point is fixed, because the reader's letters may be narrower than these.
+        side = 0 if abs(place.x) < width / 2 else int(np.sign(place.x))
+        edge = place.x - side * (width / 2 - PADDING)
+        ax.annotate(
+            text,
+            point,
+            (edge, place.y),
+            textcoords="offset points",
+            ha=("right", "center", "left")[side + 1],
+            va="center_baseline",
+            fontsize=size,
+            annotation_clip=False,
+        )
+        if place.led:
+            middle, half = np.array([place.x, place.y]), np.array([width, height]) / 2
+            end = np.clip(0, middle - half, middle + half)
+            line = {"arrowstyle": "-", "color": GRID, "lw": 0.7, "shrinkA": 0, "shrinkB": 0}
+            ax.annotate("", point, end, textcoords="offset points", arrowprops=line, zorder=1.5)
