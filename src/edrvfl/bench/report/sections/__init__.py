@@ -16,6 +16,7 @@ from .how import show_run
 from .missing import show_missing
 from .oddities import show_oddities
 from .origins import show_origins
+from .probabilities import show_probabilities
 from .published import show_published
 from .ranks import show_ranks
 from .sensitivity import show_sensitivity
@@ -25,6 +26,7 @@ SECTIONS = (  # in the order of the page
     show_run,
     show_accuracy,
     show_ranks,
+    show_probabilities,
     show_published,
     show_depth_and_time,
     show_defaults,

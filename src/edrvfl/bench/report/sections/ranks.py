@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ...comparison import CriticalDifference
+from ...comparison import DIGITS, CriticalDifference, Pairwise
 from ...figures import critical_difference_figure
-from ..page import EMPTY, Grid, GridCell, GridRow, Picture, Section, p_cell, signed_cell, wins_cell
+from ..page import EMPTY, Grid, GridCell, GridRow, Picture, Section, p_cell, wins_cell
 from ..sentences import count, p_text
-from ..summary import ChoiceSummary, Summary
+from ..summary import Summary
 
 KEY, TITLE = "statistics", "Ranks and tests"
 LONG = 12  # pairs; a longer table is folded
@@ -34,20 +34,23 @@ def show_ranks(s: Summary) -> Section:
     if s.strict.critical_difference is None:
         text.append("No critical-difference diagram: it needs two methods and two datasets.")
     else:
-        pictures = (_diagram(s.strict.critical_difference),)
-    grids = tuple(grid(c) for c in s.choices.values() for grid in (_signs_grid, _pairs_grid))
+        title = "Average ranks by accuracy"
+        pictures = (diagram(s.strict.critical_difference, "critical_difference", title),)
+    grids = tuple(grid(c.pairs, c.name, f"{c.name} choice") for c in s.choices.values() for grid in GRIDS)
     return Section(KEY, TITLE, tuple(text), pictures=pictures, grids=grids)
 
 
-def _diagram(cd: CriticalDifference) -> Picture:
+def diagram(cd: CriticalDifference, key: str, title: str) -> Picture:
+    """Show average ranks and which of them Nemenyi's test does not tell apart."""
     table = pd.DataFrame({"method": cd.methods, "average_rank": cd.ranks}).round(4)
     table["critical_difference"] = round(cd.difference, 4)
     p_values = cd.p_values.map(lambda p: float(f"{p:.4g}")).add_prefix("p_against_", axis="columns")
-    groups = "; ".join(", ".join(group) for group in cd.groups) or "none"
+    # A group is a run of the ranks, so its ends tell all of it.
+    groups = "; ".join(f"{group[0]} to {group[-1]}" for group in cd.groups) or "none"
     ranked = ", ".join(f"{m} {rank:.2f}" for m, rank in zip(cd.methods, cd.ranks, strict=True))
     return Picture(
-        "critical_difference",
-        f"Average ranks over {count(cd.n_datasets, 'dataset')} (strict choice)",
+        key,
+        f"{title} over {count(cd.n_datasets, 'dataset')} (strict choice)",
         f"From best to worst: {ranked}. Ranks closer than {cd.difference:.2f} are not told apart by "
         f"Nemenyi's test at {cd.alpha:g}; groups not told apart: {groups}.",
         pd.concat([table, p_values.reset_index(drop=True)], axis="columns"),
@@ -55,14 +58,11 @@ def _diagram(cd: CriticalDifference) -> Picture:
     )
 
 
-def _signs_grid(choice: ChoiceSummary) -> Grid:
-    pairs = choice.pairs
+def signs_grid(pairs: Pairwise, key: str, what: str) -> Grid:
+    """Show which method is better than which, after Holm and without."""
 
     def cell(row: str, column: str) -> GridCell:
-        if row == column:
-            return EMPTY
-        plain, adjusted = (pairs.sign(row, column, holm=holm) for holm in (False, True))
-        return GridCell(adjusted or (f"({plain})" if plain else "·"), adjusted or plain)
+        return EMPTY if row == column else sign_cell(pairs, row, column)
 
     rows = tuple(GridRow(m, tuple(cell(m, n) for n in pairs.methods), m) for m in pairs.methods)
     note = (
@@ -70,8 +70,8 @@ def _signs_grid(choice: ChoiceSummary) -> Grid:
         "brackets: only without Holm; a dot: neither."
     )
     return Grid(
-        f"signs-{choice.name}",
-        f"Pairwise signs, {choice.name} choice",
+        f"signs-{key}",
+        f"Pairwise signs, {what}",
         ("method", *pairs.methods),
         rows,
         methods=(None, *pairs.methods),
@@ -79,13 +79,20 @@ def _signs_grid(choice: ChoiceSummary) -> Grid:
     )
 
 
-def _pairs_grid(choice: ChoiceSummary) -> Grid:
+def sign_cell(pairs: Pairwise, row: str, column: str) -> GridCell:
+    """Show a sign after Holm, one without Holm in brackets, or a dot."""
+    plain, adjusted = (pairs.sign(row, column, holm=holm) for holm in (False, True))
+    return GridCell(adjusted or (f"({plain})" if plain else "·"), adjusted or plain)
+
+
+def pairs_grid(pairs: Pairwise, key: str, what: str, *, better: int = 1, digits: int = DIGITS) -> Grid:
+    """Show every pair with its p-values. `better` is -1 if the table holds the negatives of what is shown."""
     rows = tuple(
         GridRow(
             f"{c.first} against {c.second}",
             (
                 wins_cell(c),
-                signed_cell(c.mean_difference),
+                GridCell(f"{better * c.mean_difference:+.{digits}f}", better * c.mean_difference),
                 p_cell(c.p_normal),
                 p_cell(c.p_exact),
                 p_cell(c.p_holm),
@@ -93,8 +100,10 @@ def _pairs_grid(choice: ChoiceSummary) -> Grid:
             c.first,
             c.second,
         )
-        for c in choice.pairs.comparisons
+        for c in pairs.comparisons
     )
     columns = ("pair", "win / tie / loss", "mean difference", "p, normal", "p, exact", "p, normal, Holm")
-    title = f"All pairs, {choice.name} choice"
-    return Grid(f"pairs-{choice.name}", title, columns, rows, folded=len(rows) > LONG)
+    return Grid(f"pairs-{key}", f"All pairs, {what}", columns, rows, folded=len(rows) > LONG)
+
+
+GRIDS = (signs_grid, pairs_grid)
