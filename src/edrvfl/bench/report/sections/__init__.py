@@ -17,7 +17,7 @@ from ..study import Result
 from ..summary import CHOICES, Summary
 from .accuracy import show_accuracy
 from .defaults import show_defaults
-from .depth_and_time import show_depth_and_time
+from .depth import show_depth
 from .differences import show_differences
 from .how import show_run
 from .missing import show_missing
@@ -39,7 +39,7 @@ SECTIONS = (  # in the order of the page
     show_probabilities,
     show_published,
     show_differences,
-    show_depth_and_time,
+    show_depth,
     show_defaults,
     show_sensitivity,
     show_timing,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -13,54 +12,47 @@ from ...comparison import (
     Friedman,
     Pairwise,
     average_ranks,
-    comparable,
     compare_pairs,
     critical_difference,
     friedman,
     kind_of,
-    mean,
     means,
     score_table,
-    subject_first,
 )
-from ...figures import MISSING, probabilities_figure
+from ...figures import probabilities_figure
 from ...scores import CALIBRATION_BINS
-from ..page import EMPTY, Grid, GridCell, GridRow, Picture, Section, number_cell, status_cell, text_cell
+from ..page import EMPTY, Grid, GridCell, GridRow, Picture, Section, number_cell, text_cell
 from ..sentences import count, p_text
+from ..standing import Standing
 from ..summary import Summary
 from .ranks import diagram, pairs_grid, signs_grid
 
 KEY, TITLE = "probabilities", "Log-loss and calibration"
 DIGITS = 4
 METRICS = {"log_loss": "log-loss", "calibration_error": "calibration error"}
-AT_DEFAULTS = " (default)"  # after the name of a peer that is searched under the same name, too
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Losses:
-    """One metric, less is better: of the methods that are compared, and of peers at their defaults."""
+    """One metric, less is better."""
 
     metric: str
-    table: pd.DataFrame  # dataset by method; NaN where there is none
-    compared: pd.DataFrame  # the methods that means, ranks and tests are about
-    means: Mapping[str, float]
-    ranks: Mapping[str, float]
-    beside: Mapping[str, float]  # means of peers at their defaults, over the same datasets
+    table: pd.DataFrame  # dataset by method, the subject first; NaN where there is none
+    compared: pd.DataFrame  # the methods and datasets that means, ranks and tests are about
 
     @property
-    def common(self) -> tuple[str, ...]:
-        """The datasets that all compared methods have."""
-        return _common(self.compared)
+    def means(self) -> dict[str, float]:
+        return means(self.compared, DIGITS)
+
+    @property
+    def ranks(self) -> dict[str, float]:
+        return average_ranks(-self.compared)
 
     @property
     def by_rank(self) -> tuple[str, ...]:
         """The compared methods, best average rank first."""
-        return tuple(sorted(self.ranks, key=lambda m: (self.ranks[m], self.means[m])))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The methods in the order of a table."""
-        return subject_first(self.table.columns, self.ranks)
+        averages, ranks = self.means, self.ranks
+        return tuple(sorted(ranks, key=lambda m: (ranks[m], averages[m])))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,68 +66,47 @@ class Tests:
 
 def show_probabilities(s: Summary) -> Section | None:
     """Show both metrics by dataset and method, their means and ranks, and the tests of log-loss."""
-    losses, errors = (find_losses(s, metric) for metric in METRICS)
+    losses, errors = (find_losses(s.standing, metric) for metric in METRICS)
     if losses.table.empty:
         return None
     tests = run_tests(losses)
-    rows = _rows(s, losses, errors)
-    pictures = [_dots(losses, rows)] if losses.common else []
+    rows = _rows(s.standing, losses, errors)
+    pictures = [_dots(losses, rows)] if rows else []
     if tests.critical_difference is not None:
         title = "Average ranks by log-loss"
         pictures.append(diagram(tests.critical_difference, "critical_difference_log_loss", title))
-    grids = [_overview(losses, errors, rows)] if losses.common else []
-    grids += [_grid(s, each) for each in (losses, errors) if not each.table.empty]
-    if tests.pairs.comparisons and losses.common:
-        grids.append(signs_grid(tests.pairs, "log-loss", "log-loss, strict choice"))
+    grids = [_overview(s.standing, losses, errors)] if rows else []
+    grids += [_grid(each) for each in (losses, errors) if not each.table.empty]
+    if tests.pairs.comparisons and rows:
         what = "log-loss, strict choice"
+        grids.append(signs_grid(tests.pairs, "log-loss", what))
         grids.append(pairs_grid(tests.pairs, "log-loss", what, better=-1, digits=DIGITS))
-    text = (*_meanings(), *_sentences(s, losses, errors, tests))
+    text = (*_meanings(), *_sentences(s.standing, losses, errors, tests))
     return Section(KEY, TITLE, text, pictures=tuple(pictures), grids=tuple(grids))
 
 
 # --- the figures -----------------------------------------------------------------------------------------
 
 
-def find_losses(s: Summary, metric: str) -> Losses:
-    """Collect a metric of the searched methods and of our methods at their defaults, and compare them."""
-    datasets = list(s.strict.scores.index)
+def find_losses(standing: Standing, metric: str) -> Losses:
+    """Collect a metric of all methods; those are compared that accuracy compares, on the same datasets."""
     cells = {
-        pair: value
-        for pair, r in s.results.items()
-        if "strict" in r.scored and (value := getattr(r.scored["strict"], metric)) is not None
+        (dataset, entry.name): value
+        for entry in standing.entries.values()
+        for dataset, r in entry.results.items()
+        if (value := getattr(r.scored["strict"], metric)) is not None
     }
-    searched = {method for _, method in cells} | set(s.strict.methods)
-    as_they_come = _at_defaults(s, metric, datasets)
-    cells |= {pair: v for pair, v in as_they_come.items() if _is_own(pair[1]) and pair[1] not in searched}
-    methods = list(dict.fromkeys(method for _, method in cells))
+    measured = {name for _, name in cells}
+    methods = [name for name in standing.scores if name in measured]
+    datasets = [d for d in standing.datasets if any(d == dataset for dataset, _ in cells)]
     table = score_table(cells, datasets, methods, DIGITS)
-    compared = comparable(table)
-    common = _common(compared)
-    peers = score_table(as_they_come, common, list(dict.fromkeys(m for _, m in as_they_come)), DIGITS)
-    beside = {
-        f"{m}{AT_DEFAULTS}": mean(peers[m], DIGITS)
-        for m in peers
-        if common and not _is_own(m) and peers[m].notna().all()
-    }
-    ranks = average_ranks(-compared)
-    return Losses(metric, table, compared, means(compared, DIGITS), ranks, beside)
-
-
-def _common(compared: pd.DataFrame) -> tuple[str, ...]:
-    return tuple(compared.dropna().index) if len(compared.columns) else ()
+    common = [d for d in standing.common if d in table.index]
+    ranked = [m for m in methods if m in standing.ranks]
+    return Losses(metric, table, table.loc[common, ranked].dropna(axis="columns"))
 
 
 def _is_own(method: str) -> bool:
     return kind_of(method) == "ours"
-
-
-def _at_defaults(s: Summary, metric: str, datasets: Sequence[str]) -> dict[tuple[str, str], float]:
-    records = {} if s.defaults is None else s.defaults.records
-    return {
-        pair: r.mean(metric)
-        for pair, r in records.items()
-        if pair[0] in datasets and r.status == "ok" and r.task == "classification"
-    }
 
 
 def run_tests(losses: Losses) -> Tests:
@@ -152,33 +123,33 @@ def _meanings() -> tuple[str, ...]:
         "Log-loss is the mean of -log p, p being the probability that a method gives to the true class: it "
         "grows without bound when a method is sure and wrong. Calibration error is the gap between "
         f"confidence and accuracy in {CALIBRATION_BINS} bins of equal width of the largest probability, "
-        "weighted by their rows. Less is better for both. All figures are by the strict choice, means over "
-        "splits and seeds; our methods at their defaults are compared with the searched ones, peers at "
-        "their defaults stand beside.",
+        "weighted by their rows. Less is better for both. All figures are on test rows, means over splits and "
+        "seeds: of searches by the strict choice, and of methods at their defaults.",
     )
 
 
-def _sentences(s: Summary, losses: Losses, errors: Losses, tests: Tests) -> list[str]:
+def _sentences(standing: Standing, losses: Losses, errors: Losses, tests: Tests) -> list[str]:
     """Say who is best, whether it is chance, what changes from accuracy to log-loss, what is missing."""
-    if not losses.common:
+    if losses.compared.empty:
         return ["No dataset has a log-loss of all methods, so they cannot be ranked."]
     said = [_who_is_best(losses)]
     if len(losses.by_rank) > 1:
         said.append(_is_it_chance(losses, tests))
-    said += _who_moves(s, losses)
-    if errors.common:
-        least, most = (pick(errors.means, key=errors.means.__getitem__) for pick in (min, max))
-        over = count(len(errors.common), "dataset")
+    said += _who_moves(standing, losses)
+    if not errors.compared.empty:
+        averages = errors.means
+        least, most = (pick(averages, key=averages.__getitem__) for pick in (min, max))
+        over = count(len(errors.compared), "dataset")
         said.append(
-            f"The least mean calibration error is that of {least}, {errors.means[least]:.4f}, the largest "
-            f"that of {most}, {errors.means[most]:.4f} (over {over})."
+            f"The least mean calibration error is that of {least}, {averages[least]:.4f}, the largest "
+            f"that of {most}, {averages[most]:.4f} (over {over})."
         )
     return said + _what_is_left_out(losses, errors)
 
 
 def _who_is_best(losses: Losses) -> str:
     best, *others = losses.by_rank
-    over, k = count(len(losses.common), "dataset"), len(losses.by_rank)
+    over, k = count(len(losses.compared), "dataset"), len(losses.by_rank)
     said = (
         f"Over the {over} that all {count(k, 'compared method')} have, {best} has the best average rank by "
         f"log-loss, {losses.ranks[best]:.2f}, with a mean of {losses.means[best]:.4f}"
@@ -214,12 +185,12 @@ def _is_it_chance(losses: Losses, tests: Tests) -> str:
     )
 
 
-def _who_moves(s: Summary, losses: Losses) -> list[str]:
+def _who_moves(standing: Standing, losses: Losses) -> list[str]:
     """Name the methods that gain and lose most places between accuracy and log-loss."""
-    both = [m for m in s.strict.by_rank if m in losses.ranks]
+    by_loss = losses.by_rank
+    both = [m for m in standing.entries if m in by_loss]  # in the order of their ranks by accuracy
     if len(both) < 3:
         return []
-    by_loss = [m for m in losses.by_rank if m in both]
     moves = {m: by_loss.index(m) - both.index(m) for m in both}
     falls, rises = max(moves, key=moves.__getitem__), min(moves, key=moves.__getitem__)
 
@@ -227,21 +198,19 @@ def _who_moves(s: Summary, losses: Losses) -> list[str]:
         return f"{m}, from place {both.index(m) + 1} by accuracy to place {by_loss.index(m) + 1} by log-loss"
 
     if moves[falls] == 0:
-        return ["The order of the searched methods is the same by accuracy and by log-loss."]
-    return [f"Of the {len(both)} searched methods {places(falls)}, falls most; {places(rises)}, rises most."]
+        return ["The order of the methods is the same by accuracy and by log-loss."]
+    return [f"Of the {len(both)} methods {places(falls)}, falls most; {places(rises)}, rises most."]
 
 
 def _what_is_left_out(losses: Losses, errors: Losses) -> list[str]:
     """Say once what has no figure: methods with fewer datasets, and records without calibration error."""
     said = []
-    for each in (losses, errors):
-        if behind := [m for m in each.columns if m not in each.compared]:
-            metric = METRICS[each.metric]
-            said.append(f"Not compared by {metric}, because they have fewer: {', '.join(behind)}.")
+    if behind := [m for m in losses.table if m not in losses.compared]:
+        said.append(f"Not compared, because they have fewer datasets: {', '.join(behind)}.")
     measured = losses.table.notna()
     gaps = measured & ~errors.table.reindex_like(losses.table).notna()
     if n := int(gaps.to_numpy().sum()):
-        whose = ", ".join(m for m in losses.columns if gaps[m].any())
+        whose = ", ".join(m for m in losses.table if gaps[m].any())
         said.append(
             f"{n} of {count(int(measured.to_numpy().sum()), 'cell')} have no calibration error: their "
             f"records are older than this metric. Their places are empty ({whose})."
@@ -254,14 +223,12 @@ def _what_is_left_out(losses: Losses, errors: Losses) -> list[str]:
 Row = tuple[str, str, bool, float, float]  # method, kind, searched, log-loss, calibration error
 
 
-def _rows(s: Summary, losses: Losses, errors: Losses) -> list[Row]:
-    """List the methods, best log-loss first. A method of one configuration is not searched."""
-    log_losses, calibration = {**losses.means, **losses.beside}, {**errors.means, **errors.beside}
-    searched = {method for (_, method), r in s.results.items() if r.configurations > 1}
-    same = losses.common == errors.common  # means over other datasets do not belong beside these
+def _rows(standing: Standing, losses: Losses, errors: Losses) -> list[Row]:
+    """List the compared methods, best log-loss first."""
+    calibration = errors.means
     rows = [
-        (m, kind_of(m), m in searched, loss, calibration.get(m, math.nan) if same else math.nan)
-        for m, loss in log_losses.items()
+        (m, kind_of(m), standing.entries[m].tuned, loss, calibration.get(m, math.nan))
+        for m, loss in losses.means.items()
     ]
     return sorted(rows, key=lambda row: (row[3], row[0]))
 
@@ -270,7 +237,7 @@ def _dots(losses: Losses, rows: list[Row]) -> Picture:
     best, worst = rows[0], rows[-1]
     return Picture(
         "log_loss_and_calibration",
-        f"Mean log-loss and calibration error over {count(len(losses.common), 'dataset')} (strict choice)",
+        f"Mean log-loss and calibration error over {count(len(losses.compared), 'dataset')} (strict choice)",
         f"A row for each method, sorted by log-loss; less is better. From {best[0]}, {best[3]:.3f}, to "
         f"{worst[0]}, {worst[3]:.3f}; the table below has every number.",
         pd.DataFrame(rows, columns=["method", "kind", "searched", "log_loss", "calibration_error"]),
@@ -278,50 +245,50 @@ def _dots(losses: Losses, rows: list[Row]) -> Picture:
     )
 
 
-def _overview(losses: Losses, errors: Losses, found: list[Row]) -> Grid:
-    rows = []
-    for method, _, searched, loss, error in found:
+def _overview(standing: Standing, losses: Losses, errors: Losses) -> Grid:
+    ranks, error_ranks, rows = losses.ranks, errors.ranks, []
+    for method, _, _, loss, error in _rows(standing, losses, errors):
         cells = (
             number_cell(loss, DIGITS),
-            number_cell(losses.ranks.get(method)),
+            number_cell(ranks[method]),
             number_cell(None if math.isnan(error) else error, DIGITS),
-            number_cell(errors.ranks.get(method)),
-            text_cell("searched" if searched else "defaults"),
+            number_cell(error_ranks.get(method)),
+            text_cell(standing.entries[method].configurations),
         )
-        rows.append(GridRow(method, cells, method.removesuffix(AT_DEFAULTS)))
+        rows.append(GridRow(method, cells, method))
     columns = (
         *("method", "mean log-loss", "rank by log-loss"),
-        *("mean calibration error", "rank by calibration error", "settings"),
+        *("mean calibration error", "rank by calibration error", "configurations tried"),
     )
-    note = "A rank is among the compared methods; peers at their defaults have none."
-    return Grid("probabilities-overview", "Probabilities in one table", columns, tuple(rows), notes=(note,))
+    return Grid("probabilities-overview", "Probabilities in one table", columns, tuple(rows))
 
 
-def _grid(s: Summary, losses: Losses) -> Grid:
-    metric, columns = METRICS[losses.metric], losses.columns
-    rows = tuple(GridRow(d, tuple(_cell(s, losses, d, m) for m in columns)) for d in losses.table.index)
+def _grid(losses: Losses) -> Grid:
+    """Show a metric by dataset and method. A place is empty where a record is older than the metric."""
+    columns, averages, ranks = tuple(losses.table), losses.means, losses.ranks
+    rows = tuple(GridRow(d, _cells(losses.table.loc[d])) for d in losses.table.index)
     foot = (
-        GridRow("mean", tuple(number_cell(losses.means.get(m), DIGITS) for m in columns)),
-        GridRow("average rank", tuple(number_cell(losses.ranks.get(m)) for m in columns)),
+        GridRow("mean", tuple(number_cell(averages.get(m), DIGITS) for m in columns)),
+        GridRow("average rank", tuple(number_cell(ranks.get(m)) for m in columns)),
     )
-    over = f"Means and ranks are over the {count(len(losses.common), 'dataset')} without a gap."
+    over = f"Means and ranks are over {count(len(losses.compared), 'dataset')}."
     return Grid(
         f"strict-{losses.metric.replace('_', '-')}",
-        f"{metric.capitalize()} on the test rows, strict choice",
+        f"{METRICS[losses.metric].capitalize()} on the test rows, strict choice",
         ("dataset", *columns),
         rows,
-        foot if losses.common else (),
+        foot if ranks else (),
         methods=(None, *columns),
         notes=(f"{over} The best of a dataset is marked with *.",),
     )
 
 
-def _cell(s: Summary, losses: Losses, dataset: str, method: str) -> GridCell:
-    row = losses.table.loc[dataset]
-    value = float(row[method])
-    if math.isnan(value):
-        result = s.results.get((dataset, method))
-        known = result is not None and result.status == "ok"  # an old record without this metric
-        return EMPTY if known else status_cell(MISSING if result is None else result.status)
-    best = len(row) > 1 and value == row.min()
-    return GridCell(f"{value:.{DIGITS}f}", value, "best" if best else "")
+def _cells(row: pd.Series) -> tuple[GridCell, ...]:
+    """Show a dataset's figures."""
+    best = row.min() if len(row) > 1 else None
+    return tuple(
+        EMPTY
+        if math.isnan(value)
+        else GridCell(f"{value:.{DIGITS}f}", value, "best" if value == best else "")
+        for value in map(float, row)
+    )

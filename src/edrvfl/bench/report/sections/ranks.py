@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ...comparison import DIGITS, CriticalDifference, Pairwise
+from ...comparison import DIGITS, CriticalDifference, Pairwise, compare_pairs, critical_difference, friedman
 from ...figures import critical_difference_figure
 from ..page import EMPTY, Grid, GridCell, GridRow, Picture, Section, p_cell, wins_cell
 from ..sentences import count, p_text
@@ -16,28 +16,32 @@ LONG = 12  # pairs; a longer table is folded
 
 def show_ranks(s: Summary) -> Section:
     """Show the critical-difference diagram, the signs and the p-values of all pairs."""
-    if len(s.strict.methods) < 2 or not s.strict.common:
+    scores = s.standing.compared
+    if len(s.standing.ranks) < 2 or scores.empty:
         return Section(KEY, TITLE, ("Ranks and tests need two methods and a dataset that both have.",))
     text = [
         "Wilcoxon's signed-rank test, paired by dataset, two-sided; equal figures are left out. The normal "
         "approximation corrects for ties and has no continuity correction; the exact test counts every "
         "assignment of signs. Accuracies are rounded to the printed digits first. Holm's adjustment is over "
-        "all pairs."
+        "all pairs. Beside the searches by the strict choice stand the methods at their defaults; the paper's "
+        "choice is of searches only."
     ]
+    found = {"strict": friedman(scores), "paper": s.paper.friedman}
     text += [
-        f"Friedman's test, {choice.name} choice: chi-square {f.statistic:.2f}, p = {p_text(f.p_value)}, "
+        f"Friedman's test, {name} choice: chi-square {f.statistic:.2f}, p = {p_text(f.p_value)}, "
         f"{f.n_methods} methods, {f.n_datasets} datasets."
-        for choice in s.choices.values()
-        if (f := choice.friedman) is not None
+        for name, f in found.items()
+        if f is not None
     ]
-    pictures: tuple[Picture, ...] = ()
-    if s.strict.critical_difference is None:
+    cd, pictures = critical_difference(scores), list[Picture]()
+    if cd is None:
         text.append("No critical-difference diagram: it needs two methods and two datasets.")
     else:
-        title = "Average ranks by accuracy"
-        pictures = (diagram(s.strict.critical_difference, "critical_difference", title),)
-    grids = tuple(grid(c.pairs, c.name, f"{c.name} choice") for c in s.choices.values() for grid in GRIDS)
-    return Section(KEY, TITLE, tuple(text), pictures=pictures, grids=grids)
+        pictures.append(diagram(cd, "critical_difference", "Average ranks by accuracy"))
+    pairs = {"strict": compare_pairs(scores), "paper": s.paper.pairs}
+    shown = {name: found for name, found in pairs.items() if found.comparisons}
+    grids = tuple(make(found, name, f"{name} choice") for name, found in shown.items() for make in GRIDS)
+    return Section(KEY, TITLE, tuple(text), pictures=tuple(pictures), grids=grids)
 
 
 def diagram(cd: CriticalDifference, key: str, title: str) -> Picture:
