@@ -62,7 +62,7 @@ def _cells(ax: Axes, accuracy: np.ndarray, missing: str, digits: int) -> AxesIma
     # The scale ends at the 95th percentile, so that one very bad cell does not bleach all others.
     top = max(1.0, float(np.nanquantile(behind, 0.95))) if np.isfinite(behind).any() else 1.0
     for (i, j), value in np.ndenumerate(accuracy):
-        text, colour = f"{value:.{digits}f}"[:5], "white" if behind[i, j] > 0.55 * top else "black"
+        text, colour = f"{value:.{digits}f}", "white" if behind[i, j] > 0.55 * top else "black"
         if math.isnan(value):
             text, colour = missing, INK
         ax.text(j, i, text, ha="center", va="center", fontsize=SMALLEST, color=colour, linespacing=0.9)

@@ -123,8 +123,8 @@ def _meanings() -> tuple[str, ...]:
         "Log-loss is the mean of -log p, p being the probability that a method gives to the true class: it "
         "grows without bound when a method is sure and wrong. Calibration error is the gap between "
         f"confidence and accuracy in {CALIBRATION_BINS} bins of equal width of the largest probability, "
-        "weighted by their rows. Less is better for both. All figures are on test rows, means over splits and "
-        "seeds: of searches by the strict choice, and of methods at their defaults.",
+        "weighted by their rows. Less is better for both. All figures are on test rows, means over splits "
+        "and seeds: of searches by the strict choice, and of methods at their defaults.",
     )
 
 
@@ -206,11 +206,11 @@ def _what_is_left_out(losses: Losses, errors: Losses) -> list[str]:
     """Say once what has no figure: methods with fewer datasets, and records without calibration error."""
     said = []
     if behind := [m for m in losses.table if m not in losses.compared]:
-        said.append(f"Not compared, because they have fewer datasets: {', '.join(behind)}.")
+        said.append(f"Not compared, because they have fewer datasets: {'; '.join(behind)}.")
     measured = losses.table.notna()
     gaps = measured & ~errors.table.reindex_like(losses.table).notna()
     if n := int(gaps.to_numpy().sum()):
-        whose = ", ".join(m for m in losses.table if gaps[m].any())
+        whose = "; ".join(m for m in losses.table if gaps[m].any())
         said.append(
             f"{n} of {count(int(measured.to_numpy().sum()), 'cell')} have no calibration error: their "
             f"records are older than this metric. Their places are empty ({whose})."
@@ -286,9 +286,10 @@ def _grid(losses: Losses) -> Grid:
 def _cells(row: pd.Series) -> tuple[GridCell, ...]:
     """Show a dataset's figures."""
     best = row.min() if len(row) > 1 else None
-    return tuple(
-        EMPTY
-        if math.isnan(value)
-        else GridCell(f"{value:.{DIGITS}f}", value, "best" if value == best else "")
-        for value in map(float, row)
-    )
+
+    def cell(value: float) -> GridCell:
+        if math.isnan(value):
+            return EMPTY
+        return GridCell(f"{value:.{DIGITS}f}", value, "best" if value == best else "")
+
+    return tuple(map(cell, map(float, row)))

@@ -23,8 +23,8 @@ def show_ranks(s: Summary) -> Section:
         "Wilcoxon's signed-rank test, paired by dataset, two-sided; equal figures are left out. The normal "
         "approximation corrects for ties and has no continuity correction; the exact test counts every "
         "assignment of signs. Accuracies are rounded to the printed digits first. Holm's adjustment is over "
-        "all pairs. Beside the searches by the strict choice stand the methods at their defaults; the paper's "
-        "choice is of searches only."
+        "all pairs. Beside the searches by the strict choice stand the methods at their defaults; the "
+        "paper's choice is of searches only."
     ]
     found = {"strict": friedman(scores), "paper": s.paper.friedman}
     text += [
@@ -51,7 +51,7 @@ def diagram(cd: CriticalDifference, key: str, title: str) -> Picture:
     p_values = cd.p_values.map(lambda p: float(f"{p:.4g}")).add_prefix("p_against_", axis="columns")
     # A group is a run of the ranks, so its ends tell all of it.
     groups = "; ".join(f"{group[0]} to {group[-1]}" for group in cd.groups) or "none"
-    ranked = ", ".join(f"{m} {rank:.2f}" for m, rank in zip(cd.methods, cd.ranks, strict=True))
+    ranked = "; ".join(f"{m} {rank:.2f}" for m, rank in zip(cd.methods, cd.ranks, strict=True))
     return Picture(
         key,
         f"{title} over {count(cd.n_datasets, 'dataset')} (strict choice)",
