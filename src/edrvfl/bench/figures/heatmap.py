@@ -63,6 +63,8 @@ def _cells(ax: Axes, accuracy: np.ndarray, missing: str, digits: int) -> AxesIma
     top = max(1.0, float(np.nanquantile(behind, 0.95))) if np.isfinite(behind).any() else 1.0
     for (i, j), value in np.ndenumerate(accuracy):
         text, colour = f"{value:.{digits}f}", "white" if behind[i, j] > 0.55 * top else "black"
+        if digits == 1 and value > 99.95:  # a fifth letter would touch the cell beside it
+            text = "100"
         if math.isnan(value):
             text, colour = missing, INK
         ax.text(j, i, text, ha="center", va="center", fontsize=SMALLEST, color=colour, linespacing=0.9)

@@ -52,33 +52,80 @@ def place_labels(
     list of Place
         The same for the same input. A name for which there is no room at all stands right of its point.
     """
-    avoid = np.empty((0, 4)) if avoid is None else avoid
-    taken = boxes_around(points, np.full((len(points), 2), 2 * CLEAR))
-    places: dict[int, Place] = {}
-    # From the top right, because most names go to the right: the next point then meets a name, not a gap.
-    for i in sorted(range(len(points)), key=lambda i: (-points[i][1], -points[i][0])):
-        shifts, led = _candidates(sizes[i])
-        boxes = boxes_around(points[i] + shifts, np.broadcast_to(sizes[i], shifts.shape))
-        free = _inside(boxes, frame) & ~overlaps(boxes, taken).any(axis=1)
-        clear = free & ~overlaps(boxes, avoid).any(axis=1)
-        others = np.delete(taken, i, axis=0)  # a line may start in its own point's square
-        best = _first_reached(points[i], boxes, clear, led, others)
-        if best is None:
-            best = _first_reached(points[i], boxes, free, led, others) or 0
-        places[i] = Place(*map(float, shifts[best]), led=bool(led[best]))
-        new = [boxes[best : best + 1], *([_line(points[i], boxes[best])] if led[best] else [])]
-        taken = np.vstack([taken, *new])
-    return [places[i] for i in range(len(points))]
+    markers = boxes_around(points, np.full((len(points), 2), 2 * CLEAR))
+    soft = np.empty((0, 4)) if avoid is None else avoid
+    rooms = [_find_room(p, size, frame, markers, soft) for p, size in zip(points, sizes, strict=True)]
+    # Who comes first takes the best place, so a few orders are tried: from each corner.
+    found = []
+    for y, x in itertools.product((-1, 1), (-1, 1)):
+        order = np.lexsort((x * points[:, 0], y * points[:, 1]))
+        found.append(_place_in_turn(rooms, [int(i) for i in order]))
+    return min(found, key=lambda each: each[0])[1]
 
 
-def _first_reached(
-    point: np.ndarray, boxes: np.ndarray, free: np.ndarray, led: np.ndarray, others: np.ndarray
-) -> int | None:
-    """Return the first free box whose line, if it needs one, crosses nothing."""
-    for j in np.flatnonzero(free):
-        if not led[j] or not overlaps(_line(point, boxes[j]), others).any():
+@dataclass(frozen=True, slots=True, eq=False)
+class Room:
+    """What is known of a point before any name is placed: candidates, best first, and what they lie on."""
+
+    point: np.ndarray
+    shifts: np.ndarray
+    boxes: np.ndarray
+    led: np.ndarray  # which candidates need a line
+    inside: np.ndarray
+    off_markers: np.ndarray
+    off_soft: np.ndarray
+    markers: np.ndarray  # that a line must not cross
+
+
+def _find_room(
+    point: np.ndarray, size: np.ndarray, frame: Sequence[float], markers: np.ndarray, soft: np.ndarray
+) -> Room:
+    shifts, led = _candidates(size)
+    boxes = boxes_around(point + shifts, np.broadcast_to(size, shifts.shape))
+    # A line may start in its own point's square, and in that of a point which it lies on.
+    middles = (markers[:, :2] + markers[:, 2:]) / 2
+    others = markers[np.abs(middles - point).max(axis=1) > CLEAR]
+    inside = _inside(boxes, frame)
+    return Room(point, shifts, boxes, led, inside, ~_hits(boxes, markers), ~_hits(boxes, soft), others)
+
+
+def _place_in_turn(rooms: Sequence[Room], order: Sequence[int]) -> tuple[float, list[Place]]:
+    """Place the names in an order. Return how bad it is, the length of the lines and more, and the places."""
+    names, lines = np.empty((0, 4)), np.empty((0, 4))
+    places, bad = dict[int, Place](), 0.0
+    for i in order:
+        r = rooms[i]
+        apart = r.inside & ~_hits(r.boxes, names)
+        free = apart & r.off_markers & ~_hits(r.boxes, lines)
+        taken = np.vstack([r.markers, names, lines])
+        # From what is wanted to what is borne: the places, and what a line must not cross.
+        wishes = (
+            (free & r.off_soft, taken),
+            (free, taken),
+            (free, names),
+            (free, names[:0]),
+            (apart, names[:0]),
+        )
+        tried = enumerate(_first_reached(r, may, crossing) for may, crossing in wishes)
+        worse, best = next(((n, j) for n, j in tried if j is not None), (len(wishes), 0))
+        places[i] = Place(*map(float, r.shifts[best]), led=bool(r.led[best]))
+        line = _line(r.point, r.boxes[best])
+        bad += 200 * worse + r.led[best] * (10 + float(np.ptp(line[:, :2], axis=0).sum()))
+        names = np.vstack([names, r.boxes[best : best + 1]])
+        lines = np.vstack([lines, line]) if r.led[best] else lines
+    return bad, [places[i] for i in range(len(rooms))]
+
+
+def _first_reached(room: Room, may: np.ndarray, taken: np.ndarray) -> int | None:
+    """Return the first candidate that may be taken and whose line, if it needs one, crosses nothing."""
+    for j in np.flatnonzero(may):
+        if not room.led[j] or not overlaps(_line(room.point, room.boxes[j]), taken).any():
             return int(j)
     return None
+
+
+def _hits(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    return np.asarray(overlaps(boxes, others).any(axis=1))
 
 
 def _candidates(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -86,8 +133,8 @@ def _candidates(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     x, y = size / 2 + CLEAR + 0.5
     near = [(x, 0), (-x, 0), (0, y), (0, -y), (x, y), (-x, y), (x, -y), (-x, -y)]
     half = size / 2
-    across = np.linspace(-1, 1, 25) * (half[0] + FARTHEST / 2)
-    far = np.stack(np.meshgrid(across, np.arange(-FARTHEST, FARTHEST + 1, 4.0)), axis=-1).reshape(-1, 2)
+    across = np.linspace(-1, 1, 21) * (half[0] + FARTHEST / 2)
+    far = np.stack(np.meshgrid(across, np.arange(-FARTHEST, FARTHEST + 1, 5.0)), axis=-1).reshape(-1, 2)
     distance = np.linalg.norm(np.maximum(np.abs(far) - half, 0), axis=1)  # from the point to the name's edge
     order = np.argsort(distance, kind="stable")
     shifts = np.vstack([near, far[order[distance[order] > CLEAR + 2]]])

@@ -23,9 +23,8 @@ def critical_difference_figure(table: pd.DataFrame) -> Figure:
     labels = number_equals([short_name(method) for method in table["method"]])
     ranks = dict(zip(labels, table["average_rank"].to_numpy(float), strict=True))
     p = pd.DataFrame(table.iloc[:, 3:].to_numpy(float), index=labels, columns=labels)
-    figure = Figure(
-        figsize=(7.4 if len(labels) <= 12 else 9.4, 1.9 + 0.26 * len(labels)), layout="constrained"
-    )
+    width = 7.4 if len(labels) <= 12 else 9.4
+    figure = Figure(figsize=(width, 1.9 + 0.26 * len(labels)), layout="constrained")
     ax = figure.subplots()
     ax.grid(visible=False)
     scikit_posthocs.critical_difference_diagram(
