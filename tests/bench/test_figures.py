@@ -131,9 +131,8 @@ def test_the_bars_of_the_ranks_are_drawn_in_order():
 
 
 def test_published_has_a_panel_for_each_method_and_names_what_is_far():
-    rows = [
-        (f"d{i}", m, 80.0, 80.0 + gap) for m in ("SNN", "WPedRVFL") for i, gap in enumerate((0, 4, -6, 9))
-    ]
+    gaps = enumerate((0, 4, -6, 9))
+    rows = [(f"d{i}", m, 80.0, 80.0 + gap) for i, gap in gaps for m in ("SNN", "WPedRVFL")]
     figure = figures.published_figure(frame("dataset method published measured", rows))
     assert [ax.get_title() for ax in figure.axes] == ["WPedRVFL", "SNN"]
     for ax in figure.axes:

@@ -278,7 +278,8 @@ def compare_pairs(scores: pd.DataFrame, alpha: float = ALPHA, digits: int = DIGI
     """Compare every pair of methods and adjust the p-values with Holm's method."""
     ranks = average_ranks(scores, digits=None)
     order = tuple(sorted(scores.columns, key=lambda m: ranks.get(m, 0.0)))
-    pairs = [compare(scores, a, b, digits) for a, b in itertools.combinations(order, 2)]
+    complete = scores.dropna()
+    pairs = [compare(complete, a, b, digits) for a, b in itertools.combinations(order, 2)]
     if pairs:  # statsmodels divides by the number of pairs
         adjusted = multipletests([c.p_normal for c in pairs], method="holm")[1]
         pairs = [dataclasses.replace(c, p_holm=float(p)) for c, p in zip(pairs, adjusted, strict=True)]
