@@ -1,18 +1,26 @@
-"""The first screen: what was compared, the answer, one table of all methods by rank, time against accuracy."""
+"""The first screen: what was compared, the answer, all methods by rank, and time against accuracy."""
 
 from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ..figures import MISSING, time_figure
+from ..figures import MISSING, time_accuracy
 from .page import EMPTY, Front, Grid, GridCell, GridRow, Picture, number_cell
 from .sentences import PAPER, PAPER_LINK, WHAT, compared, count
 from .sentences_answer import answer
 from .standing import Entry, Standing
 from .summary import Summary
 
-COLUMNS = ("method", "accuracy %", "average rank", "log-loss", "calibration error", "seconds of a fit", "configurations tried")
+COLUMNS = (
+    "method",
+    "accuracy %",
+    "average rank",
+    "log-loss",
+    "calibration error",
+    "seconds of a fit",
+    "configurations tried",
+)
 LEAST_IS_BEST = frozenset(COLUMNS[2:6])
 
 
@@ -34,14 +42,17 @@ def _grid(standing: Standing) -> Grid:
     n, every = len(standing.ranks), len(standing.entries)
     over = count(len(standing.common), "dataset")
     notes = [
-        f"Means over {over}, {n} of {every} methods; rank 1 is best. Accuracy, log-loss and calibration error are on test rows; "
-        "seconds are of one fit, on one processor thread where not marked GPU, geometric mean over datasets."
+        f"Means over {over}, {n} of {every} methods, on test rows; rank 1 is best by accuracy. Seconds are of "
+        "one fit, on one processor thread where not marked GPU, geometric mean over datasets."
     ]
     if n < every:
-        notes.append("Methods without all datasets stand last and are not ranked.")
+        notes.append(
+            "Methods without all datasets stand last, with the number that they have, and are not ranked."
+        )
     return Grid(
         "standing",
-        "All methods by average rank" + (" (strict choice)" if any(e.tuned for e in standing.entries.values()) else ""),
+        "All methods by average rank"
+        + (" (strict choice)" if any(e.tuned for e in standing.entries.values()) else ""),
         COLUMNS,
         tuple(_row(standing, entry) for entry in standing.entries.values()),
         notes=tuple(notes),
@@ -53,7 +64,7 @@ def _grid(standing: Standing) -> Grid:
 def _row(standing: Standing, entry: Entry) -> GridRow:
     tried = GridCell(entry.configurations, max(r.configurations for r in entry.results.values()))
     if entry.name not in standing.ranks:
-        has = f"{len(entry.results)} of {len(standing.datasets)} datasets"
+        has = f"{len(entry.results)} of {len(standing.datasets)}"
         return GridRow(entry.name, (GridCell(has, None, MISSING), *[EMPTY] * 4, tried), mark=entry.kind)
     common = standing.common
     cells = (
@@ -83,19 +94,19 @@ def _picture(standing: Standing) -> Picture | None:
     rows = []
     for entry in standing.entries.values():
         if entry.name in standing.ranks and (seconds := entry.seconds(standing.common)) is not None:
-            name = f"{entry.name} (GPU)" if entry.on_gpu else entry.name
-            rows.append((name, round(seconds, 6), standing.means[entry.name], entry.kind))
+            rows.append((entry.name, round(seconds, 6), standing.means[entry.name], entry.kind))
     if not rows:
         return None
+    gpu = sum(standing.entries[name].on_gpu for name, *_ in rows)
+    where = f" {gpu} of the {len(rows)} methods ran on a GPU; the table marks them." if gpu else ""
     return Picture(
         "time_and_accuracy",
         "Time to fit against accuracy: up and to the left is better",
-        f"A point for each method with all {count(len(standing.common), 'dataset')}: seconds of one fit against "
-        "mean test accuracy.",
+        f"Seconds of one fit, mean test accuracy over {count(len(standing.common), 'dataset')}.{where}",
         pd.DataFrame(rows, columns=["method", "fit_seconds", "accuracy", "kind"]),
         _draw,
     )
 
 
 def _draw(table: pd.DataFrame) -> Figure:
-    return time_figure(table)
+    return time_accuracy(table.itertuples(index=False, name=None))

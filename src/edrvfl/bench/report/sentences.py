@@ -12,12 +12,12 @@ from .summary import ChoiceSummary, Summary
 
 TITLE = "edRVFL study"
 WHAT = (
-    "edRVFL, the ensemble deep random vector functional link network: hidden layers drawn at random and never "
-    "trained, a read-out for each of them, solved in closed form, and a vote of all."
+    "edRVFL, the ensemble deep random vector functional link network: random hidden layers that are never "
+    "trained, a read-out of each in closed form, and their vote."
 )
 PAPER = (
-    "Q. Shi, P. N. Suganthan and R. Katuwal, Weighting and Pruning based Ensemble Deep Random Vector Functional "
-    "Link Network for Tabular Data Classification, 2022"
+    "Q. Shi, P. N. Suganthan and R. Katuwal, Weighting and Pruning based Ensemble Deep Random Vector "
+    "Functional Link Network for Tabular Data Classification"
 )
 PAPER_LINK = "https://arxiv.org/abs/2201.05809"
 
@@ -75,16 +75,16 @@ def compared(standing: Standing) -> str:
     who = []
     if papers:
         every = len(printed.columns)
-        who.append(f"{'all ' if papers == every else f'{papers} of '}the paper's {every} methods")
+        who.append(f"{'' if papers == every else f'{papers} of '}the paper's {every} methods")
     if tuned > papers:
-        who.append(f"{tuned - papers} {'more, all tuned' if papers else 'tuned methods'}")
+        who.append(count(tuned - papers, "other tuned method" if papers else "tuned method"))
     if len(entries) > tuned:
         who.append(f"{len(entries) - tuned} without any search")
     uci = all(d in printed.index for d in standing.datasets)
     where = count(len(standing.datasets), "UCI dataset" if uci else "dataset")
-    partitions = " with their published partitions" if uci else ""
-    strict = " Each split chooses by its own validation rows, and no test label is seen (strict choice)."
-    return f"Compared: {', '.join(who)}; on {where}{partitions}.{strict if tuned else ''}"
+    partitions = ", published partitions" if uci else ""
+    strict = "; strict choice (by a split's own validation rows)" if tuned else ""
+    return f"Compared: {', '.join(who)}; {where}{partitions}{strict}."
 
 
 # --- notes -----------------------------------------------------------------------------------------------

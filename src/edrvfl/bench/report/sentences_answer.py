@@ -13,6 +13,7 @@ from .summary import Summary
 
 PORTFOLIO = "edRVFL portfolio"
 BOOSTING = ("HistGradientBoosting", "LightGBM", "XGBoost", "CatBoost")
+BLANK = "\N{NO-BREAK SPACE}"  # keeps a number and its sign on one line
 NUMBERS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
@@ -50,8 +51,8 @@ def among_the_papers(standing: Standing) -> str | None:
     place = f"ranks {_place(len(ahead) + 1)}" + (f", behind {_listed(ahead)}" if ahead else "")
     text = (
         f"Among the paper's {len(every)} methods{here}, each tuned, {paper.BEST} {place} "
-        f"({_percent(standing.means[paper.BEST])}), clearly better than {signs['+']} of the other {len(others)} and "
-        f"clearly worse than {signs['-'] or 'none'}"
+        f"({_percent(standing.means[paper.BEST])}), clearly better than {signs['+']} of the other "
+        f"{len(others)} and clearly worse than {signs['-'] or 'none'}"
     )
     boosting = _boosting(standing, tuned=True) or _boosting(standing, tuned=False)
     return f"{text}; it ranks {_against(standing, paper.BEST, boosting)}." if boosting else f"{text}."
@@ -68,8 +69,8 @@ def among_boosting(standing: Standing) -> str | None:
     lower = sum(loss is not None and mine is not None and loss < mine for loss in losses.values())
     best = "lowest" if lower == 0 else f"{_place(lower + 1)} lowest"
     return (
-        f"The {PORTFOLIO}, without any search, reaches {_percent(standing.means[PORTFOLIO])} and ranks {against}; "
-        f"its log-loss, {mine:.3f}, is the {best} of {len(losses)}."
+        f"The {PORTFOLIO}, without any search, reaches {_percent(standing.means[PORTFOLIO])} and ranks "
+        f"{against}; its log-loss, {mine:.3f}, is the {best} of {len(losses)}."
     )
 
 
@@ -88,12 +89,11 @@ def _against(standing: Standing, method: str, boosting: Sequence[str]) -> str:
     how = "tuned boosting packages" if standing.entries[best].tuned else "boosting packages at their defaults"
     p = compare(standing.compared[[method, best]], method, best).p_normal
     name = best.partition(",")[0]
-    return f"{place} {n} {how} (best: {name}, {_percent(standing.means[best])}, p = {p_text(p)})"
+    return f"{place} {n} {how} (best: {name}, {_percent(standing.means[best])}, p{BLANK}={BLANK}{p_text(p)})"
 
 
 def _percent(value: float) -> str:
-    """Write a mean accuracy; its sign does not go to the next line."""
-    return f"{value:.2f}\N{NO-BREAK SPACE}%"
+    return f"{value:.2f}{BLANK}%"
 
 
 def _place(n: int) -> str:
@@ -131,8 +131,8 @@ def _who_is_best(standing: Standing) -> str:
         return f"{best} reaches a mean test accuracy of {standing.means[best]:.2f} % over {n}."
     who = f"all {k}" if k == every else f"{k} of the {every}"
     return (
-        f"Over the {n} that {who} methods have, {best} has the best average rank, {standing.ranks[best]:.2f}, "
-        f"with a mean test accuracy of {standing.means[best]:.2f} %."
+        f"Over the {n} that {who} methods have, {best} has the best average rank, "
+        f"{standing.ranks[best]:.2f}, with a mean test accuracy of {standing.means[best]:.2f} %."
     )
 
 

@@ -14,7 +14,16 @@ from functools import cached_property
 
 import pandas as pd
 
-from ..comparison import average_ranks, comparable, kind_of, mean, means, round_half_up, score_table, subject_first
+from ..comparison import (
+    average_ranks,
+    comparable,
+    kind_of,
+    mean,
+    means,
+    round_half_up,
+    score_table,
+    subject_first,
+)
 from ..defaults import Defaults
 from ..methods import METHOD_GROUPS
 from ..record import AsItComesRecord
@@ -109,7 +118,11 @@ class Standing:
     @cached_property
     def scores(self) -> pd.DataFrame:
         """Every accuracy of every line, the subject's columns first."""
-        cells = {(d, e.name): r.scored[CHOICE].accuracy for e in self.entries.values() for d, r in e.results.items()}
+        cells = {
+            (d, e.name): r.scored[CHOICE].accuracy
+            for e in self.entries.values()
+            for d, r in e.results.items()
+        }
         by_rank = {name: float(i) for i, name in enumerate(self.entries)}
         return score_table(cells, self.datasets, subject_first(self.entries, by_rank))
 
@@ -172,7 +185,9 @@ def _ordered(standing: Standing) -> Standing:
 def _other_datasets(defaults: Defaults | None) -> tuple[str, ...]:
     """Choose datasets where nothing was searched: the paper's if they are there, else the first group."""
     groups = {} if defaults is None else defaults.groups()
-    classes = {g: names for g, names in groups.items() if defaults and defaults.task(names) == "classification"}
+    classes = {
+        g: names for g, names in groups.items() if defaults and defaults.task(names) == "classification"
+    }
     return classes.get("uci24") or next(iter(classes.values()), ())
 
 

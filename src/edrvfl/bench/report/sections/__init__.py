@@ -30,8 +30,27 @@ from .sensitivity import show_sensitivity
 from .timing import show_timing
 
 RESULT_COLUMNS = (
-    *("dataset", "method", "choice", "status", "accuracy", "average_rank", "sd", "balanced_accuracy", "log_loss"),
-    *("calibration_error", "published", "depth", "configurations", "seeds", "fit_seconds", "search_seconds", "message"),
+    *(
+        "dataset",
+        "method",
+        "choice",
+        "status",
+        "accuracy",
+        "average_rank",
+        "sd",
+        "balanced_accuracy",
+        "log_loss",
+    ),
+    *(
+        "calibration_error",
+        "published",
+        "depth",
+        "configurations",
+        "seeds",
+        "fit_seconds",
+        "search_seconds",
+        "message",
+    ),
 )
 SECTIONS = (  # in the order of the page
     show_accuracy,
@@ -60,7 +79,7 @@ def make_page(summary: Summary) -> Page:
 
 
 def results_table(summary: Summary) -> pd.DataFrame:
-    """Make the report as data: first a row for each method over all datasets, then one for each of its results.
+    """Make the report as data: a row for each method over all datasets, then one for each of its results.
 
     A method as it comes has chosen nothing, so it stands under the choice "default".
     """
@@ -69,7 +88,9 @@ def results_table(summary: Summary) -> pd.DataFrame:
     rows += [_result_row(r, choice, choice) for r in summary.results.values() for choice in CHOICES]
     unsearched = [entry for entry in standing.entries.values() if not entry.tuned]
     rows += [_result_row(r, "strict", "default") for entry in unsearched for r in entry.results.values()]
-    return pd.DataFrame(rows, columns=RESULT_COLUMNS, dtype=object)  # object: whole numbers with gaps stay whole
+    return pd.DataFrame(
+        rows, columns=RESULT_COLUMNS, dtype=object
+    )  # object: whole numbers with gaps stay whole
 
 
 def _mean_row(standing: Standing, entry: Entry) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from ...comparison import kind_of
 from ...figures import MISSING, heatmap_figure
 from ..page import Grid, GridCell, GridRow, Picture, Section, number_cell, status_cell
 from ..sentences import count, points_apart, what_is_compared
@@ -14,6 +15,7 @@ from ..standing import Standing
 from ..study import Pair, Result
 from ..summary import ChoiceSummary, Summary
 
+HEATMAP_METHODS = 15  # whose figures fit side by side
 BEST = "The best of a dataset is marked with *."
 
 
@@ -30,16 +32,24 @@ def show_accuracy(s: Summary) -> Section:
     grids = [_strict_grid(s, scores)]
     if s.paper.methods:
         grids.append(_paper_grid(s, s.paper))
-    return Section("accuracy", "Accuracy", text, pictures=(_heatmap(scores),), grids=tuple(grids))
+    return Section("accuracy", "Accuracy", text, pictures=(_heatmap(s.standing, scores),), grids=tuple(grids))
 
 
-def _heatmap(scores: pd.DataFrame) -> Picture:
-    rows = [(d, m, scores.loc[d, m]) for d in scores.index for m in scores]
+def _heatmap(standing: Standing, scores: pd.DataFrame) -> Picture:
+    """Draw the subject and the best of the others, as many as can be read; the table has all."""
+    by_rank = [*(m for m in standing.entries if kind_of(m) == "ours"), *standing.entries]
+    shown = set(tuple(dict.fromkeys(by_rank))[:HEATMAP_METHODS])
+    methods = [m for m in scores if m in shown]
+    rows = [(d, m, scores.loc[d, m]) for d in scores.index for m in methods]
+    best = (
+        f" {len(methods)} of {scores.shape[1]} methods, edRVFL and the best of the others."
+        if len(methods) < scores.shape[1]
+        else ""
+    )
     return Picture(
         "accuracy_by_dataset",
         "Test accuracy in percent by dataset and method (strict choice)",
-        f"{count(len(scores), 'row')}, one for each dataset, and a column for each method; the darker a "
-        "cell, the farther it is behind the best of its row.",
+        f"The darker a cell, the farther it is behind the best of its row.{best}",
         pd.DataFrame(rows, columns=["dataset", "method", "accuracy"]),
         heatmap_figure,
     )
@@ -68,7 +78,9 @@ def _grid(
     rows = []
     for d in scores.index:
         best = scores.loc[d].max() if len(methods) > 1 else None
-        rows.append(GridRow(d, tuple(_cell(choice, results.get((d, m)), scores.loc[d, m], best) for m in methods)))
+        rows.append(
+            GridRow(d, tuple(_cell(choice, results.get((d, m)), scores.loc[d, m], best) for m in methods))
+        )
     heads = ("mean", "average rank")
     return Grid(
         f"accuracy-{choice}",
@@ -76,7 +88,8 @@ def _grid(
         ("dataset", *methods),
         tuple(rows),
         tuple(
-            GridRow(head, tuple(number_cell(of.get(m)) for m in methods)) for head, of in zip(heads, foot, strict=True)
+            GridRow(head, tuple(number_cell(of.get(m)) for m in methods))
+            for head, of in zip(heads, foot, strict=True)
         ),
         methods=(None, *methods),
         notes=notes,

@@ -37,8 +37,21 @@ def _grid(s: Summary) -> Grid:
         if abs(difference := round_half_up(ours - theirs)) <= FAR:
             continue
         reason = text_cell(REASONS.get(method, NOT_EXPLAINED))
-        shown = (number_cell(ours), number_cell(theirs), signed_cell(difference), count_cell(len(cells)), reason)
+        shown = (
+            number_cell(ours),
+            number_cell(theirs),
+            signed_cell(difference),
+            count_cell(len(cells)),
+            reason,
+        )
         rows.append(GridRow(method, shown, method))
-    columns = ("method", "mean, measured", "mean, published, same datasets", "difference", "datasets", "reason")
+    columns = (
+        "method",
+        "mean, measured",
+        "mean, published, same datasets",
+        "difference",
+        "datasets",
+        "reason",
+    )
     caption = f"Means more than {FAR:g} points from the published ones (the paper's choice)"
     return Grid("differences", caption, columns, tuple(rows))

@@ -24,15 +24,24 @@ def show_origins(s: Summary) -> Section:
     """Say what the records took, and list versions, devices, and every dataset with its partitions."""
     grids = (_costs_grid(s), _versions_grid(s), _partitions_grid(s))
     text = (_sentence(s),) if s.study.costs else ()
-    return Section("origins", "What it took, versions and partitions", text, grids=tuple(g for g in grids if g.rows))
+    return Section(
+        "origins", "What it took, versions and partitions", text, grids=tuple(g for g in grids if g.rows)
+    )
 
 
 def _sentence(s: Summary) -> str:
     costs = s.study.costs
-    seconds = {gpu: math.fsum(c.seconds or 0 for c in costs if on_gpu(c.device) is gpu) for gpu in (False, True)}
-    spent = [f"{seconds[gpu]:,.0f} seconds of {what}" for gpu, what in ((False, "processors"), (True, "GPUs")) if seconds[gpu]]
+    seconds = {
+        gpu: math.fsum(c.seconds or 0 for c in costs if on_gpu(c.device) is gpu) for gpu in (False, True)
+    }
+    spent = [
+        f"{seconds[gpu]:,.0f} seconds of {what}"
+        for gpu, what in ((False, "processors"), (True, "GPUs"))
+        if seconds[gpu]
+    ]
     silent = sum(c.records for c in costs if c.seconds is None)
-    text = f"{count(sum(c.records for c in costs), 'record')} took {' and '.join(spent) or 'a time that no record says'}"
+    records = count(sum(c.records for c in costs), "record")
+    text = f"{records} took {' and '.join(spent) or 'a time that no record says'}"
     return text + (f"; {silent} of them do not say what they took." if silent else ".")
 
 
