@@ -32,7 +32,7 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-dev-shm-usage --window-size=1100,900"
 )
-PICTURES = 7
+PICTURES = 9
 
 
 @pytest.fixture(scope="module")

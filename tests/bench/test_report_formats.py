@@ -125,11 +125,11 @@ def test_the_page_is_one_file_that_asks_for_nothing(page):
 def test_everything_has_a_name(page):
     reader = Reader(page)
     pictures = [a for t, a in reader.tags if t == "svg"]
-    assert len(pictures) == 7
+    assert len(pictures) == 9
     assert all(a["role"] == "img" and len(a["aria-label"]) > 20 for a in pictures)
     tags = [t for t, _ in reader.tags]
     assert tags.count("caption") == tags.count("table")
-    assert tags.count("figcaption") == tags.count("figure") == 7
+    assert tags.count("figcaption") == tags.count("figure") == 9
     downloads = [a for t, a in reader.tags if t == "a" and "download" in a]
     assert len(downloads) == 14
     assert all(a["href"].startswith("data:") for a in downloads)

@@ -51,7 +51,7 @@ def heatmap_figure(table: pd.DataFrame, order: Sequence[str] | None = None) -> F
     looks: Any = {"orientation": "horizontal", "extend": "max", "aspect": 40, "shrink": 0.6, "pad": 0.02}
     bar = figure.colorbar(image, ax=ax, **looks)
     bar.set_label("points behind the best of the dataset")
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     return figure
 
 

@@ -108,7 +108,7 @@ def _place_in_turn(rooms: Sequence[Room], order: Sequence[int]) -> tuple[float, 
         )
         tried = enumerate(_first_reached(r, may, crossing) for may, crossing in wishes)
         worse, best = next(((n, j) for n, j in tried if j is not None), (len(wishes), 0))
-        places[i] = Place(*map(float, r.shifts[best]), led=bool(r.led[best]))
+        places[i] = Place(float(r.shifts[best, 0]), float(r.shifts[best, 1]), bool(r.led[best]))
         line = _line(r.point, r.boxes[best])
         bad += 200 * worse + r.led[best] * (10 + float(np.ptp(line[:, :2], axis=0).sum()))
         names = np.vstack([names, r.boxes[best : best + 1]])
@@ -200,7 +200,7 @@ def write_labels(ax: Axes, points: np.ndarray, texts: Sequence[str], size: float
         return
     scale, frame = 72 / ax.figure.dpi, ax.bbox.get_points().ravel()
     at, sizes = scale * ax.transData.transform(points), measure(texts, size)
-    places = place_labels(at, sizes, scale * frame, around.boxes(ax, scale))
+    places = place_labels(at, sizes, list(scale * frame), around.boxes(ax, scale))
     for point, text, place, (width, height) in zip(points, texts, places, sizes, strict=True):
         # The edge next to the point is fixed, because the reader's letters may be narrower than these.
         side = 0 if abs(place.x) < width / 2 else int(np.sign(place.x))

@@ -34,7 +34,7 @@ NAMED = 5  # outliers in the picture's description
 def show_published(s: Summary) -> Section:
     """Compare the measured numbers with the published ones, and those with the paper's own Table 3."""
     p_values, signs = paper.printed_p_values(), paper.printed_signs()
-    text = (
+    text: tuple[str, ...] = (
         "Published: as the paper prints it. Recomputed: what follows from the paper's own Table 3. Measured: "
         "this study, with the paper's choice. The measured mean is over the datasets of Table 3 that the "
         "method has here; beside it is the published mean over the same.",
