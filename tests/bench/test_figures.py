@@ -59,6 +59,12 @@ TABLES = {
         figures.heatmap_figure,
         frame("dataset method accuracy", ((d, m, None if m == HOSTILE else 80.0) for d, m in PAIRS)),
     ),
+    "probabilities": (
+        figures.probabilities_figure,
+        frame(
+            "method kind searched log_loss calibration_error", ((m, "ours", True, 0.5, None) for m in METHODS)
+        ),
+    ),
     "one cell": (figures.heatmap_figure, frame("dataset method accuracy", [("d", "m", 80.0)])),
     "no cell": (figures.heatmap_figure, frame("dataset method accuracy", [("d", "m", np.nan)])),
     "Chinese": (figures.heatmap_figure, frame("dataset method accuracy", [("数据", "方法", 80.0)])),
@@ -122,3 +128,31 @@ def test_the_bars_of_the_ranks_are_drawn_in_order():
     bars = [np.asarray(line.get_xdata()) for line in lines if len(set(line.get_ydata())) == 1]
     assert max(len(x) for x in bars) > 2
     assert all((np.diff(x) >= 0).all() for x in bars)
+
+
+def test_published_has_a_panel_for_each_method_and_names_what_is_far():
+    gaps = enumerate((0, 4, -6, 9))
+    rows = [(f"d{i}", m, 80.0, 80.0 + gap) for i, gap in gaps for m in ("SNN", "WPedRVFL")]
+    figure = figures.published_figure(frame("dataset method published measured", rows))
+    assert [ax.get_title() for ax in figure.axes] == ["WPedRVFL", "SNN"]
+    for ax in figure.axes:
+        assert {text.get_text() for text in ax.texts} - {""} == {"d2", "d3"}
+
+
+def test_dots_show_both_metrics_best_first():
+    rows = [("b", "peer", True, 0.75, np.nan), ("a", "ours", False, 0.25, 0.0625)]
+    left, right = figures.probabilities_figure(
+        frame("method kind searched log_loss calibration_error", rows)
+    ).axes
+    assert [label.get_text() for label in left.get_yticklabels()] == ["a", "b"]
+    assert [text.get_text() for text in left.texts] == ["0.250", "0.750"]
+    assert [text.get_text() for text in right.texts] == ["0.062", "not measured"]
+    dots = [line for line in left.lines if len(line.get_xdata()) == 1]
+    assert [dot.get_markerfacecolor() == "none" for dot in dots] == [True, False]
+
+
+def test_a_heat_map_of_many_methods_is_no_wider_than_the_page():
+    rows = [(d, f"method {i}", 100.0 if i == 0 else 90.26) for d in "ab" for i in range(29)]
+    figure = figures.heatmap_figure(frame("dataset method accuracy", rows))
+    assert figure.get_figwidth() <= look.WIDEST
+    assert {text.get_text() for text in figure.axes[0].texts} == {"100", "90.3"}

@@ -3,7 +3,8 @@
 Every function takes a score table: a `pandas.DataFrame` with a row for each dataset, a column for each
 method and the accuracy in percent, NaN where there is none. The accuracies are rounded as they are printed
 before anything is compared, so float noise breaks no tie and a reader can check every number on the page.
-Ranks and tests use the rows without a gap.
+Ranks and tests use the rows without a gap. Where less is better, as with log-loss, the table holds the
+negative numbers, and `digits` says how many of them are printed.
 """
 
 from __future__ import annotations
@@ -100,10 +101,13 @@ def subject_first(
 
 
 def score_table(
-    cells: Mapping[tuple[str, str], float], datasets: Sequence[str], methods: Sequence[str]
+    cells: Mapping[tuple[str, str], float],
+    datasets: Sequence[str],
+    methods: Sequence[str],
+    digits: int = DIGITS,
 ) -> pd.DataFrame:
     """Build a score table from accuracies by (dataset, method). What is absent or not finite becomes NaN."""
-    rows = [[round_half_up(cells.get((d, m), math.nan)) for m in methods] for d in datasets]
+    rows = [[round_half_up(cells.get((d, m), math.nan), digits) for m in methods] for d in datasets]
     table = pd.DataFrame(rows, index=list(datasets), columns=list(methods), dtype=float)
     return table.where(np.isfinite(table))
 
@@ -120,10 +124,10 @@ def comparable(scores: pd.DataFrame) -> pd.DataFrame:
     return max(wide, key=lambda t: (t.shape[1] * len(t.dropna()), t.shape[1]), default=scores)
 
 
-def means(scores: pd.DataFrame) -> dict[str, float]:
+def means(scores: pd.DataFrame, digits: int = DIGITS) -> dict[str, float]:
     """Average each method over the rows without a gap. The result is empty if there is no such row."""
     complete = scores.dropna()
-    return {method: mean(complete[method]) for method in complete} if len(complete) else {}
+    return {method: mean(complete[method], digits) for method in complete} if len(complete) else {}
 
 
 def average_ranks(scores: pd.DataFrame, digits: int | None = DIGITS) -> dict[str, float]:
@@ -204,16 +208,16 @@ class Comparison:
         )
 
 
-def compare(scores: pd.DataFrame, first: str, second: str) -> Comparison:
+def compare(scores: pd.DataFrame, first: str, second: str, digits: int = DIGITS) -> Comparison:
     """Compare two methods on the datasets that all methods of the table have.
 
     A single comparison needs no adjustment, so `p_holm` is `p_normal` here.
     """
     complete = scores.dropna()
     # Rounded again, because the difference of two rounded numbers is not rounded: 30.3 - 30.2 > 0.1.
-    differences = (complete[first] - complete[second]).to_numpy().round(DIGITS)
+    differences = (complete[first] - complete[second]).to_numpy().round(digits)
     wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
-    difference = mean(differences) if len(differences) else 0.0
+    difference = mean(differences, digits) if len(differences) else 0.0
     direction, p_normal, p_exact = signed_rank(differences)
     ties = len(differences) - wins - losses
     return Comparison(
@@ -270,11 +274,12 @@ class Pairwise:
         return "+" if c.direction > 0 else "-"
 
 
-def compare_pairs(scores: pd.DataFrame, alpha: float = ALPHA) -> Pairwise:
+def compare_pairs(scores: pd.DataFrame, alpha: float = ALPHA, digits: int = DIGITS) -> Pairwise:
     """Compare every pair of methods and adjust the p-values with Holm's method."""
     ranks = average_ranks(scores, digits=None)
     order = tuple(sorted(scores.columns, key=lambda m: ranks.get(m, 0.0)))
-    pairs = [compare(scores, a, b) for a, b in itertools.combinations(order, 2)]
+    complete = scores.dropna()
+    pairs = [compare(complete, a, b, digits) for a, b in itertools.combinations(order, 2)]
     if pairs:  # statsmodels divides by the number of pairs
         adjusted = multipletests([c.p_normal for c in pairs], method="holm")[1]
         pairs = [dataclasses.replace(c, p_holm=float(p)) for c, p in zip(pairs, adjusted, strict=True)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -47,7 +49,7 @@ def _panel(ax: Axes, rows: pd.DataFrame, column: str) -> None:
             continue
         ax.plot([0, value], [i, i], color=GRID, lw=0.8, alpha=0.6, zorder=1)
         ax.plot([value], [i], ms=6.5, **KIND_LOOKS[kind] | ({} if searched else {"mfc": "none"}))
-        beside = {"textcoords": "offset points", "va": "center_baseline", "fontsize": 8.5}
+        beside: Any = {"textcoords": "offset points", "va": "center_baseline", "fontsize": 8.5}
         ax.annotate(f"{value:.3f}", (value, i), (7, 0), **beside)
     ax.set_xlim(0, 1.15 * top)
     ax.grid(visible=False, axis="y")

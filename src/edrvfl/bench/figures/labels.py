@@ -16,8 +16,7 @@ from .look import GRID
 CLEAR = 5.0  # half the side of the square that is kept free around a point, in typographic points
 PADDING = 1.0  # around a name
 SAMPLES = 12  # places on a thin line where it is checked whether it crosses a name
-RADII = np.arange(12.0, 260.0, 6.0)  # distances that are tried when there is no room beside the point
-ANGLES = np.deg2rad([0, 180, 45, -45, 135, -135, 90, -90, 20, -20, 160, -160, 70, -70, 110, -110])
+FARTHEST = 150.0  # from the point to a name, where there is no room beside the point
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,41 +45,99 @@ def place_labels(
         Where names may be.
 
     avoid : array of shape (m, 4), optional
-        Boxes on which no name should lie: other points, or places on a line.
+        Boxes on which a name lies only if it has no other place: other points, or places on a line.
 
     Returns
     -------
     list of Place
         The same for the same input. A name for which there is no room at all stands right of its point.
     """
-    taken = boxes_around(points, np.full((len(points), 2), 2 * CLEAR))
-    taken = taken if avoid is None else np.vstack([taken, avoid])
-    places: dict[int, Place] = {}
-    # From the top right, because most names go to the right: the next point then meets a name, not a gap.
-    for i in sorted(range(len(points)), key=lambda i: (-points[i][1], -points[i][0])):
-        shifts, led = _candidates(sizes[i])
-        boxes = boxes_around(points[i] + shifts, np.broadcast_to(sizes[i], shifts.shape))
-        free = _inside(boxes, frame) & ~overlaps(boxes, taken).any(axis=1)
-        others = np.delete(taken, i, axis=0)  # a line may start in its own point's square
-        for j in np.flatnonzero(free & led):  # the nearest first, so this ends soon
-            if not overlaps(_line(points[i], boxes[j]), others).any():
-                break
-            free[j] = False
-        best = int(np.argmax(free))  # the first that is free; the place at the right if none is
-        places[i] = Place(*map(float, shifts[best]), led=bool(led[best]))
-        new = [boxes[best : best + 1], *([_line(points[i], boxes[best])] if led[best] else [])]
-        taken = np.vstack([taken, *new])
-    return [places[i] for i in range(len(points))]
+    markers = boxes_around(points, np.full((len(points), 2), 2 * CLEAR))
+    soft = np.empty((0, 4)) if avoid is None else avoid
+    rooms = [_find_room(p, size, frame, markers, soft) for p, size in zip(points, sizes, strict=True)]
+    # Who comes first takes the best place, so a few orders are tried: from each corner.
+    found = []
+    for y, x in itertools.product((-1, 1), (-1, 1)):
+        order = np.lexsort((x * points[:, 0], y * points[:, 1]))
+        found.append(_place_in_turn(rooms, [int(i) for i in order]))
+    return min(found, key=lambda each: each[0])[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Room:
+    """What is known of a point before any name is placed: candidates, best first, and what they lie on."""
+
+    point: np.ndarray
+    shifts: np.ndarray
+    boxes: np.ndarray
+    led: np.ndarray  # which candidates need a line
+    inside: np.ndarray
+    off_markers: np.ndarray
+    off_soft: np.ndarray
+    markers: np.ndarray  # that a line must not cross
+
+
+def _find_room(
+    point: np.ndarray, size: np.ndarray, frame: Sequence[float], markers: np.ndarray, soft: np.ndarray
+) -> Room:
+    shifts, led = _candidates(size)
+    boxes = boxes_around(point + shifts, np.broadcast_to(size, shifts.shape))
+    # A line may start in its own point's square, and in that of a point which it lies on.
+    middles = (markers[:, :2] + markers[:, 2:]) / 2
+    others = markers[np.abs(middles - point).max(axis=1) > CLEAR]
+    inside = _inside(boxes, frame)
+    return Room(point, shifts, boxes, led, inside, ~_hits(boxes, markers), ~_hits(boxes, soft), others)
+
+
+def _place_in_turn(rooms: Sequence[Room], order: Sequence[int]) -> tuple[float, list[Place]]:
+    """Place the names in an order. Return how bad it is, the length of the lines and more, and the places."""
+    names, lines = np.empty((0, 4)), np.empty((0, 4))
+    places, bad = dict[int, Place](), 0.0
+    for i in order:
+        r = rooms[i]
+        apart = r.inside & ~_hits(r.boxes, names)
+        free = apart & r.off_markers & ~_hits(r.boxes, lines)
+        taken = np.vstack([r.markers, names, lines])
+        # From what is wanted to what is borne: the places, and what a line must not cross.
+        wishes = (
+            (free & r.off_soft, taken),
+            (free, taken),
+            (free, names),
+            (free, names[:0]),
+            (apart, names[:0]),
+        )
+        tried = enumerate(_first_reached(r, may, crossing) for may, crossing in wishes)
+        worse, best = next(((n, j) for n, j in tried if j is not None), (len(wishes), 0))
+        places[i] = Place(float(r.shifts[best, 0]), float(r.shifts[best, 1]), bool(r.led[best]))
+        line = _line(r.point, r.boxes[best])
+        bad += 200 * worse + r.led[best] * (10 + float(np.ptp(line[:, :2], axis=0).sum()))
+        names = np.vstack([names, r.boxes[best : best + 1]])
+        lines = np.vstack([lines, line]) if r.led[best] else lines
+    return bad, [places[i] for i in range(len(rooms))]
+
+
+def _first_reached(room: Room, may: np.ndarray, taken: np.ndarray) -> int | None:
+    """Return the first candidate that may be taken and whose line, if it needs one, crosses nothing."""
+    for j in np.flatnonzero(may):
+        if not room.led[j] or not overlaps(_line(room.point, room.boxes[j]), taken).any():
+            return int(j)
+    return None
+
+
+def _hits(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    return np.asarray(overlaps(boxes, others).any(axis=1))
 
 
 def _candidates(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """List the middles of a name as seen from its point, best first, and which of them need a line."""
     x, y = size / 2 + CLEAR + 0.5
     near = [(x, 0), (-x, 0), (0, y), (0, -y), (x, y), (-x, y), (x, -y), (-x, -y)]
-    r, a = np.meshgrid(RADII, ANGLES, indexing="ij")
-    # The distance is from the point to the name's edge, so a long name is not pushed farther.
-    far = np.stack([np.cos(a) * (r + size[0] / 2), np.sin(a) * (r + size[1] / 2)], axis=-1)
-    shifts = np.vstack([near, far.reshape(-1, 2)])
+    half = size / 2
+    across = np.linspace(-1, 1, 21) * (half[0] + FARTHEST / 2)
+    far = np.stack(np.meshgrid(across, np.arange(-FARTHEST, FARTHEST + 1, 5.0)), axis=-1).reshape(-1, 2)
+    distance = np.linalg.norm(np.maximum(np.abs(far) - half, 0), axis=1)  # from the point to the name's edge
+    order = np.argsort(distance, kind="stable")
+    shifts = np.vstack([near, far[order[distance[order] > CLEAR + 2]]])
     return shifts, np.arange(len(shifts)) >= len(near)
 
 
@@ -129,10 +186,12 @@ class Around:
     def boxes(self, ax: Axes, scale: float) -> np.ndarray:
         """Return boxes around the points and along the line, in typographic points."""
         points, line = (scale * ax.transData.transform(each) for each in (self.points, self.line))
-        steps = np.linspace(0, 1, 40)[:, None]
-        along = [a + steps * (b - a) for a, b in itertools.pairwise(line)]
-        sides = np.repeat([2 * CLEAR - 2, 2.0], [len(points), 40 * len(along)])
-        return boxes_around(np.vstack([points, *along]), np.column_stack([sides, sides]))
+        along = [
+            np.linspace(a, b, 2 + int(np.linalg.norm(b - a) / 3)) for a, b in itertools.pairwise(line)
+        ]  # every three points of length
+        middles = np.vstack([points, *along])
+        sides = np.repeat([2 * CLEAR - 2, 2.0], [len(points), len(middles) - len(points)])
+        return boxes_around(middles, np.column_stack([sides, sides]))
 
 
 def write_labels(ax: Axes, points: np.ndarray, texts: Sequence[str], size: float, around: Around) -> None:
@@ -141,7 +200,7 @@ def write_labels(ax: Axes, points: np.ndarray, texts: Sequence[str], size: float
         return
     scale, frame = 72 / ax.figure.dpi, ax.bbox.get_points().ravel()
     at, sizes = scale * ax.transData.transform(points), measure(texts, size)
-    places = place_labels(at, sizes, scale * frame, around.boxes(ax, scale))
+    places = place_labels(at, sizes, list(scale * frame), around.boxes(ax, scale))
     for point, text, place, (width, height) in zip(points, texts, places, sizes, strict=True):
         # The edge next to the point is fixed, because the reader's letters may be narrower than these.
         side = 0 if abs(place.x) < width / 2 else int(np.sign(place.x))

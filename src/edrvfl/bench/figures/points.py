@@ -102,7 +102,9 @@ def published_figure(table: pd.DataFrame) -> Figure:
     both = table[["published", "measured"]].to_numpy(float)
     ends = np.array([np.floor(both.min() - 2), min(102.0, np.ceil(both.max() + 2))])
     axes[0].set(xlim=ends, ylim=ends)
-    axes[0].xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10], prune="lower"))
+    ticks = MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(*ends)
+    # A number in the left corner of a panel would touch the last one of the panel beside it.
+    axes[0].set_xticks([tick for tick in ticks if ends[0] + 0.1 * np.ptp(ends) < tick <= 100])
     for ax, method in zip(axes, methods, strict=False):
         _published_panel(ax, table[table["method"] == method], str(method), most=3 if down > 1 else 8)
     for ax in axes[len(methods) :]:

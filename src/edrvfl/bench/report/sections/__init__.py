@@ -17,12 +17,13 @@ from ..study import Result
 from ..summary import CHOICES, Summary
 from .accuracy import show_accuracy
 from .defaults import show_defaults
-from .depth_and_time import show_depth_and_time
+from .depth import show_depth
 from .differences import show_differences
 from .how import show_run
 from .missing import show_missing
 from .oddities import show_oddities
 from .origins import show_origins
+from .probabilities import show_probabilities
 from .published import show_published
 from .ranks import show_ranks
 from .sensitivity import show_sensitivity
@@ -54,9 +55,10 @@ RESULT_COLUMNS = (
 SECTIONS = (  # in the order of the page
     show_accuracy,
     show_ranks,
+    show_probabilities,
     show_published,
     show_differences,
-    show_depth_and_time,
+    show_depth,
     show_defaults,
     show_sensitivity,
     show_timing,
