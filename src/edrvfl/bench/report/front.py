@@ -21,32 +21,33 @@ COLUMNS = (
     "seconds of a fit",
     "configurations tried",
 )
+CLEARLY = "Clearly: by Wilcoxon's test at 0.05, after Holm; p: that test of one pair, without Holm."
 LEAST_IS_BEST = frozenset(COLUMNS[2:6])
 
 
 def make_front(summary: Summary) -> Front:
     """Lay out the first screen."""
-    standing = summary.standing
+    standing, said = summary.standing, answer(summary)
     return Front(
         WHAT,
         compared(standing),
-        answer(summary),
-        _grid(standing) if standing.entries else None,
+        said,
+        _grid(standing, notes=(CLEARLY,) if "clearly" in said[0] else ()) if standing.entries else None,
         _picture(standing),
         (PAPER, PAPER_LINK),
     )
 
 
-def _grid(standing: Standing) -> Grid:
+def _grid(standing: Standing, notes: tuple[str, ...]) -> Grid:
     """Make one row for each line, best average rank first."""
     n, every = len(standing.ranks), len(standing.entries)
     over = count(len(standing.common), "dataset")
-    notes = [
+    said = [
         f"Means over {over}, {n} of {every} methods, on test rows; rank 1 is best by accuracy. Seconds are "
         "of one fit, on one processor thread where not marked GPU, geometric mean over datasets."
     ]
     if n < every:
-        notes.append(
+        said.append(
             "Methods without all datasets stand last, with the number that they have, and are not ranked."
         )
     return Grid(
@@ -55,7 +56,7 @@ def _grid(standing: Standing) -> Grid:
         + (" (strict choice)" if any(e.tuned for e in standing.entries.values()) else ""),
         COLUMNS,
         tuple(_row(standing, entry) for entry in standing.entries.values()),
-        notes=tuple(notes),
+        notes=(*said, *notes),
         sorted_by="average rank",
         least_is_best=LEAST_IS_BEST,
     )
