@@ -42,8 +42,8 @@ def _grid(standing: Standing) -> Grid:
     n, every = len(standing.ranks), len(standing.entries)
     over = count(len(standing.common), "dataset")
     notes = [
-        f"Means over {over}, {n} of {every} methods, on test rows; rank 1 is best by accuracy. Seconds are of "
-        "one fit, on one processor thread where not marked GPU, geometric mean over datasets."
+        f"Means over {over}, {n} of {every} methods, on test rows; rank 1 is best by accuracy. Seconds are "
+        "of one fit, on one processor thread where not marked GPU, geometric mean over datasets."
     ]
     if n < every:
         notes.append(

@@ -85,11 +85,15 @@ def _against(standing: Standing, method: str, boosting: Sequence[str]) -> str:
     """Say how many boosting packages a method is ahead of, and how it compares with the best of them."""
     ranks, n, best = standing.ranks, len(boosting), boosting[0]
     beaten = sum(ranks[method] < ranks[name] for name in boosting)
+    tuned, name = standing.entries[best].tuned, best.partition(",")[0]
+    p = p_text(compare(standing.compared[[method, best]], method, best).p_normal)
+    figures = f"{_percent(standing.means[best])}, p{BLANK}={BLANK}{p}"
+    if n == 1:
+        which = f"tuned {name}" if tuned else f"{name} at its defaults"
+        return f"{'ahead of' if beaten else 'behind'} {which} ({figures})"
     place = "ahead of all" if beaten == n else "behind all" if beaten == 0 else f"ahead of {beaten} of"
-    how = "tuned boosting packages" if standing.entries[best].tuned else "boosting packages at their defaults"
-    p = compare(standing.compared[[method, best]], method, best).p_normal
-    name = best.partition(",")[0]
-    return f"{place} {n} {how} (best: {name}, {_percent(standing.means[best])}, p{BLANK}={BLANK}{p_text(p)})"
+    how = "tuned boosting packages" if tuned else "boosting packages at their defaults"
+    return f"{place} {n} {how} (best: {name}, {figures})"
 
 
 def _percent(value: float) -> str:
