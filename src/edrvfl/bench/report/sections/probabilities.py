@@ -260,7 +260,14 @@ def _overview(standing: Standing, losses: Losses, errors: Losses) -> Grid:
         *("method", "mean log-loss", "rank by log-loss"),
         *("mean calibration error", "rank by calibration error", "configurations tried"),
     )
-    return Grid("probabilities-overview", "Probabilities in one table", columns, tuple(rows))
+    return Grid(
+        "probabilities-overview",
+        "Probabilities in one table",
+        columns,
+        tuple(rows),
+        sorted_by=columns[1],
+        least_is_best=frozenset(columns[1:5]),
+    )
 
 
 def _grid(losses: Losses) -> Grid:
@@ -279,6 +286,7 @@ def _grid(losses: Losses) -> Grid:
         rows,
         foot if ranks else (),
         methods=(None, *columns),
+        least_is_best=frozenset(columns),
         notes=(f"{over} The best of a dataset is marked with *.",),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from ... import paper
-from ...comparison import Pairwise, average_ranks, comparable, compare_pairs, mean
+from ...comparison import Pairwise, average_ranks, comparable, compare_pairs, mean, subject_first
 from ...figures import published_figure
 from ...paper import two_digits
 from ..page import (
@@ -82,7 +82,9 @@ def _scatter(cells: tuple[AgainstPaper, ...]) -> Picture:
 
 def _means_grid(s: Summary, ranks: Mapping[str, float]) -> Grid:
     rows = []
-    for foot in paper.feet():
+    feet = {foot.method: foot for foot in paper.feet()}
+    for method in subject_first(feet, {m: foot.rank for m, foot in feet.items()}):
+        foot = feet[method]
         cells = [c for c in s.against_paper if c.method == foot.method]
         ours = mean(c.measured for c in cells) if cells else None
         theirs = mean(c.published for c in cells) if cells else None
