@@ -108,14 +108,15 @@ def test_every_picture_has_its_data(page, summary):
     assert list(found) == [
         "accuracy_by_dataset",
         "critical_difference",
+        "log_loss_and_calibration",
+        "critical_difference_log_loss",
         "ours_against_published",
         "accuracy_by_depth",
-        "time_against_accuracy",
         "sensitivity_correct_weight",
         "sensitivity_prune_rate",
     ]
     assert list(found["critical_difference"].table["method"]) == list(summary.strict.by_rank)
-    assert found["time_against_accuracy"].table["fit_seconds"].unique() == [0.5]
+    assert page.front.picture.table["fit_seconds"].unique() == [0.5]
     assert list(found["sensitivity_prune_rate"].table["p"][:3]) == [0.0, 0.4, 0.8]
     assert len(found["ours_against_published"].table) == 120
 

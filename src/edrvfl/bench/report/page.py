@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,6 +34,7 @@ class GridRow:
     cells: tuple[GridCell, ...]
     method: str | None = None
     other: str | None = None
+    mark: str = ""  # a class for style sheets
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class Grid:
     notes: tuple[str, ...] = ()
     scores: bool = False  # a table of accuracies: its foot is recomputed when the reader hides methods
     folded: bool = False  # long and rarely read: the page shows it on request
+    sorted_by: str | None = None  # the column that the rows are in the order of, the least first
+    least_is_best: frozenset[str] = frozenset()  # a first click sorts these columns upwards
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,12 @@ class Drawing:
     inline: str
     svg: str
     csv: str
+
+    @property
+    def width(self) -> int:
+        """The figure's own width in pixels. A page that shows it smaller makes its letters too small."""
+        points = re.search(r'viewBox="0 0 ([\d.]+)', self.inline)
+        return round(float(points[1]) * 4 / 3) if points else 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,20 +98,35 @@ class Section:
     grids: tuple[Grid, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Front:
+    """The first screen: what it is about, the answer, and one table with one picture beside it."""
+
+    what: str  # edRVFL in a line
+    compared: str
+    answer: tuple[str, ...]
+    grid: Grid | None
+    picture: Picture | None
+    paper: tuple[str, str]  # authors and title, and where it can be found
+
+
 @dataclass(frozen=True, eq=False)
 class Page:
     """The whole report, the same for every format."""
 
     title: str
-    answer: tuple[str, ...]
-    methods: tuple[str, ...]
+    front: Front
+    methods: tuple[str, ...]  # that a reader can show or hide
+    subject: tuple[str, ...]  # those of them that the study is about
     sections: tuple[Section, ...]
     results: pd.DataFrame  # every result as a row, for CSV
 
     @cached_property
     def drawings(self) -> Mapping[str, Drawing]:
         """Every picture by its key, drawn when it is first asked for and only once."""
-        return {picture.key: picture.drawing() for section in self.sections for picture in section.pictures}
+        first = () if self.front.picture is None else (self.front.picture,)
+        pictures = (*first, *(picture for section in self.sections for picture in section.pictures))
+        return {picture.key: picture.drawing() for picture in pictures}
 
 
 def csv_text(table: pd.DataFrame) -> str:

@@ -10,14 +10,16 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from ...comparison import average_ranks, comparable, mean, round_half_up
+from ...comparison import average_ranks, comparable, mean, round_half_up, subject_first
 from ...contenders import CONTENDERS, REGRESSORS
 from ...data import FRAME_GROUPS
 from ...defaults import Defaults
+from ...figures import MISSING
 from ...record import AsItComesRecord
 from ...scores import CALIBRATION_BINS
 from ..page import EMPTY, Grid, GridCell, GridRow, Section, count_cell, number_cell, status_cell, text_cell
 from ..sentences import count
+from ..standing import default_name
 from ..summary import Summary
 
 GROUPS = {
@@ -139,6 +141,7 @@ def _overview(s: Summary, d: Defaults, datasets: Sequence[str], key: str, captio
     for name in methods:
         figures = [_mean_cell(d, common, name, measure) for measure in shown]
         rows.append(GridRow(name, (*figures, *(number_cell(by_method[name]) for by_method in ranks))))
+    rows.sort(key=lambda row: ranks[0][row.head])
     tuned = _tuned_row(s, common)
     notes = [
         f"Means over {count(len(common), 'dataset')}, and standard deviations of these means over the seeds, "
@@ -194,7 +197,9 @@ def _table(d: Defaults, datasets: Sequence[str], measure: Measure) -> pd.DataFra
     """Make a score table, rounded as it is printed; NaN where there is no figure."""
     methods = d.methods(datasets)
     rows = [[_figure(d.records.get((name, m)), measure) for m in methods] for name in datasets]
-    return pd.DataFrame(rows, index=list(datasets), columns=list(methods), dtype=float)
+    table = pd.DataFrame(rows, index=list(datasets), columns=list(methods), dtype=float)
+    empty = [method for method in methods if table[method].isna().all()]
+    return table[list(subject_first(methods, average_ranks(measure.sign * comparable(table)), empty))]
 
 
 def _figure(record: AsItComesRecord | None, measure: Measure) -> float:
@@ -219,8 +224,9 @@ def _grid(d: Defaults, group: str, datasets: Sequence[str], measure: Measure) ->
         ("dataset", *scores.columns),
         tuple(GridRow(name, row) for name, row in cells.items()),
         foot,
+        methods=(None, *(default_name(method) for method in scores)),
         notes=_notes(d, scores),
-        folded=measure.seconds,
+        folded=True,  # the overview says it in one table
     )
 
 
@@ -228,7 +234,7 @@ def _cell(d: Defaults, scores: pd.DataFrame, measure: Measure, dataset: str, met
     value, row = float(scores.loc[dataset, method]), measure.sign * scores.loc[dataset]
     if math.isnan(value):
         record = d.records.get((dataset, method))
-        return status_cell("missing" if record is None else record.status)
+        return status_cell(MISSING if record is None else record.status)
     best = scores.shape[1] > 1 and measure.sign * value == row.max()
     return GridCell(f"{value:.{measure.digits}f}", value, "best" if best else "")
 
