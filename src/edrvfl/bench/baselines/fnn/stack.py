@@ -59,7 +59,8 @@ class _Running:
         self._training = train_stack(jobs, device)
         self._stream: torch.cuda.Stream | None = None
         if device.type == "cuda":
-            self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+            cuda: Any = torch.cuda  # whose types are not whole
+            self._stream = cuda.Stream(device)
             self._stream.wait_stream(torch.cuda.current_stream(device))
 
     def go_on(self) -> list[Trained] | None:
@@ -326,8 +327,8 @@ class _Affine(torch.autograd.Function):
 
     @classmethod
     def apply_to(cls, h: Tensor, layer: Layer) -> Tensor:
-        applied: Tensor = cls.apply(h, *layer)  # type: ignore[no-untyped-call]
-        return applied
+        apply: Callable[..., Tensor] = cls.apply
+        return apply(h, *layer)
 
 
 # --- the GPU -------------------------------------------------------------------------------------------
