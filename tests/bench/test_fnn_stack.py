@@ -12,109 +12,17 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from edrvfl.bench.baselines.fnn import FNNClassifier, fit_together
-from edrvfl.bench.baselines.fnn.networks import BUILDERS, SELU_FLOOR, Sizes, draw_layers, kind_of
-from edrvfl.bench.baselines.fnn.training import SMOOTHING, Job, Recipe, Rows, group_jobs, train_jobs
+from edrvfl.bench.baselines.fnn.networks import BUILDERS, Sizes, draw_layers, kind_of
+from edrvfl.bench.baselines.fnn.training import Job, Recipe, Rows, group_jobs, train_jobs
 
 torch = pytest.importorskip("torch")
-F = torch.nn.functional
 
-from edrvfl.bench.baselines.fnn import draws, stack  # noqa: E402  they import torch
+from plain_training import splitmix64, train_plainly, uniform  # noqa: E402  these import torch
+
+from edrvfl.bench.baselines.fnn import draws, stack  # noqa: E402
 
 CPU = torch.device("cpu")
 ARCHITECTURES = ("snn", "msra", "highway", "resnet")
-MASK = (1 << 64) - 1
-
-
-# --- the oracle: one network, in plain steps -------------------------------------------------------------
-
-
-def splitmix64(key, i):
-    """Output number i, from 1, of the generator that starts at `key`, as its authors print it."""
-    z = (key + i * 0x9E3779B97F4A7C15) & MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-    return z ^ (z >> 31)
-
-
-def uniform(seed, epoch, place, step, shape):
-    """What a network draws for one of its dropouts in a step."""
-    key = splitmix64(splitmix64(seed, epoch), place + 1)
-    rows, neurons = shape
-    counters = [[((step << 20) + r << 20) + j + 1 for j in range(neurons)] for r in range(rows)]
-    return torch.tensor([[(splitmix64(key, i) >> 40) / 2**24 for i in row] for row in counters])
-
-
-def logits_of(job, layers, x, drop):
-    architecture, sizes = job.kind
-    linear = [(lambda h, W=W, b=b: F.linear(h, W.T, b)) for W, b in layers]
-    *hidden, readout = linear
-    if architecture in ("snn", "msra"):
-        g = F.selu if architecture == "snn" else F.relu
-        for f in hidden:
-            x = drop(g(f(x)))
-        return readout(x)
-    stem, *hidden = hidden
-    x = F.relu(stem(x))
-    if architecture == "highway":
-        for transform, gate in zip(hidden[::2], hidden[1::2], strict=True):
-            T = torch.sigmoid(gate(x))
-            x = T * drop(F.relu(transform(x))) + (1 - T) * x
-    else:
-        for i in range(0, len(hidden), sizes.block_layers):
-            *inner, last = hidden[i : i + sizes.block_layers]
-            f = x
-            for one in inner:
-                f = drop(F.relu(one(f)))
-            x = F.relu(x + last(f))
-    return readout(x)
-
-
-def dropped(h, uniforms, rate, *, alpha):
-    if not alpha:
-        return h * (uniforms >= rate) / (1 - rate)
-    a = (1 - rate + SELU_FLOOR**2 * rate * (1 - rate)) ** -0.5
-    return a * torch.where(uniforms >= rate, h, SELU_FLOOR) - a * rate * SELU_FLOOR
-
-
-def train_plainly(job):
-    """Return the kept layers, their epoch, both lists of losses and whether it diverged."""
-    r, X, y = job.recipe, job.rows.X, job.rows.y
-    layers = [(W.clone().requires_grad_(), b.clone().requires_grad_()) for W, b in job.layers]
-    parameters = [p for layer in layers for p in layer]
-    kept, kept_epoch, least = [p.detach().clone() for p in parameters], 0, np.inf
-    losses, validation = [], []
-    g = torch.Generator().manual_seed(job.batch_seed)
-    for epoch in range(1, r.epochs + 1):
-        total = 0.0
-        for step, batch in enumerate(torch.randperm(len(y), generator=g).split(r.batch_size)):
-            places = itertools.count()
-
-            def drop(h, step=step, places=places, epoch=epoch):
-                if not r.dropout:
-                    return h
-                uniforms = uniform(job.dropout_seed, epoch, next(places), step, h.shape)
-                return dropped(h, uniforms, r.dropout, alpha=job.kind[0] == "snn")
-
-            loss = F.cross_entropy(logits_of(job, layers, X[batch], drop), y[batch])
-            gradients = torch.autograd.grad(loss, parameters)
-            with torch.no_grad():
-                for p, gradient in zip(parameters, gradients, strict=True):
-                    p -= r.learning_rate * gradient
-            total += loss.item() * len(batch)
-        losses.append(total / len(y))
-        smoothed = -epoch
-        if job.held_out is not None:
-            with torch.no_grad():
-                answers = logits_of(job, layers, job.held_out.X, lambda h: h)
-            validation.append(F.cross_entropy(answers, job.held_out.y).item())
-            smoothed = np.mean(validation[-SMOOTHING:])
-        if not all(p.isfinite().all() for p in parameters) or not np.isfinite(losses[-1]):
-            return kept, kept_epoch, losses, validation, True
-        if smoothed < least:
-            kept, kept_epoch, least = [p.detach().clone() for p in parameters], epoch, smoothed
-        elif epoch - kept_epoch >= r.patience:
-            break
-    return kept, kept_epoch, losses, validation, False
 
 
 # --- jobs ------------------------------------------------------------------------------------------------
@@ -280,6 +188,39 @@ def test_a_step_without_rows_changes_no_weight(architecture):
     made._step.zero_()
     made._descend()
     assert not any(torch.equal(p, q) for p, q in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_step_asks_for_no_number(form):
+    """A CUDA graph cannot wait for one. On the device "meta" there are none, so that asking is an error."""
+    architecture, parameters = FORMS[form]
+    jobs = varied_jobs(architecture, **parameters)
+    jobs = [jobs[i] for i in group_jobs(jobs, 1 << 30)[0]]
+    nowhere = torch.device("meta")
+    made = stack.Stack(jobs, stack.Batches(jobs, nowhere), stack._stack_layers(jobs, nowhere))
+    if made._draws is not None:
+        made._draws.begin_epoch(1)
+    made._descend()
+    with pytest.raises(RuntimeError, match="meta"):
+        made._total.sum().item()
+
+
+def test_what_a_step_works_on_stays_where_it_is():
+    """A CUDA graph works on addresses."""
+    jobs = sorted(varied_jobs("highway"), key=lambda job: -len(job.layers))
+    made = stack.Stack(jobs, stack.Batches(jobs, CPU), stack._stack_layers(jobs, CPU))
+
+    def addresses():
+        layers = [p for layer in made.layers for p in layer]
+        arrays = [*vars(made).values(), *vars(made.batches).values(), *vars(made._draws).values(), *layers]
+        return [array.data_ptr() for array in arrays if isinstance(array, torch.Tensor)]
+
+    before = addresses()
+    for epoch in (1, 2):
+        made.train_one_epoch(epoch)
+        made.keep([0, 3])
+    assert len(before) > 25
+    assert addresses() == before
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

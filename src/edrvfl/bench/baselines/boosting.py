@@ -217,10 +217,10 @@ class EarlyStopped(ClassifierMixin, BaseEstimator):
 
     def _ask(self, method: str, X: Any) -> Any:
         """Ask the best rounds. scikit-learn alone would answer with all rounds up to the stop."""
-        if isinstance(self.model_, HistGradientBoostingClassifier):
-            stages = getattr(self.model_, f"staged_{method}")(X)
-            return next(islice(stages, self.n_rounds_ - 1, None))
-        return getattr(self.model_, method)(X)
+        model, best = self.model_, self.n_rounds_
+        if isinstance(model, HistGradientBoostingClassifier) and best < model.n_iter_:
+            return next(islice(getattr(model, f"staged_{method}")(X), best - 1, None))
+        return getattr(model, method)(X)
 
 
 def boosting(

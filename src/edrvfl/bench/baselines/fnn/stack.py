@@ -23,7 +23,8 @@ from .training import MEASURED_ROWS, Course, Job, Trained
 
 PRECISION = "highest"  # of products of float32 on a GPU; "high" is TF32, see benchmarks/stacks.py
 GRAPHS = True  # whether a step on a GPU is a CUDA graph
-IDLE_WORK = 10**11  # weights times rows; an epoch of so much on a GPU takes longer than to make a stack anew
+# Weights times rows. Ten epochs of so much take a GPU longer than to make a stack anew, by an estimate.
+IDLE_WORK = 10**11
 
 
 def train_stacks(stacks: Sequence[Sequence[Job]], device: torch.device, memory: int) -> list[list[Trained]]:
