@@ -20,16 +20,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from edrvfl.bench.baselines.boosting import BOOSTERS, Coded, EarlyStopped, catboost
 from edrvfl.bench.baselines.fnn.training import hold_out
 from edrvfl.bench.baselines.peers import (
-    BOOSTERS,
     PEERS,
     SPACES,
-    Coded,
-    EarlyStopped,
     SoftmaxSVC,
     calibrated_svm,
-    catboost,
     configurations,
     missing_package,
 )
@@ -172,7 +169,7 @@ def test_calibrated_svm_is_what_scikit_learn_recommends_and_takes_rare_classes()
 
 
 @pytest.mark.parametrize("name", list(BOOSTERS))
-def test_boosting_stops_where_the_rows_that_it_holds_out_are_answered_best(name):
+def test_boosting_stops_where_the_rows_that_it_holds_out_are_answered_best_and_answers_so(name):
     if message := missing_package(PEERS[name]):
         pytest.skip(message)
     rng = np.random.default_rng(0)
@@ -190,6 +187,28 @@ def test_boosting_stops_where_the_rows_that_it_holds_out_are_answered_best(name)
     if name != "CatBoost":  # whose trees depend on how many are asked for
         # LightGBM and XGBoost count the loss in float32
         assert losses[found.n_rounds_ - 1] == pytest.approx(min(losses), rel=1e-5)
+        best = make(n_rounds=found.n_rounds_).fit(X[~held], y[~held])
+        np.testing.assert_allclose(found.predict_proba(X), best.predict_proba(X), rtol=1e-6)
+        assert np.array_equal(found.predict(X), best.predict(X))
+
+
+def test_a_given_number_of_rounds_is_boosted_on_every_row_however_many():
+    """scikit-learn holds rows out by itself above 10 000."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((10_100, 2))
+    y = rng.integers(2, size=len(X))
+    model = PEERS["HistGradientBoosting"].estimator(random_state=0, learning_rate=0.5, n_rounds=30)
+    assert model.fit(X, y).n_rounds_ == 30
+
+
+@pytest.mark.parametrize("name", list(BOOSTERS))
+def test_boosting_takes_rows_of_which_none_can_be_held_out(name):
+    if message := missing_package(PEERS[name]):
+        pytest.skip(message)
+    X, y = np.arange(6.0).reshape(3, 2), np.array([0, 3, 7])
+    model = PEERS[name].estimator(random_state=0, learning_rate=0.3).fit(X, y)
+    assert model.n_rounds_ >= 1
+    assert model.predict_proba(X).shape == (3, 3)
 
 
 def test_coded_gives_the_labels_back():

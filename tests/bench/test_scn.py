@@ -132,6 +132,10 @@ def test_the_three_reasons_to_stop(wine):
     model.set_params(max_nodes=100, tol=0.3).fit(X, y)
     assert model.stop_reason_ == "tolerance"
     assert model.residual_norms_[-1] <= 0.3 * np.sqrt(len(X)) < model.residual_norms_[-2]
+    cut = model.first_nodes(model.n_nodes_)
+    assert cut.stop_reason_ == clone(cut).fit(X, y).stop_reason_ == "max_nodes", (
+        "before the residual is asked"
+    )
     model.set_params(tol=0.0, contractions=[0.9]).fit(X, y)
     assert model.stop_reason_ == "no candidate"
     assert 0 < model.n_nodes_ < 100

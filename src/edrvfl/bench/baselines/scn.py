@@ -288,14 +288,15 @@ class SCNClassifier(RandomisedClassifier):
         )
         self.input_scaler_ = StandardScaler().fit(X) if self.standardize else None
         found = configure(self._scale_inputs(X), Y, rules, np.random.default_rng(seed))
-        self._keep(found, len(found.admitted_at))
+        self._keep(found, self.max_nodes)
 
-    def _keep(self, found: Configured, n_nodes: int) -> None:
+    def _keep(self, found: Configured, max_nodes: int) -> None:
         """Keep the first nodes of a network. Their output weights are those of the smaller network."""
         xp = array_namespace(found.W)
+        n_nodes = min(max_nodes, len(found.admitted_at))
         self.configured_ = found
         self.n_nodes_ = n_nodes
-        self.stop_reason_ = found.stop_reason if n_nodes == len(found.admitted_at) else "max_nodes"
+        self.stop_reason_ = found.stop_reason if n_nodes < max_nodes else "max_nodes"
         self.residual_norms_ = found.residual_norms[: n_nodes + 1]
         self.margins_ = found.margins[:n_nodes]
         self.admitted_at_ = found.admitted_at[:n_nodes]
@@ -319,7 +320,7 @@ class SCNClassifier(RandomisedClassifier):
         check_is_fitted(self)
         smaller = copy.copy(self)
         smaller.max_nodes = n_nodes
-        smaller._keep(self.configured_, min(n_nodes, len(self.configured_.admitted_at)))
+        smaller._keep(self.configured_, n_nodes)
         return smaller
 
     def _scale_inputs(self, X: Array) -> Array:

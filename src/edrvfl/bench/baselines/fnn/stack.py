@@ -23,6 +23,8 @@ from .training import MEASURED_ROWS, Course, Job, Trained
 
 PRECISION = "highest"  # of products of float32 on a GPU; "high" is TF32, see benchmarks/stacks.py
 GRAPHS = True  # whether a step on a GPU is a CUDA graph
+# Weights times rows. Ten epochs of so much take a GPU longer than to make a stack anew, by an estimate.
+IDLE_WORK = 10**11
 
 
 def train_stacks(stacks: Sequence[Sequence[Job]], device: torch.device, memory: int) -> list[list[Trained]]:
@@ -94,13 +96,19 @@ def train_stack(jobs: Sequence[Job], device: torch.device) -> Generator[None, No
         figures = begun.double().cpu().numpy()  # the only time in an epoch that somebody waits for the device
         stack.keep([s for s, i in enumerate(places) if courses[i].live and _note(courses[i], figures, s)])
         live = [s for s, i in enumerate(places) if courses[i].live]
-        # Networks that have ended train on, without effect, until they are half of the stack.
-        if 2 * len(live) <= len(places):
-            for s in set(range(len(places))) - set(live):
+        ended = [s for s, i in enumerate(places) if not courses[i].live]
+        if _pays(stack.jobs, ended):  # until then, those that have ended train on, without effect
+            for s in ended:
                 found[places[s]] = courses[places[s]].end(stack.kept_layers(s))
             places = [places[s] for s in live]
             stack = stack.narrow(live) if live else None
     return [found[i] for i in range(len(jobs))]
+
+
+def _pays(jobs: Sequence[Job], ended: Sequence[int]) -> bool:
+    """Say whether to make a stack anew: if half of its networks have ended, or if these are much work."""
+    work = sum(jobs[s].n_weights * len(jobs[s].rows.y) for s in ended)
+    return 2 * len(ended) >= len(jobs) or work > IDLE_WORK
 
 
 def _note(course: Course, figures: np.ndarray, s: int) -> bool:
@@ -114,8 +122,14 @@ def _stack_layers(jobs: Sequence[Job], device: torch.device) -> list[Layer]:
     depth = len(jobs[0].layers) - 1
     rows = [[job.layers[l] for job in jobs if l < len(job.layers) - 1] for l in range(depth)]
     rows.append([job.layers[-1] for job in jobs])
-    stacked = [[torch.stack(parts).to(device) for parts in zip(*row, strict=True)] for row in rows]
-    return [(W, b) for W, b in stacked]
+    return [(_gather([W for W, _ in row], device), _gather([b for _, b in row], device)) for row in rows]
+
+
+def _gather(parts: Sequence[Tensor], device: torch.device) -> Tensor:
+    """Stack arrays on a device. One that several networks start from travels there once."""
+    different = {id(part): part for part in parts}
+    there = {key: part.to(device) for key, part in different.items()}
+    return torch.stack([there[id(part)] for part in parts])
 
 
 # --- the batches ---------------------------------------------------------------------------------------
@@ -124,9 +138,9 @@ def _stack_layers(jobs: Sequence[Job], device: torch.device) -> list[Layer]:
 class Batches:
     """The rows of a stack, and the order in which its networks see them.
 
-    Networks with the same rows and the same seed share a lane. Lanes may have different numbers of rows and
-    batch sizes: a step has as many rows as the largest batch, and -1 stands for no row. Validation rows are
-    filled up in the same way.
+    Networks with the same rows, in training and held out, and the same seed share a lane. Lanes may have
+    different numbers of rows and batch sizes: a step has as many rows as the largest batch, and -1 stands for
+    no row. Validation rows are filled up in the same way.
     """
 
     def __init__(self, jobs: Sequence[Job], device: torch.device) -> None:
@@ -172,7 +186,7 @@ class Batches:
 
 
 def _lane(job: Job) -> Any:
-    return id(job.rows), job.batch_seed, job.recipe.batch_size
+    return id(job.rows), id(job.held_out), job.batch_seed, job.recipe.batch_size
 
 
 def _pad(parts: Sequence[Tensor]) -> Tensor:
@@ -184,13 +198,19 @@ def _pad(parts: Sequence[Tensor]) -> Tensor:
 
 
 class Stack:
-    """Networks in training. `jobs` are sorted by depth, the deepest first."""
+    """Networks in training. `jobs` are sorted by depth, the deepest first; `kept` are their best layers."""
 
-    def __init__(self, jobs: Sequence[Job], batches: Batches, layers: Sequence[Layer]) -> None:
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        batches: Batches,
+        layers: Sequence[Layer],
+        kept: Sequence[Layer] | None = None,
+    ) -> None:
         device, dtype = batches.X.device, batches.X.dtype
         self.jobs, self.batches, self.design = jobs, batches, jobs[0].design
         self.layers = [(W.requires_grad_(), b.requires_grad_()) for W, b in layers]
-        self.kept = [(W.detach().clone(), b.detach().clone()) for W, b in layers]
+        self.kept = kept or [(W.detach().clone(), b.detach().clone()) for W, b in layers]
         lanes = [batches.lane_of(job) for job in jobs]
         self._lane_of = torch.tensor(lanes, device=device)
         self._sizes = torch.tensor([batches.sizes[lane] for lane in lanes], device=device)
@@ -271,11 +291,14 @@ class Stack:
             part = slice(start, start + MEASURED_ROWS)
             logits = forward(self.design, self.layers, X[self._lane_of, part])
             rows = torch.arange(start, start + logits.shape[1], device=X.device)
-            total += (_losses(logits, y[self._lane_of, part]) * (rows < sizes)).sum(1)
+            # A row that only fills up may overflow, so its loss is replaced, not multiplied by 0.
+            total += _losses(logits, y[self._lane_of, part]).where(rows < sizes, 0).sum(1)
         return total / sizes[:, 0]
 
     def keep(self, places: Sequence[int]) -> None:
         """Copy the layers of some networks, in ascending order: they are the best so far."""
+        if not places:
+            return
         chosen = torch.tensor(places, dtype=torch.int64, device=self._total.device)
         for layer, kept in zip(self.layers, self.kept, strict=True):
             some = chosen[: bisect_left(places, len(layer[0]))]
@@ -291,9 +314,8 @@ class Stack:
         """Make a stack of some of the networks, in the same order."""
         jobs = [self.jobs[s] for s in places]
         hidden = len(jobs[0].layers) - 1
-        narrower = Stack(jobs, self.batches, self._select([*self.layers[:hidden], self.layers[-1]], places))
-        narrower.kept = self._select([*self.kept[:hidden], self.kept[-1]], places)
-        return narrower
+        layers, kept = (self._select([*some[:hidden], some[-1]], places) for some in (self.layers, self.kept))
+        return Stack(jobs, self.batches, layers, kept)
 
     @staticmethod
     def _select(layers: Sequence[Layer], places: Sequence[int]) -> list[Layer]:
