@@ -53,10 +53,10 @@ def mean(values: Iterable[float], digits: int = DIGITS) -> float:
 
 # --- the order of methods --------------------------------------------------------------------------------
 
-# What the study is about, in the order of every table; other names that begin with edRVFL come after them.
+# The methods of this package, in the order of every table; other names that begin with edRVFL come after.
 SUBJECT = (
     *("edRVFL portfolio", "edRVFL default", "edRVFL bins"),
-    *("WPedRVFL", "PedRVFL", "WedRVFL", "edRVFL_N", "edRVFL_O", "dRVFL", "RVFL"),
+    *("WPedRVFL", "PedRVFL", "WedRVFL", "edRVFL_N", "edRVFL_O", "dRVFL", "RVFL", "LaplaceRidge"),
 )
 OF_THE_PAPER = ("SNN", "MSRAinit", "Highway", "ResNet", "SCN", "BLS", "H-ELM")  # which it compares with
 KINDS = ("ours", "peer", "paper")  # in the order of every table
@@ -67,8 +67,8 @@ def kind_of(method: str) -> str:
 
     Examples
     --------
-    >>> kind_of("WPedRVFL"), kind_of("BLS"), kind_of("LightGBM")
-    ('ours', 'paper', 'peer')
+    >>> kind_of("WPedRVFL"), kind_of("LaplaceRidge"), kind_of("BLS"), kind_of("LightGBM")
+    ('ours', 'ours', 'paper', 'peer')
     """
     if method in SUBJECT or method.startswith("edRVFL"):
         return "ours"
