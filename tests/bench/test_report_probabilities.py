@@ -110,14 +110,14 @@ def test_old_records_without_calibration_error_are_named_once():
     results += [with_losses(a_result("b", d), 0.25, None) for d in ("iris", "wine", "digits")]
     section = show_probabilities(summarise(Study(tuple(results))))
     old = [text for text in section.text if "older than this metric" in text]
-    assert old == [
-        "3 of 6 cells have no calibration error: their records are older than this metric. Their places are "
-        "empty (b)."
-    ]
+    assert old == ["3 of 6 cells have no calibration error: their records are older than this metric (b)."]
     found = {grid.key: grid for grid in section.grids}
     overview = cells(found["probabilities-overview"])
     assert overview["a"]["mean calibration error"].text == "0.1000"
-    assert overview["b"]["mean calibration error"].text == ""
+    assert overview["b"]["mean calibration error"].text == "missing"
+    assert found["probabilities-overview"].notes == (
+        "Ranks by calibration error are among the 1 method with one.",
+    )
     assert set(found["strict-calibration-error"].columns) == {"dataset", "a"}
 
 

@@ -71,7 +71,7 @@ def test_measured_stands_beside_published(page, summary):
     assert row["mean, published, same datasets"].text == "85.89"
     assert row["datasets"].value == 24
     p = cells(grids(page)["published-p"])
-    assert p["SNN"]["p, measured (normal)"].text == ""
+    assert p["SNN"]["p, measured (normal)"].text == "missing"
     assert (
         p["PedRVFL"]["p, measured (normal)"].value == summary.paper.pairs.pair("WPedRVFL", "PedRVFL").p_normal
     )

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from .. import svg
 from ..comparison import Comparison
+from ..figures import MISSING
 from .sentences import p_text
 
 Value = str | int | float | None
@@ -136,7 +137,8 @@ def csv_text(table: pd.DataFrame) -> str:
 
 # --- cells -----------------------------------------------------------------------------------------------
 
-EMPTY = GridCell("")
+EMPTY = GridCell("")  # where nothing belongs
+ABSENT = GridCell(MISSING, None, MISSING)  # where a figure belongs that there is not
 
 
 def text_cell(text: str | None) -> GridCell:
@@ -145,19 +147,19 @@ def text_cell(text: str | None) -> GridCell:
 
 
 def number_cell(value: float | None, digits: int = 2) -> GridCell:
-    """Show a number; None leaves the cell empty."""
-    return EMPTY if value is None else GridCell(f"{value:.{digits}f}", float(value))
+    """Show a number; None is missing."""
+    return ABSENT if value is None else GridCell(f"{value:.{digits}f}", float(value))
 
 
 def count_cell(n: int) -> GridCell:
-    """Show how many there are; none leaves the cell empty."""
-    return GridCell(str(n), n) if n else EMPTY
+    """Show how many there are."""
+    return GridCell(str(n), n)
 
 
 def signed_cell(value: float | None, error: float | None = None) -> GridCell:
     """Show a difference with its sign and, if there is one, its standard error."""
     if value is None:
-        return EMPTY
+        return ABSENT
     return GridCell(f"{value:+.2f}" + ("" if error is None else f" ± {error:.2f}"), value)
 
 

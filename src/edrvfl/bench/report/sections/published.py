@@ -11,6 +11,7 @@ from ...comparison import Pairwise, average_ranks, comparable, compare_pairs, me
 from ...figures import published_figure
 from ...paper import two_digits
 from ..page import (
+    ABSENT,
     EMPTY,
     Grid,
     GridCell,
@@ -132,7 +133,7 @@ def _p_values_grid(measured: Pairwise | None) -> Grid:
             GridCell(two_digits(c.p_exact), c.p_exact),
             verdict_cell(differs=p.differs),
             wins_cell(c),
-            *[EMPTY] * 3,
+            *[ABSENT] * 3,
         ]
         if measured is not None and {paper.BEST, p.method} <= set(measured.methods):
             ours = measured.pair(paper.BEST, p.method)

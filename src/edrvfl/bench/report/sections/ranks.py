@@ -11,7 +11,7 @@ from ..sentences import count, p_text
 from ..summary import Summary
 
 KEY, TITLE = "statistics", "Ranks and tests"
-LONG = 12  # pairs; a longer table is folded
+LONG = 12  # rows; a longer table is folded
 
 
 def show_ranks(s: Summary) -> Section:
@@ -49,14 +49,11 @@ def diagram(cd: CriticalDifference, key: str, title: str) -> Picture:
     table = pd.DataFrame({"method": cd.methods, "average_rank": cd.ranks}).round(4)
     table["critical_difference"] = round(cd.difference, 4)
     p_values = cd.p_values.map(lambda p: float(f"{p:.4g}")).add_prefix("p_against_", axis="columns")
-    # A group is a run of the ranks, so its ends tell all of it.
-    groups = "; ".join(f"{group[0]} to {group[-1]}" for group in cd.groups) or "none"
-    ranked = "; ".join(f"{m} {rank:.2f}" for m, rank in zip(cd.methods, cd.ranks, strict=True))
     return Picture(
         key,
         f"{title} over {count(cd.n_datasets, 'dataset')} (strict choice)",
-        f"From best to worst: {ranked}. Ranks closer than {cd.difference:.2f} are not told apart by "
-        f"Nemenyi's test at {cd.alpha:g}; groups not told apart: {groups}.",
+        f"From {cd.methods[0]}, {cd.ranks[0]:.2f}, to {cd.methods[-1]}, {cd.ranks[-1]:.2f}. Ranks closer "
+        f"than {cd.difference:.2f}, joined by bars, are not told apart by Nemenyi's test at {cd.alpha:g}.",
         pd.concat([table, p_values.reset_index(drop=True)], axis="columns"),
         critical_difference_figure,
     )
@@ -80,6 +77,7 @@ def signs_grid(pairs: Pairwise, key: str, what: str) -> Grid:
         rows,
         methods=(None, *pairs.methods),
         notes=(note,),
+        folded=len(rows) > LONG,
     )
 
 
