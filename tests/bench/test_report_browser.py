@@ -272,7 +272,9 @@ def test_choosing_methods_hides_them_and_means_and_ranks_follow(page, summary):
         return texts(page, f"{STRICT} tfoot tr:nth-child({row}) td")
 
     before = foot(1), foot(2), texts(page, "[data-common]")
-    hidden = [m for m in summary.standing.scores if m not in ("WPedRVFL", "BLS", "RandomForest, default")]
+    hidden = [
+        m for m in summary.standing.scores if m not in ("WPedRVFL", "BLS", "HistGradientBoosting, default")
+    ]
     script = (
         "[...document.querySelectorAll('#choose input')].filter(b => arguments[0].includes(b.value))"
         ".forEach(b => b.click())"

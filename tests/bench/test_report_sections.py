@@ -1,7 +1,7 @@
 """The sections' tables and pictures, as data."""
 
 import pytest
-from report_samples import a_result, cells, grids, page_of, some_curves, whole_study
+from report_samples import a_result, cells, grids, page_of, some_curves, whole_page, whole_summary
 
 from edrvfl.bench import paper
 from edrvfl.bench.comparison import means
@@ -12,12 +12,12 @@ from edrvfl.bench.report.summary import summarise
 
 @pytest.fixture(scope="module")
 def summary():
-    return summarise(whole_study())
+    return whole_summary()
 
 
 @pytest.fixture(scope="module")
-def page(summary):
-    return make_page(summary)
+def page():
+    return whole_page()
 
 
 def pictures(page):

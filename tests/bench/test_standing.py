@@ -1,7 +1,7 @@
 """Lines of tuned methods and of methods as they come, in one ranking."""
 
 import pytest
-from report_samples import DATASETS, a_default, a_result, full_study
+from report_samples import DATASETS, a_default, a_result, full_summary
 
 from edrvfl.bench.comparison import average_ranks
 from edrvfl.bench.defaults import Defaults
@@ -15,7 +15,7 @@ def standing_of(results, defaults=()):
 
 
 def test_ranks_are_over_all_lines_and_the_subject_is_first_in_the_table():
-    standing = summarise(full_study()).standing
+    standing = full_summary().standing
     assert list(standing.scores)[:6] == [
         *("edRVFL portfolio", "WPedRVFL", "PedRVFL", "WedRVFL", "edRVFL_N", "edRVFL_O")
     ]

@@ -21,7 +21,6 @@ import numpy as np
 import pandas as pd
 import scikit_posthocs
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 ALPHA = 0.05
 DIGITS = 2  # of an accuracy in percent, as the paper prints it
@@ -280,10 +279,27 @@ def compare_pairs(scores: pd.DataFrame, alpha: float = ALPHA, digits: int = DIGI
     order = tuple(sorted(scores.columns, key=lambda m: ranks.get(m, 0.0)))
     complete = scores.dropna()
     pairs = [compare(complete, a, b, digits) for a, b in itertools.combinations(order, 2)]
-    if pairs:  # statsmodels divides by the number of pairs
-        adjusted = multipletests([c.p_normal for c in pairs], method="holm")[1]
-        pairs = [dataclasses.replace(c, p_holm=float(p)) for c, p in zip(pairs, adjusted, strict=True)]
+    adjusted = holm([c.p_normal for c in pairs])
+    pairs = [dataclasses.replace(c, p_holm=p) for c, p in zip(pairs, adjusted, strict=True)]
     return Pairwise(order, tuple(pairs), alpha)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjust p-values for their number by Holm's method.
+
+    statsmodels has it too, but collects all garbage at each call, which takes longer than the tests.
+
+    Examples
+    --------
+    >>> holm([0.5, 0.25, 0.125])
+    [0.5, 0.5, 0.375]
+    """
+    p = np.asarray(p_values, dtype=float)
+    order = np.argsort(p)
+    steps = p[order] * np.arange(len(p), 0, -1)
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return [float(value) for value in adjusted]
 
 
 @dataclass(frozen=True, slots=True)
