@@ -18,6 +18,7 @@ from .look import GRID, INK, KIND_LOOKS, KIND_NAMES, SMALLEST, number_equals, sh
 
 FAR = 5.0  # points of accuracy: what is farther from the published figure carries its dataset's name
 ACROSS = 4  # panels in a row
+HOLLOW: dict[str, Any] = {"mfc": "none", "mew": 1.5}
 
 
 @style()
@@ -51,10 +52,10 @@ def _points(ax: Axes, at: np.ndarray, kinds: np.ndarray, gpu: np.ndarray) -> Non
     for kind in KINDS:
         for hollow in (False, True):
             mine = at[(kinds == kind) & (gpu == hollow)]
-            ax.plot(*mine.T, ls="", ms=7, **KIND_LOOKS[kind] | ({"mfc": "none"} if hollow else {}))
+            ax.plot(*mine.T, ls="", ms=7, **KIND_LOOKS[kind] | (HOLLOW if hollow else {}))
     looks = {KIND_NAMES[kind]: KIND_LOOKS[kind] for kind in KINDS if kind in kinds}
     if gpu.any():
-        looks["hollow: GPU"] = {"color": INK, "marker": "o", "mfc": "none"}
+        looks["hollow: GPU"] = {"color": INK, "marker": "o"} | HOLLOW
     handles = [Line2D([], [], ls="", ms=7, label=word, **look) for word, look in looks.items()]
     handles.insert(0, Line2D([], [], color=GRID, lw=1.4, alpha=0.6, label="best so far"))
     tight: Any = {"fontsize": 8.5, "handletextpad": 0.4, "columnspacing": 1.1, "borderaxespad": 0.2}

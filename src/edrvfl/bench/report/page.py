@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +14,8 @@ from .. import svg
 from ..comparison import Comparison
 from ..figures import MISSING
 from .sentences import p_text
+
+LONG = 12  # rows; a longer table of pairs is folded
 
 Value = str | int | float | None
 
@@ -128,6 +130,16 @@ class Page:
         first = () if self.front.picture is None else (self.front.picture,)
         pictures = (*first, *(picture for section in self.sections for picture in section.pictures))
         return {picture.key: picture.drawing() for picture in pictures}
+
+
+def pairs_matrix(
+    key: str, caption: str, methods: Sequence[str], cell: Callable[[str, str], GridCell], note: str
+) -> Grid:
+    """Make a table of methods against methods. The diagonal is empty; a long table is folded."""
+    rows = tuple(GridRow(m, tuple(EMPTY if m == n else cell(m, n) for n in methods), m) for m in methods)
+    names = (None, *methods)
+    folded = len(rows) > LONG
+    return Grid(key, caption, ("method", *methods), rows, methods=names, notes=(note,), folded=folded)
 
 
 def csv_text(table: pd.DataFrame) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 
 from ...comparison import DIGITS, CriticalDifference, Pairwise, compare_pairs, critical_difference, friedman
 from ...figures import critical_difference_figure
-from ..page import EMPTY, Grid, GridCell, GridRow, Picture, Section, p_cell, wins_cell
+from ..page import LONG, Grid, GridCell, GridRow, Picture, Section, p_cell, pairs_matrix, wins_cell
 from ..sentences import count, p_text
 from ..summary import Summary
 
 KEY, TITLE = "statistics", "Ranks and tests"
-LONG = 12  # rows; a longer table is folded
 
 
 def show_ranks(s: Summary) -> Section:
@@ -61,24 +62,12 @@ def diagram(cd: CriticalDifference, key: str, title: str) -> Picture:
 
 def signs_grid(pairs: Pairwise, key: str, what: str) -> Grid:
     """Show which method is better than which, after Holm and without."""
-
-    def cell(row: str, column: str) -> GridCell:
-        return EMPTY if row == column else sign_cell(pairs, row, column)
-
-    rows = tuple(GridRow(m, tuple(cell(m, n) for n in pairs.methods), m) for m in pairs.methods)
     note = (
         f"+ the row's method is better than the column's at {pairs.alpha:g}, - worse, after Holm; in "
         "brackets: only without Holm; a dot: neither."
     )
-    return Grid(
-        f"signs-{key}",
-        f"Pairwise signs, {what}",
-        ("method", *pairs.methods),
-        rows,
-        methods=(None, *pairs.methods),
-        notes=(note,),
-        folded=len(rows) > LONG,
-    )
+    cell = partial(sign_cell, pairs)
+    return pairs_matrix(f"signs-{key}", f"Pairwise signs, {what}", pairs.methods, cell, note)
 
 
 def sign_cell(pairs: Pairwise, row: str, column: str) -> GridCell:
