@@ -1,4 +1,5 @@
 import itertools
+import re
 
 import numpy as np
 import pandas as pd
@@ -122,6 +123,14 @@ def test_bars_join_what_is_not_told_apart():
     spans = {(round(min(line.get_xdata()), 2), round(max(line.get_xdata()), 2)) for line in bars}
     assert len(spans) == len(critical_difference(paper.accuracies()).groups)
     assert (1.42, 3.04) in spans
+
+
+def test_ranks_are_printed_as_in_the_tables():
+    """Half up: formatting 1.125 would print 1.12."""
+    rows = [("a", 1.125, 0.5, 1.0, 0.1), ("b", 1.875, 0.5, 0.1, 1.0)]
+    figure = figures.critical_difference_figure(frame("method average_rank critical_difference a b", rows))
+    said = " ".join(text.get_text() for text in figure.axes[0].texts)
+    assert re.findall(r"\d\.\d\d", said.replace("critical difference 0.50", "")) == ["1.13", "1.88"]
 
 
 def test_the_bars_of_the_ranks_are_drawn_in_order():

@@ -6,7 +6,15 @@ from functools import partial
 
 import pandas as pd
 
-from ...comparison import DIGITS, CriticalDifference, Pairwise, compare_pairs, critical_difference, friedman
+from ...comparison import (
+    DIGITS,
+    CriticalDifference,
+    Pairwise,
+    compare_pairs,
+    critical_difference,
+    friedman,
+    round_half_up,
+)
 from ...figures import critical_difference_figure
 from ..page import LONG, Grid, GridCell, GridRow, Picture, Section, p_cell, pairs_matrix, wins_cell
 from ..sentences import count, p_text
@@ -50,10 +58,11 @@ def diagram(cd: CriticalDifference, key: str, title: str) -> Picture:
     table = pd.DataFrame({"method": cd.methods, "average_rank": cd.ranks}).round(4)
     table["critical_difference"] = round(cd.difference, 4)
     p_values = cd.p_values.map(lambda p: float(f"{p:.4g}")).add_prefix("p_against_", axis="columns")
+    best, worst = round_half_up(cd.ranks[0]), round_half_up(cd.ranks[-1])
     return Picture(
         key,
         f"{title} over {count(cd.n_datasets, 'dataset')} (strict choice)",
-        f"From {cd.methods[0]}, {cd.ranks[0]:.2f}, to {cd.methods[-1]}, {cd.ranks[-1]:.2f}. Ranks closer "
+        f"From {cd.methods[0]}, {best:.2f}, to {cd.methods[-1]}, {worst:.2f}. Ranks closer "
         f"than {cd.difference:.2f}, joined by bars, are not told apart by Nemenyi's test at {cd.alpha:g}.",
         pd.concat([table, p_values.reset_index(drop=True)], axis="columns"),
         critical_difference_figure,
