@@ -1,6 +1,7 @@
 """Studies made up for the tests of the report: results, curves, sensitivity, timing."""
 
 import zlib
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -125,10 +126,33 @@ def full_study():
         for m, gap, loss in (
             ("edRVFL portfolio", 2.0, 0.3),
             ("LightGBM", 1.0, 0.4),
-            ("RandomForest", -3.0, 0.5),
+            ("HistGradientBoosting", -3.0, 0.5),
         )
     ]
     return Study(tuple(results), some_curves(), a_sensitivity(), a_timing(), Defaults.of(defaults))
+
+
+# Read-only, so that the tests of one process share them, and each page its drawings.
+
+
+@cache
+def whole_summary():
+    return summarise(whole_study())
+
+
+@cache
+def whole_page():
+    return make_page(whole_summary())
+
+
+@cache
+def full_summary():
+    return summarise(full_study())
+
+
+@cache
+def full_page():
+    return make_page(full_summary())
 
 
 def hostile_study():

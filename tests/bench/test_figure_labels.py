@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,7 +29,8 @@ def some_points(n, seed=0):
     at = np.column_stack([10 ** rng.normal(0, 0.6, n), 82 + 2 * rng.normal(size=n)])
     at[5:6] = at[4:5]
     kinds = itertools.cycle(("ours", "peer", "paper"))
-    return [(f"method {i}", float(x), float(y), next(kinds)) for i, (x, y) in enumerate(at)]
+    rows = [(f"method {i}", x, y, next(kinds), i % 3 == 2) for i, (x, y) in enumerate(at)]
+    return pd.DataFrame(rows, columns=["method", "fit_seconds", "accuracy", "kind", "gpu"])
 
 
 @settings(max_examples=25, deadline=None)
@@ -61,9 +63,9 @@ def test_what_should_be_avoided_is_avoided_if_there_is_another_place():
 @pytest.mark.parametrize("n", [1, 2, 25])
 def test_every_method_is_named_beside_its_point(n):
     points = some_points(n)
-    figure = figures.time_accuracy(points)
+    figure = figures.time_figure(points)
     boxes, ax = written(figure), figure.axes[0]
-    assert set(boxes) == {name for name, *_ in points}
+    assert set(boxes) == set(points["method"])
     for (a, first), (b, second) in itertools.combinations(boxes.items(), 2):
         assert not first.overlaps(second), (a, b)
     page = figure.bbox
@@ -73,17 +75,25 @@ def test_every_method_is_named_beside_its_point(n):
 
 def test_the_frontier_is_the_best_up_to_a_time():
     points = some_points(25)
-    ax = figures.time_accuracy(points).axes[0]
-    (line,) = (each for each in ax.lines if each.get_label() == "best up to that time")
+    ax = figures.time_figure(points).axes[0]
+    (line,) = (each for each in ax.lines if each.get_linestyle() == "-")
     x, y = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
-    for _, seconds, *_ in points:
-        best = max(accuracy for _, s, accuracy, _ in points if s <= seconds)
-        assert y[x <= seconds].max() == best
+    processor = points[~points["gpu"]]
+    for seconds in processor["fit_seconds"]:
+        best = processor["accuracy"][processor["fit_seconds"] <= seconds].max()
+        assert y[x <= seconds].max() == best, "seconds of a GPU are not on equal terms"
     assert (np.diff(y) >= 0).all()
 
 
-def test_kinds_differ_in_colour_and_marker():
-    lines = figures.time_accuracy(some_points(6)).axes[0].lines
-    points = [line for line in lines if line.get_linestyle() == "None"]
-    assert [line.get_label() for line in points] == ["edRVFL", "peers", "others of the paper"]
-    assert len({line.get_color() for line in points}) == len({line.get_marker() for line in points}) == 3
+def test_kinds_differ_in_colour_and_marker_and_points_of_a_gpu_are_hollow():
+    figure = figures.time_figure(some_points(6))
+    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert words == ["best so far", "this package", "peers", "the paper's others", "hollow: GPU"]
+    box = figure.legends[0].get_window_extent(FigureCanvasAgg(figure).get_renderer())
+    assert figure.bbox.x0 <= box.x0
+    assert box.x1 <= figure.bbox.x1
+    drawn = [
+        line for line in figure.axes[0].lines if len(line.get_xdata()) and line.get_linestyle() == "None"
+    ]
+    assert len({line.get_color() for line in drawn}) == len({line.get_marker() for line in drawn}) == 3
+    assert [line.get_markerfacecolor() == "none" for line in drawn] == [False, False, True]

@@ -1,4 +1,5 @@
 import itertools
+import re
 
 import numpy as np
 import pandas as pd
@@ -51,19 +52,21 @@ TABLES = {
     "time": (
         figures.time_figure,
         frame(
-            "method fit_seconds accuracy kind", ((m, 0.1**i, 80.0 + i, "ours") for i, m in enumerate(METHODS))
+            "method fit_seconds accuracy kind gpu",
+            ((m, 0.1**i, 80.0 + i, "ours", i % 2 == 0) for i, m in enumerate(METHODS)),
         ),
     ),
-    "one time": (figures.time_figure, frame("method fit_seconds accuracy kind", [("a", 1.0, 80.0, "peer")])),
+    "one time": (
+        figures.time_figure,
+        frame("method fit_seconds accuracy kind gpu", [("a", 1.0, 80.0, "peer", True)]),
+    ),
     "heat map": (
         figures.heatmap_figure,
         frame("dataset method accuracy", ((d, m, None if m == HOSTILE else 80.0) for d, m in PAIRS)),
     ),
     "probabilities": (
         figures.probabilities_figure,
-        frame(
-            "method kind searched log_loss calibration_error", ((m, "ours", True, 0.5, None) for m in METHODS)
-        ),
+        frame("method kind log_loss calibration_error", ((m, "ours", 0.5, None) for m in METHODS)),
     ),
     "one cell": (figures.heatmap_figure, frame("dataset method accuracy", [("d", "m", 80.0)])),
     "no cell": (figures.heatmap_figure, frame("dataset method accuracy", [("d", "m", np.nan)])),
@@ -122,6 +125,14 @@ def test_bars_join_what_is_not_told_apart():
     assert (1.42, 3.04) in spans
 
 
+def test_ranks_are_printed_as_in_the_tables():
+    """Half up: formatting 1.125 would print 1.12."""
+    rows = [("a", 1.125, 0.5, 1.0, 0.1), ("b", 1.875, 0.5, 0.1, 1.0)]
+    figure = figures.critical_difference_figure(frame("method average_rank critical_difference a b", rows))
+    said = " ".join(text.get_text() for text in figure.axes[0].texts)
+    assert re.findall(r"\d\.\d\d", said.replace("critical difference 0.50", "")) == ["1.13", "1.88"]
+
+
 def test_the_bars_of_the_ranks_are_drawn_in_order():
     """The diagram's own order is that of a set, so the file would differ from process to process."""
     lines = figures.critical_difference_figure(ranks_table()).axes[0].get_lines()
@@ -140,15 +151,11 @@ def test_published_has_a_panel_for_each_method_and_names_what_is_far():
 
 
 def test_dots_show_both_metrics_best_first():
-    rows = [("b", "peer", True, 0.75, np.nan), ("a", "ours", False, 0.25, 0.0625)]
-    left, right = figures.probabilities_figure(
-        frame("method kind searched log_loss calibration_error", rows)
-    ).axes
+    rows = [("b", "peer", 0.75, np.nan), ("a", "ours", 0.25, 0.0625)]
+    left, right = figures.probabilities_figure(frame("method kind log_loss calibration_error", rows)).axes
     assert [label.get_text() for label in left.get_yticklabels()] == ["a", "b"]
-    assert [text.get_text() for text in left.texts] == ["0.250", "0.750"]
-    assert [text.get_text() for text in right.texts] == ["0.062", "not measured"]
-    dots = [line for line in left.lines if len(line.get_xdata()) == 1]
-    assert [dot.get_markerfacecolor() == "none" for dot in dots] == [True, False]
+    assert [text.get_text() for text in left.texts] == ["0.2500", "0.7500"]
+    assert [text.get_text() for text in right.texts] == ["0.0625", "missing"]
 
 
 def test_a_heat_map_of_many_methods_is_no_wider_than_the_page():

@@ -272,7 +272,9 @@ def test_choosing_methods_hides_them_and_means_and_ranks_follow(page, summary):
         return texts(page, f"{STRICT} tfoot tr:nth-child({row}) td")
 
     before = foot(1), foot(2), texts(page, "[data-common]")
-    hidden = [m for m in summary.standing.scores if m not in ("WPedRVFL", "BLS", "RandomForest, default")]
+    hidden = [
+        m for m in summary.standing.scores if m not in ("WPedRVFL", "BLS", "HistGradientBoosting, default")
+    ]
     script = (
         "[...document.querySelectorAll('#choose input')].filter(b => arguments[0].includes(b.value))"
         ".forEach(b => b.click())"
@@ -295,7 +297,10 @@ def test_choosing_methods_hides_them_and_means_and_ranks_follow(page, summary):
 def test_buttons_show_the_subject_all_or_none(page, summary):
     every = texts(page, f"{STRICT} thead th")
     assert texts(page, ".buttons button") == ["edRVFL only", "all", "none"]
+    gap = f"{STRICT} tfoot .missing"
+    assert texts(page, gap)[:2] == ["missing"] * 2, "PedRVFL failed once"
     press(page, "[data-show=subject]")
+    assert not any(cell.is_displayed() for cell in find(page, gap))
     assert texts(page, f"{STRICT} thead th") == ["dataset", *OURS]
     assert texts(page, "#table-accuracy-paper thead th") == ["dataset", *OURS[1:]]
     found = texts(page, f"{STRICT} tfoot tr:nth-child(2) td")
@@ -305,6 +310,7 @@ def test_buttons_show_the_subject_all_or_none(page, summary):
     assert len(texts(page, "#table-standing tbody tr")) == len(summary.standing.entries), "the summary stays"
     press(page, "[data-show=all]")
     assert texts(page, f"{STRICT} thead th") == every
+    assert texts(page, gap)[:2] == ["missing"] * 2
     assert page.get_log("browser") == []
 
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from report_samples import HOSTILE, SMALL_STUDIES, full_study, hostile_study, page_of, whole_study
+from report_samples import HOSTILE, SMALL_STUDIES, full_page, hostile_study, page_of, whole_page
 
 from edrvfl.bench.report import FORMATS
 from edrvfl.bench.report.html import html_text
@@ -49,12 +49,12 @@ class Reader(html.parser.HTMLParser):
 
 @pytest.fixture(scope="module")
 def whole():
-    return make_page(summarise(whole_study()))
+    return whole_page()
 
 
 @pytest.fixture(scope="module")
 def full():
-    return make_page(summarise(full_study()))
+    return full_page()
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +145,7 @@ def test_the_page_is_the_same_in_every_process(page):
     """Another process has other hashes, so that the order of a set would show."""
     code = (
         "import sys; from report_samples import *; from edrvfl.bench.report.html import html_text; "
-        "sys.stdout.buffer.write(html_text(make_page(summarise(whole_study()))).encode())"
+        "sys.stdout.buffer.write(html_text(whole_page()).encode())"
     )
     found = subprocess.run(
         [sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, check=True

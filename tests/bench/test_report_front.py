@@ -4,22 +4,34 @@ import dataclasses
 from types import MappingProxyType
 
 import pytest
-from report_samples import DATASETS, a_default, a_result, cells, full_study, grids, page_of, some_results
+from report_samples import (
+    DATASETS,
+    a_default,
+    a_result,
+    cells,
+    full_page,
+    full_summary,
+    grids,
+    page_of,
+    some_results,
+)
 
 from edrvfl.bench.record import Choice, RunRecord, TimingRecord
 from edrvfl.bench.report.costs import add_costs
-from edrvfl.bench.report.sections import differences, make_page
+from edrvfl.bench.report.sections import differences
+from edrvfl.bench.report.sections.origins import show_origins
+from edrvfl.bench.report.study import Study
 from edrvfl.bench.report.summary import summarise
 
 
 @pytest.fixture(scope="module")
 def summary():
-    return summarise(full_study())
+    return full_summary()
 
 
 @pytest.fixture(scope="module")
-def page(summary):
-    return make_page(summary)
+def page():
+    return full_page()
 
 
 def test_the_table_has_a_row_for_each_line_best_rank_first(page, summary):
@@ -33,7 +45,7 @@ def test_the_table_has_a_row_for_each_line_best_rank_first(page, summary):
         "log-loss": "0.300",
         "calibration error": "0.030",
         "seconds of a fit": "1.0",
-        "configurations tried": "1, default",
+        "configurations tried": "1",
     }
     marks = {row.head: row.mark for row in grid.rows}
     assert (marks["WPedRVFL"], marks["SNN"], marks["XGBoost, tuned"]) == ("ours", "paper", "peer")
@@ -47,10 +59,11 @@ def test_what_is_not_complete_says_how_much_it_has_and_a_gpu_is_named():
     page = page_of([dataclasses.replace(r, origins=gpu) if r.method == "b" else r for r in results])
     rows = cells(page.front.grid)
     assert page.front.grid.rows[-1].head == "few"
-    assert [cell.text for cell in rows["few"].values()] == ["1 of 3", "", "", "", "", "10"]
+    assert [cell.text for cell in rows["few"].values()] == ["1 of 3", *["missing"] * 4, "10"]
     assert (rows["a"]["seconds of a fit"].text, rows["b"]["seconds of a fit"].text) == ("0.50", "0.50 GPU")
     table = page.front.picture.table
-    assert set(table["method"]) == {"a", "b"}
+    assert dict(zip(table["method"], table["gpu"], strict=True)) == {"a": False, "b": True}
+    assert "on a GPU, where fits side by side share the time" in page.front.grid.notes[0]
     assert "1 of the 2 methods ran on a GPU" in page.front.picture.description
 
 
@@ -69,11 +82,13 @@ def test_means_far_from_the_published_ones_ask_for_a_reason(monkeypatch):
     results = some_results(("WPedRVFL",), DATASETS)
     results += [a_result("SNN", d, 50, noise=0) for d in DATASETS[:2]]
     monkeypatch.setattr(differences, "REASONS", MappingProxyType({"SNN": "a bad day", "BLS": "not measured"}))
-    rows = cells(grids(page_of(results))["differences"])
+    summary = summarise(Study(tuple(results)))
+    rows = cells(differences.show_differences(summary).grids[0])
     assert list(rows) == ["SNN"]
     assert (rows["SNN"]["mean, measured"].text, rows["SNN"]["reason"].text) == ("50.00", "a bad day")
     monkeypatch.setattr(differences, "REASONS", MappingProxyType({}))
-    assert cells(grids(page_of(results))["differences"])["SNN"]["reason"].text == "not explained yet"
+    (grid,) = differences.show_differences(summary).grids
+    assert cells(grid)["SNN"]["reason"].text == "not explained yet"
 
 
 COMMON = {
@@ -115,6 +130,5 @@ def test_seconds_are_added_by_kind_and_device():
         ("defaults", "a processor", 1),
     ]
     assert [c.seconds for c in costs] == pytest.approx([26, 13, 5, 8.8])
-    study = dataclasses.replace(full_study(), costs=costs)
-    (section,) = (s for s in make_page(summarise(study)).sections if s.key == "origins")
+    section = show_origins(summarise(Study(costs=costs)))
     assert section.text == ("5 records took 27 seconds of processors and 26 seconds of GPUs.",)

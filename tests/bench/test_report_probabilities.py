@@ -7,21 +7,17 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from report_samples import DATASETS, FAMILY, a_result, a_sensitivity, cells, some_curves
+from report_samples import DATASETS, a_result, cells, full_page
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from edrvfl.bench import paper
-from edrvfl.bench.report.sections import make_page
 from edrvfl.bench.report.sections.probabilities import show_probabilities
 from edrvfl.bench.report.sections.published import show_published
 from edrvfl.bench.report.study import Study
 from edrvfl.bench.report.summary import summarise
-from edrvfl.bench.svg import to_inline_svg
 
 PAPERS = tuple(paper.accuracies())
-PEERS = ("RBF-SVM", "RandomForest", "HistGradientBoosting", "LightGBM", "XGBoost", "CatBoost")
-OWN = ("edRVFL portfolio", "edRVFL default", "edRVFL bins")
 CONTENT = 1016  # pixels of the page's content where the window has 1280
 
 
@@ -110,14 +106,14 @@ def test_old_records_without_calibration_error_are_named_once():
     results += [with_losses(a_result("b", d), 0.25, None) for d in ("iris", "wine", "digits")]
     section = show_probabilities(summarise(Study(tuple(results))))
     old = [text for text in section.text if "older than this metric" in text]
-    assert old == [
-        "3 of 6 cells have no calibration error: their records are older than this metric. Their places are "
-        "empty (b)."
-    ]
+    assert old == ["3 of 6 cells have no calibration error: their records are older than this metric (b)."]
     found = {grid.key: grid for grid in section.grids}
     overview = cells(found["probabilities-overview"])
     assert overview["a"]["mean calibration error"].text == "0.1000"
-    assert overview["b"]["mean calibration error"].text == ""
+    assert overview["b"]["mean calibration error"].text == "missing"
+    assert found["probabilities-overview"].notes == (
+        "Ranks by calibration error are among the 1 method with one.",
+    )
     assert set(found["strict-calibration-error"].columns) == {"dataset", "a"}
 
 
@@ -153,13 +149,8 @@ def test_twelve_methods_measured_beside_published():
 
 @pytest.fixture(scope="module")
 def drawn():
-    """The pictures of a study of full size as they are in the page: 21 methods on 24 datasets."""
-    methods = (*PAPERS, *PEERS, *OWN)
-    results = [a_result(m, d, 80 + i / 3, configurations=50) for d in DATASETS for i, m in enumerate(methods)]
-    study = Study(tuple(results[:-1]), some_curves(FAMILY), a_sensitivity())  # one cell is missing
-    page = make_page(summarise(study))
-    pictures = [page.front.picture, *(picture for section in page.sections for picture in section.pictures)]
-    return {p.key: to_inline_svg(p.draw(p.table), p.key, p.title, p.description) for p in pictures}
+    """The pictures of a study of full size as they are in the page: 17 methods on 24 datasets."""
+    return {key: drawing.inline for key, drawing in full_page().drawings.items()}
 
 
 def test_no_letter_is_below_ten_pixels_at_1280(drawn):

@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from report_samples import DATASETS, FAMILY, a_result, whole_study
+from report_samples import DATASETS, FAMILY, a_result, whole_summary
 
 from edrvfl.bench import paper
 from edrvfl.bench.comparison import average_ranks, means, round_half_up
@@ -18,7 +18,7 @@ def summary_of(*results):
 
 @pytest.fixture(scope="module")
 def whole():
-    return summarise(whole_study())
+    return whole_summary()
 
 
 def test_every_number_is_that_of_a_result(whole):

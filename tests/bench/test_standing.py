@@ -1,7 +1,7 @@
 """Lines of tuned methods and of methods as they come, in one ranking."""
 
 import pytest
-from report_samples import DATASETS, a_default, a_result, full_study
+from report_samples import DATASETS, a_default, a_result, full_summary
 
 from edrvfl.bench.comparison import average_ranks
 from edrvfl.bench.defaults import Defaults
@@ -15,7 +15,7 @@ def standing_of(results, defaults=()):
 
 
 def test_ranks_are_over_all_lines_and_the_subject_is_first_in_the_table():
-    standing = summarise(full_study()).standing
+    standing = full_summary().standing
     assert list(standing.scores)[:6] == [
         *("edRVFL portfolio", "WPedRVFL", "PedRVFL", "WedRVFL", "edRVFL_N", "edRVFL_O")
     ]
@@ -30,7 +30,7 @@ def test_one_configuration_of_a_peer_is_its_default_and_is_shown_once():
     studied = [a_result("LightGBM", d, 70, configurations=1, noise=0) for d in datasets]
     standing = standing_of([*studied, *(a_result("RVFL", d) for d in datasets)])
     assert set(standing.entries) == {"LightGBM, default", "RVFL"}
-    assert standing.entries["LightGBM, default"].configurations == "1, default"
+    assert standing.entries["LightGBM, default"].configurations == "1"
     assert standing.means["LightGBM, default"] == 69.8, "strict"
 
     both = standing_of([*studied, a_result("RVFL", datasets[0])], [a_default(datasets[0], "LightGBM", 0.9)])
@@ -92,6 +92,9 @@ def test_means_are_of_printed_figures_and_seconds_geometric():
     ]
     entry = standing_of([], records).entries["LightGBM, default"]
     assert entry.mean("log_loss", ("glass", "bank"), 4) == 0.45
+    halves = standing_of([], [a_default(d, "LightGBM", loss=0.4345) for d in ("glass", "bank")])
+    found = [halves.entries["LightGBM, default"].mean("log_loss", ("glass", "bank"), n) for n in (4, 3)]
+    assert found == [0.4345, 0.435], "rounded once, half up"
     assert entry.seconds(("glass", "bank")) == pytest.approx(2)
     assert not entry.on_gpu
     old = standing_of([a_result("a", "glass")]).entries["a"]

@@ -8,7 +8,7 @@ from .curves import depth_figure, sensitivity_figure
 from .dots import probabilities_figure
 from .heatmap import heatmap_figure
 from .look import INK, MISSING, SMALLEST, WIDEST, one_line, short_name, style
-from .points import published_figure, time_accuracy, time_figure
+from .points import published_figure, time_figure
 from .ranks import critical_difference_figure
 
 __all__ = [
@@ -25,6 +25,5 @@ __all__ = [
     "sensitivity_figure",
     "short_name",
     "style",
-    "time_accuracy",
     "time_figure",
 ]

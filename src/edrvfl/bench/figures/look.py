@@ -29,7 +29,7 @@ KIND_LOOKS: dict[str, dict[str, Any]] = {
     "peer": {"color": COLOURS[1], "marker": "D"},
     "paper": {"color": COLOURS[2], "marker": "^"},
 }
-KIND_NAMES = {"ours": "edRVFL", "peer": "peers", "paper": "others of the paper"}
+KIND_NAMES = {"ours": "this package", "peer": "peers", "paper": "the paper's others"}
 MISSING = "missing"  # the word for a cell without a result, here and in the report
 
 STYLE: Any = {  # Any, because matplotlib types every key of its own

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from ..comparison import KINDS, kind_of, subject_first
@@ -18,52 +18,54 @@ from .look import GRID, INK, KIND_LOOKS, KIND_NAMES, SMALLEST, number_equals, sh
 
 FAR = 5.0  # points of accuracy: what is farther from the published figure carries its dataset's name
 ACROSS = 4  # panels in a row
+HOLLOW: dict[str, Any] = {"mfc": "none", "mew": 1.5}
 
 
 @style()
-def time_accuracy(points: Iterable[tuple[str, float, float, str]]) -> Figure:
+def time_figure(table: pd.DataFrame) -> Figure:
     """Draw seconds against accuracy, with every name beside its point and the frontier as a light line.
 
-    Parameters
-    ----------
-    points : iterable of (name, seconds, accuracy, kind)
-        Seconds are positive; the kind is "ours", "peer" or "paper". The figure is 560 pixels wide.
+    Columns: method, fit_seconds (positive), accuracy, kind, gpu. Points of a GPU are hollow; the frontier is
+    of the others, because seconds of a GPU and of a processor are not on equal terms.
     """
-    rows = sorted(points, key=lambda row: (row[1], -row[2], row[0]))
-    names = number_equals([short_name(name) for name, *_ in rows])
-    at = np.array([(seconds, accuracy) for _, seconds, accuracy, _ in rows], dtype=float)
+    rows = table.sort_values(["fit_seconds", "accuracy", "method"], ascending=[True, False, True])
+    names = number_equals([short_name(name) for name in rows["method"]])
+    at, gpu = rows[["fit_seconds", "accuracy"]].to_numpy(float), rows["gpu"].to_numpy(bool)
     figure = Figure(figsize=(5.8, 3.3 + 0.06 * len(rows)))
     figure.subplots_adjust(left=0.11, right=0.985, bottom=0.55 / figure.get_figheight(), top=0.9)
     ax = figure.subplots()
-    frontier = _frontier(at)
-    ax.plot(*frontier.T, color=GRID, lw=1.4, alpha=0.6, zorder=1, label="best up to that time")
-    for kind in KINDS:
-        mine = at[[k == kind for *_, k in rows]]
-        if len(mine):
-            ax.plot(*mine.T, ls="", ms=7, label=KIND_NAMES[kind], **KIND_LOOKS[kind])
+    frontier = _frontier(at if gpu.all() else at[~gpu], at[:, 0].max())
+    ax.plot(*frontier.T, color=GRID, lw=1.4, alpha=0.6, zorder=1)
+    _points(ax, at, rows["kind"].to_numpy(), gpu)
     _seconds_axis(ax, at[:, 0])
     spread = max(0.5, float(np.ptp(at[:, 1])))
     ax.set_ylim(at[:, 1].min() - 0.09 * spread, at[:, 1].max() + 0.09 * spread)
     ax.yaxis.set_major_locator(MaxNLocator(6))
     ax.set_xlabel("seconds of one fit, geometric mean over datasets")
     ax.set_ylabel("mean test accuracy in percent")
-    handles, words = ax.get_legend_handles_labels()
-    tight: Any = {"fontsize": 8.5, "handletextpad": 0.4, "columnspacing": 1.4}
-    figure.legend(handles, words, loc="upper center", ncols=len(words), **tight)
     write_labels(ax, at, names, 8.5, Around(at[:0], np.clip(frontier, None, [ax.get_xlim()[1], np.inf])))
     return figure
 
 
-def time_figure(table: pd.DataFrame) -> Figure:
-    """Draw `time_accuracy` of a table. Columns: method, fit_seconds, accuracy, kind."""
-    columns = table[["method", "fit_seconds", "accuracy", "kind"]]
-    return time_accuracy(columns.itertuples(index=False, name=None))
+def _points(ax: Axes, at: np.ndarray, kinds: np.ndarray, gpu: np.ndarray) -> None:
+    """Draw the points, hollow those of a GPU, and say above the axes what they are."""
+    for kind in KINDS:
+        for hollow in (False, True):
+            mine = at[(kinds == kind) & (gpu == hollow)]
+            ax.plot(*mine.T, ls="", ms=7, **KIND_LOOKS[kind] | (HOLLOW if hollow else {}))
+    looks = {KIND_NAMES[kind]: KIND_LOOKS[kind] for kind in KINDS if kind in kinds}
+    if gpu.any():
+        looks["hollow: GPU"] = {"color": INK, "marker": "o"} | HOLLOW
+    handles = [Line2D([], [], ls="", ms=7, label=word, **look) for word, look in looks.items()]
+    handles.insert(0, Line2D([], [], color=GRID, lw=1.4, alpha=0.6, label="best so far"))
+    tight: Any = {"fontsize": 8.5, "handletextpad": 0.4, "columnspacing": 1.1, "borderaxespad": 0.2}
+    ax.figure.legend(handles=handles, loc="upper center", ncols=len(handles), **tight)
 
 
-def _frontier(at: np.ndarray) -> np.ndarray:
+def _frontier(at: np.ndarray, end: float) -> np.ndarray:
     """Return the corners of the best accuracy up to each time, of points in the order of seconds."""
     best = np.maximum.accumulate(at[:, 1])
-    x, y = np.append(at[:, 0], at[-1, 0] * 10), np.append(best, best[-1])
+    x, y = np.append(at[:, 0], end * 10), np.append(best, best[-1])
     return np.column_stack([np.repeat(x, 2)[1:], np.repeat(y, 2)[:-1]])
 
 

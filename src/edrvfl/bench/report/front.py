@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.figure import Figure
 
-from ..figures import MISSING, time_accuracy
-from .page import EMPTY, Front, Grid, GridCell, GridRow, Picture, number_cell
+from ..figures import MISSING, time_figure
+from .page import ABSENT, Front, Grid, GridCell, GridRow, Picture, number_cell
 from .sentences import PAPER, PAPER_LINK, WHAT, compared, count
 from .sentences_answer import answer
 from .standing import Entry, Standing
@@ -41,10 +40,11 @@ def make_front(summary: Summary) -> Front:
 def _grid(standing: Standing, notes: tuple[str, ...]) -> Grid:
     """Make one row for each line, best average rank first."""
     n, every = len(standing.ranks), len(standing.entries)
-    over = count(len(standing.common), "dataset")
+    over, gpu = count(len(standing.common), "dataset"), any(e.on_gpu for e in standing.entries.values())
     said = [
-        f"Means over {over}, {n} of {every} methods, on test rows; rank 1 is best by accuracy. Seconds are "
-        "of one fit, on one processor thread where not marked GPU, geometric mean over datasets."
+        f"Means over {over}, on test rows; ranks are by accuracy, among {n} methods. Seconds are of one fit, "
+        "the geometric mean over datasets, on one thread of a processor"
+        + ("; GPU: on a GPU, where fits side by side share the time." if gpu else ".")
     ]
     if n < every:
         said.append(
@@ -66,27 +66,23 @@ def _row(standing: Standing, entry: Entry) -> GridRow:
     tried = GridCell(entry.configurations, max(r.configurations for r in entry.results.values()))
     if entry.name not in standing.ranks:
         has = f"{len(entry.results)} of {len(standing.datasets)}"
-        return GridRow(entry.name, (GridCell(has, None, MISSING), *[EMPTY] * 4, tried), mark=entry.kind)
+        return GridRow(entry.name, (GridCell(has, None, MISSING), *[ABSENT] * 4, tried), mark=entry.kind)
     common = standing.common
     cells = (
         number_cell(standing.means.get(entry.name)),
         number_cell(standing.ranks[entry.name]),
-        _or_missing(entry.mean("log_loss", common, 4), 3),
-        _or_missing(entry.mean("calibration_error", common, 4), 3),
+        number_cell(entry.mean("log_loss", common, 3), 3),
+        number_cell(entry.mean("calibration_error", common, 3), 3),
         _seconds_cell(entry, entry.seconds(common)),
         tried,
     )
     return GridRow(entry.name, cells, mark=entry.kind)
 
 
-def _or_missing(value: float | None, digits: int) -> GridCell:
-    return GridCell(MISSING, None, MISSING) if value is None else number_cell(value, digits)
-
-
 def _seconds_cell(entry: Entry, seconds: float | None) -> GridCell:
     """Show seconds with two digits that count, and whether a GPU took them."""
     if seconds is None:
-        return _or_missing(None, 0)
+        return ABSENT
     text = f"{seconds:.0f}" if seconds >= 9.95 else f"{seconds:#.2g}"
     return GridCell(f"{text} GPU" if entry.on_gpu else text, seconds)
 
@@ -95,19 +91,21 @@ def _picture(standing: Standing) -> Picture | None:
     rows = []
     for entry in standing.entries.values():
         if entry.name in standing.ranks and (seconds := entry.seconds(standing.common)) is not None:
-            rows.append((entry.name, round(seconds, 6), standing.means[entry.name], entry.kind))
+            accuracy = standing.means[entry.name]
+            rows.append((entry.name, round(seconds, 6), accuracy, entry.kind, entry.on_gpu))
     if not rows:
         return None
-    gpu = sum(standing.entries[name].on_gpu for name, *_ in rows)
-    where = f" {gpu} of the {len(rows)} methods ran on a GPU; the table marks them." if gpu else ""
+    gpu = sum(on_gpu for *_, on_gpu in rows)
+    where = (
+        f" {gpu} of the {len(rows)} methods ran on a GPU (hollow): their seconds are not on equal terms, "
+        "so the line of the best leaves them out."
+        if gpu
+        else ""
+    )
     return Picture(
         "time_and_accuracy",
         "Time to fit against accuracy: up and to the left is better",
         f"Seconds of one fit, mean test accuracy over {count(len(standing.common), 'dataset')}.{where}",
-        pd.DataFrame(rows, columns=["method", "fit_seconds", "accuracy", "kind"]),
-        _draw,
+        pd.DataFrame(rows, columns=["method", "fit_seconds", "accuracy", "kind", "gpu"]),
+        time_figure,
     )
-
-
-def _draw(table: pd.DataFrame) -> Figure:
-    return time_accuracy(table.itertuples(index=False, name=None))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +12,10 @@ from matplotlib.figure import Figure
 
 from .. import svg
 from ..comparison import Comparison
+from ..figures import MISSING
 from .sentences import p_text
+
+LONG = 12  # rows; a longer table of pairs is folded
 
 Value = str | int | float | None
 
@@ -129,6 +132,16 @@ class Page:
         return {picture.key: picture.drawing() for picture in pictures}
 
 
+def pairs_matrix(
+    key: str, caption: str, methods: Sequence[str], cell: Callable[[str, str], GridCell], note: str
+) -> Grid:
+    """Make a table of methods against methods. The diagonal is empty; a long table is folded."""
+    rows = tuple(GridRow(m, tuple(EMPTY if m == n else cell(m, n) for n in methods), m) for m in methods)
+    names = (None, *methods)
+    folded = len(rows) > LONG
+    return Grid(key, caption, ("method", *methods), rows, methods=names, notes=(note,), folded=folded)
+
+
 def csv_text(table: pd.DataFrame) -> str:
     """Write a table as comma-separated text with a header; what is missing is empty."""
     return str(table.to_csv(index=False, lineterminator="\n"))
@@ -136,7 +149,8 @@ def csv_text(table: pd.DataFrame) -> str:
 
 # --- cells -----------------------------------------------------------------------------------------------
 
-EMPTY = GridCell("")
+EMPTY = GridCell("")  # where nothing belongs
+ABSENT = GridCell(MISSING, None, MISSING)  # where a figure belongs that there is not
 
 
 def text_cell(text: str | None) -> GridCell:
@@ -145,19 +159,19 @@ def text_cell(text: str | None) -> GridCell:
 
 
 def number_cell(value: float | None, digits: int = 2) -> GridCell:
-    """Show a number; None leaves the cell empty."""
-    return EMPTY if value is None else GridCell(f"{value:.{digits}f}", float(value))
+    """Show a number; None is missing."""
+    return ABSENT if value is None else GridCell(f"{value:.{digits}f}", float(value))
 
 
 def count_cell(n: int) -> GridCell:
-    """Show how many there are; none leaves the cell empty."""
-    return GridCell(str(n), n) if n else EMPTY
+    """Show how many there are."""
+    return GridCell(str(n), n)
 
 
 def signed_cell(value: float | None, error: float | None = None) -> GridCell:
     """Show a difference with its sign and, if there is one, its standard error."""
     if value is None:
-        return EMPTY
+        return ABSENT
     return GridCell(f"{value:+.2f}" + ("" if error is None else f" ± {error:.2f}"), value)
 
 

@@ -53,10 +53,10 @@ def p_text(p: float) -> str:
 
     Examples
     --------
-    >>> p_text(0.5412), p_text(0.0123), p_text(0.000335)
-    ('0.54', '0.012', '3.4e-4')
+    >>> p_text(0.5412), p_text(0.0497), p_text(0.000335)
+    ('0.54', '0.050', '3.4e-4')
     """
-    return f"{p:.2g}" if p >= 0.001 else two_digits(p)
+    return f"{p:#.2g}" if p >= 0.001 else two_digits(p)
 
 
 def points_apart(gap: float) -> str:

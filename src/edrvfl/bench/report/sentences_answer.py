@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from .. import paper
-from ..comparison import average_ranks, compare, compare_pairs, friedman
+from ..comparison import compare, compare_pairs, friedman
 from .sentences import count, p_text
 from .standing import Standing, default_name, tuned_name
 from .summary import Summary
@@ -14,6 +14,7 @@ from .summary import Summary
 PORTFOLIO = "edRVFL portfolio"
 BOOSTING = ("HistGradientBoosting", "LightGBM", "XGBoost", "CatBoost")
 BLANK = "\N{NO-BREAK SPACE}"  # keeps a number and its sign on one line
+FEW = 3  # methods that are named
 NUMBERS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
@@ -42,16 +43,21 @@ def among_the_papers(standing: Standing) -> str | None:
     methods = [m for m in every if m in standing.ranks]
     if paper.BEST not in methods or len(methods) < 3 or not standing.common:
         return None
-    scores = standing.compared[methods]
-    ranks, pairs = average_ranks(scores), compare_pairs(scores)
+    # The ranks are those of the table beside it, so that the two agree; the tests are among the paper's own.
+    ranks, pairs = standing.ranks, compare_pairs(standing.compared[methods])
     ahead = sorted((m for m in methods if ranks[m] < ranks[paper.BEST]), key=ranks.__getitem__)
     others = [m for m in methods if m != paper.BEST]
     signs = Counter(pairs.sign(paper.BEST, m, holm=True) for m in others)
-    here = f" ({len(methods)} of them complete)" if len(methods) < len(every) else ""
-    place = f"ranks {_place(len(ahead) + 1)}" + (f", behind {_listed(ahead)}" if ahead else "")
+    n = len(methods)
+    who = (
+        f"paper's {n} methods"
+        if n == len(every)
+        else f"{n} of the paper's {len(every)} methods that are complete"
+    )
+    behind = f", behind {_listed(ahead)}" if 0 < len(ahead) <= FEW else ""
     text = (
-        f"Among the paper's {len(every)} methods{here}, each tuned, {paper.BEST} {place} "
-        f"({_percent(standing.means[paper.BEST])}), clearly better than {signs['+']} of the other "
+        f"Among the {who}, each tuned, {paper.BEST} ({_percent(standing.means[paper.BEST])}) ranks "
+        f"{_place(len(ahead) + 1)}{behind}, clearly better than {signs['+'] or 'none'} of the other "
         f"{len(others)} and clearly worse than {signs['-'] or 'none'}"
     )
     boosting = _boosting(standing, tuned=True) or _boosting(standing, tuned=False)
@@ -63,10 +69,13 @@ def among_boosting(standing: Standing) -> str | None:
     groups = [found for tuned in (True, False) if (found := _boosting(standing, tuned=tuned))]
     if PORTFOLIO not in standing.ranks or not groups:
         return None
-    against = " and ".join(_against(standing, PORTFOLIO, group) for group in groups)
-    losses = {name: standing.entries[name].mean("log_loss", standing.common, 4) for name in standing.ranks}
-    mine = losses[PORTFOLIO]
-    lower = sum(loss is not None and mine is not None and loss < mine for loss in losses.values())
+    against = _against(standing, PORTFOLIO, groups[0])
+    if len(groups) > 1:
+        against += f" and {_ahead_of(standing, PORTFOLIO, groups[1])}"
+        against += " at their defaults" if len(groups[1]) > 1 else ""
+    losses = {name: standing.entries[name].mean("log_loss", standing.common, 3) for name in standing.ranks}
+    mine = losses[PORTFOLIO] or 0.0
+    lower = sum(loss is not None and loss < mine for loss in losses.values())
     best = "lowest" if lower == 0 else f"{_place(lower + 1)} lowest"
     return (
         f"The {PORTFOLIO}, without any search, reaches {_percent(standing.means[PORTFOLIO])} and ranks "
@@ -83,17 +92,24 @@ def _boosting(standing: Standing, *, tuned: bool) -> list[str]:
 
 def _against(standing: Standing, method: str, boosting: Sequence[str]) -> str:
     """Say how many boosting packages a method is ahead of, and how it compares with the best of them."""
-    ranks, n, best = standing.ranks, len(boosting), boosting[0]
-    beaten = sum(ranks[method] < ranks[name] for name in boosting)
+    best = boosting[0]
     tuned, name = standing.entries[best].tuned, best.partition(",")[0]
     p = p_text(compare(standing.compared[[method, best]], method, best).p_normal)
     figures = f"{_percent(standing.means[best])}, p{BLANK}={BLANK}{p}"
-    if n == 1:
-        which = f"tuned {name}" if tuned else f"{name} at its defaults"
-        return f"{'ahead of' if beaten else 'behind'} {which} ({figures})"
-    place = "ahead of all" if beaten == n else "behind all" if beaten == 0 else f"ahead of {beaten} of"
+    if len(boosting) == 1:
+        return f"{_ahead_of(standing, method, boosting)} ({figures})"
     how = "tuned boosting packages" if tuned else "boosting packages at their defaults"
-    return f"{place} {n} {how} (best: {name}, {figures})"
+    return f"{_ahead_of(standing, method, boosting)} {how} (best: {name}, {figures})"
+
+
+def _ahead_of(standing: Standing, method: str, others: Sequence[str]) -> str:
+    """Say how many of several methods one is ahead of; one method is named."""
+    n, beaten = len(others), sum(standing.ranks[method] < standing.ranks[name] for name in others)
+    if n == 1:
+        return f"{'ahead of' if beaten else 'behind'} {others[0]}"
+    return (
+        f"ahead of all {n}" if beaten == n else f"ahead of {beaten} of {n}" if beaten else f"behind all {n}"
+    )
 
 
 def _percent(value: float) -> str:

@@ -31,6 +31,7 @@ from .costs import device_of, on_gpu
 from .study import Pair, Result, Scored
 
 PEERS = frozenset(METHOD_GROUPS["peers"])
+PRINTED = 4  # digits of a dataset's log-loss and calibration error
 CHOICE = "strict"  # what was found without a look at test labels; the paper's choice has tables of its own
 
 
@@ -86,16 +87,16 @@ class Entry:
     def configurations(self) -> str:
         """Say how many configurations were tried: one number, or the least and the most."""
         if not self.tuned:
-            return "1, default"
+            return "1"
         tried = sorted({r.configurations for r in self.results.values()})
         return str(tried[0]) if len(tried) == 1 else f"{tried[0]}-{tried[-1]}"
 
     def mean(self, metric: str, datasets: Sequence[str], digits: int) -> float | None:
-        """Average a metric over datasets, as printed; None if a result lacks it."""
+        """Average the printed figures of a metric over datasets; None if a result lacks it."""
         found = [getattr(self.results[d].scored[CHOICE], metric) for d in datasets]
         if not found or any(value is None for value in found):
             return None
-        return mean((round_half_up(value, digits) for value in found), digits)
+        return mean((round_half_up(value, PRINTED) for value in found), digits)
 
     def seconds(self, datasets: Sequence[str]) -> float | None:
         """Average the seconds of a fit over datasets, geometrically; None if a fit took none."""

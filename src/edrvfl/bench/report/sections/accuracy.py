@@ -27,7 +27,10 @@ def show_accuracy(s: Summary) -> Section:
     text: tuple[str, ...] = ()
     if gaps:
         apart = points_apart(sum(gaps) / len(gaps))
-        text = (f"Over {count(len(gaps), 'cell')} the paper's choice is on average {apart} the strict one.",)
+        text = (
+            f"Over {count(len(gaps), 'cell')}, each a method on a dataset, the paper's choice is on average "
+            f"{apart} the strict one.",
+        )
     scores = s.standing.scores.dropna(how="all")
     grids = [_strict_grid(s, scores)]
     if s.paper.methods:

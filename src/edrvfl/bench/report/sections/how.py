@@ -16,12 +16,13 @@ def show_run(s: Summary) -> Section:
         ((n, seeds),) = s.extents
         extent = f" {count(n, 'configuration')} in each search and {count(seeds, 'hidden seed')}."
     text = [
-        f"{count(len(s.methods), 'method')} on {count(len(s.datasets), 'dataset')}: "
+        f"{count(len(s.methods), 'searched method')} on {count(len(s.datasets), 'dataset')}: "
         f"{count(len(done), 'cell')} done, {len(failed)} failed, {rest} missing.{extent}",
         "A cell is one method on one dataset. Every configuration is fitted on a split's fit rows and scored "
         "on its validation rows at every depth; the chosen one is fitted again on fit and validation rows "
         "and scored on the test rows. A figure is the mean over the splits; mean and standard deviation (±) "
-        "are over the hidden seeds, which redraw the random layers only. A cell runs on one BLAS thread.",
+        "are over the hidden seeds, which redraw the random layers only. On a processor a cell "
+        "runs on one BLAS thread.",
     ]
     if dates := sorted(r.finished for r in s.finished if r.finished):
         first, last = (date[:16].replace("T", " ") for date in (dates[0], dates[-1]))

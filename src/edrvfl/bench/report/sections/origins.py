@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..costs import on_gpu
-from ..page import EMPTY, Grid, GridCell, GridRow, Section, count_cell, text_cell
+from ..page import ABSENT, Grid, GridCell, GridRow, Section, count_cell, text_cell
 from ..sentences import count
 from ..study import dataset_facts
 from ..summary import Summary
@@ -48,7 +48,7 @@ def _sentence(s: Summary) -> str:
 def _costs_grid(s: Summary) -> Grid:
     rows = []
     for c in s.study.costs:
-        seconds = EMPTY if c.seconds is None else GridCell(f"{c.seconds:,.0f}", c.seconds)
+        seconds = ABSENT if c.seconds is None else GridCell(f"{c.seconds:,.0f}", c.seconds)
         rows.append(GridRow(KINDS.get(c.kind, c.kind), (text_cell(c.device), count_cell(c.records), seconds)))
     note = "Seconds of searches, fits and answers; reading data and warming up are not counted."
     columns = ("records of", "device", "records", "seconds")
@@ -60,8 +60,8 @@ def _versions_grid(s: Summary) -> Grid:
     for what, values in s.origins.items():
         if what == "commit":
             values = tuple(_short(commit) for commit in values)
-        rows.append(GridRow(what, (text_cell(", ".join(values)),)))
-    return Grid("versions", "Versions, commits and devices", ("what", "value"), tuple(rows))
+        rows.append(GridRow(what, (text_cell("; ".join(values)),)))
+    return Grid("versions", "Versions, commits and devices", ("what", "value"), tuple(rows), folded=True)
 
 
 def _short(commit: str) -> str:
@@ -85,4 +85,4 @@ def _partitions_grid(s: Summary) -> Grid:
         rows.append(GridRow(dataset, tuple(text_cell(text) for text in cells)))
     columns = ("dataset", "rows / features / classes", "as the paper prints", "partitions", "checksum")
     note = "The checksum is the start of the SHA-256 of values, labels and partitions."
-    return Grid("partitions", "Datasets and partitions", columns, tuple(rows), notes=(note,))
+    return Grid("partitions", "Datasets and partitions", columns, tuple(rows), notes=(note,), folded=True)

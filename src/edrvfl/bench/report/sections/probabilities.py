@@ -21,7 +21,7 @@ from ...comparison import (
 )
 from ...figures import probabilities_figure
 from ...scores import CALIBRATION_BINS
-from ..page import EMPTY, Grid, GridCell, GridRow, Picture, Section, number_cell, text_cell
+from ..page import Grid, GridCell, GridRow, Picture, Section, number_cell, text_cell
 from ..sentences import count, p_text
 from ..standing import Standing
 from ..summary import Summary
@@ -70,7 +70,7 @@ def show_probabilities(s: Summary) -> Section | None:
     if losses.table.empty:
         return None
     tests = run_tests(losses)
-    rows = _rows(s.standing, losses, errors)
+    rows = _rows(losses, errors)
     pictures = [_dots(losses, rows)] if rows else []
     if tests.critical_difference is not None:
         title = "Average ranks by log-loss"
@@ -213,24 +213,21 @@ def _what_is_left_out(losses: Losses, errors: Losses) -> list[str]:
         whose = "; ".join(m for m in losses.table if gaps[m].any())
         said.append(
             f"{n} of {count(int(measured.to_numpy().sum()), 'cell')} have no calibration error: their "
-            f"records are older than this metric. Their places are empty ({whose})."
+            f"records are older than this metric ({whose})."
         )
     return said
 
 
 # --- tables and pictures ---------------------------------------------------------------------------------
 
-Row = tuple[str, str, bool, float, float]  # method, kind, searched, log-loss, calibration error
+Row = tuple[str, str, float, float | None]  # method, kind, log-loss, calibration error
 
 
-def _rows(standing: Standing, losses: Losses, errors: Losses) -> list[Row]:
+def _rows(losses: Losses, errors: Losses) -> list[Row]:
     """List the compared methods, best log-loss first."""
     calibration = errors.means
-    rows = [
-        (m, kind_of(m), standing.entries[m].tuned, loss, calibration.get(m, math.nan))
-        for m, loss in losses.means.items()
-    ]
-    return sorted(rows, key=lambda row: (row[3], row[0]))
+    rows = [(m, kind_of(m), loss, calibration.get(m)) for m, loss in losses.means.items()]
+    return sorted(rows, key=lambda row: (row[2], row[0]))
 
 
 def _dots(losses: Losses, rows: list[Row]) -> Picture:
@@ -238,20 +235,19 @@ def _dots(losses: Losses, rows: list[Row]) -> Picture:
     return Picture(
         "log_loss_and_calibration",
         f"Mean log-loss and calibration error over {count(len(losses.compared), 'dataset')} (strict choice)",
-        f"A row for each method, sorted by log-loss; less is better. From {best[0]}, {best[3]:.3f}, to "
-        f"{worst[0]}, {worst[3]:.3f}; the table below has every number.",
-        pd.DataFrame(rows, columns=["method", "kind", "searched", "log_loss", "calibration_error"]),
+        f"Sorted by log-loss; less is better. From {best[0]}, {best[2]:.4f}, to {worst[0]}, {worst[2]:.4f}.",
+        pd.DataFrame(rows, columns=["method", "kind", "log_loss", "calibration_error"]),
         probabilities_figure,
     )
 
 
 def _overview(standing: Standing, losses: Losses, errors: Losses) -> Grid:
     ranks, error_ranks, rows = losses.ranks, errors.ranks, []
-    for method, _, _, loss, error in _rows(standing, losses, errors):
+    for method, _, loss, error in _rows(losses, errors):
         cells = (
             number_cell(loss, DIGITS),
             number_cell(ranks[method]),
-            number_cell(None if math.isnan(error) else error, DIGITS),
+            number_cell(error, DIGITS),
             number_cell(error_ranks.get(method)),
             text_cell(standing.entries[method].configurations),
         )
@@ -260,18 +256,22 @@ def _overview(standing: Standing, losses: Losses, errors: Losses) -> Grid:
         *("method", "mean log-loss", "rank by log-loss"),
         *("mean calibration error", "rank by calibration error", "configurations tried"),
     )
+    fewer = 0 < len(error_ranks) < len(ranks)
+    among = f"Ranks by calibration error are among the {count(len(error_ranks), 'method')} with one."
+    notes = (among,) if fewer else ()
     return Grid(
         "probabilities-overview",
         "Probabilities in one table",
         columns,
         tuple(rows),
+        notes=notes,
         sorted_by=columns[1],
         least_is_best=frozenset(columns[1:5]),
     )
 
 
 def _grid(losses: Losses) -> Grid:
-    """Show a metric by dataset and method. A place is empty where a record is older than the metric."""
+    """Show a metric by dataset and method. It is missing where a record is older than the metric."""
     columns, averages, ranks = tuple(losses.table), losses.means, losses.ranks
     rows = tuple(GridRow(d, _cells(losses.table.loc[d])) for d in losses.table.index)
     foot = (
@@ -297,7 +297,7 @@ def _cells(row: pd.Series) -> tuple[GridCell, ...]:
 
     def cell(value: float) -> GridCell:
         if math.isnan(value):
-            return EMPTY
+            return number_cell(None)
         return GridCell(f"{value:.{DIGITS}f}", value, "best" if value == best else "")
 
     return tuple(map(cell, map(float, row)))

@@ -11,7 +11,7 @@ from ...comparison import Pairwise, average_ranks, comparable, compare_pairs, me
 from ...figures import published_figure
 from ...paper import two_digits
 from ..page import (
-    EMPTY,
+    ABSENT,
     Grid,
     GridCell,
     GridRow,
@@ -20,6 +20,7 @@ from ..page import (
     count_cell,
     number_cell,
     p_cell,
+    pairs_matrix,
     signed_cell,
     verdict_cell,
     wins_cell,
@@ -132,7 +133,7 @@ def _p_values_grid(measured: Pairwise | None) -> Grid:
             GridCell(two_digits(c.p_exact), c.p_exact),
             verdict_cell(differs=p.differs),
             wins_cell(c),
-            *[EMPTY] * 3,
+            *[ABSENT] * 3,
         ]
         if measured is not None and {paper.BEST, p.method} <= set(measured.methods):
             ours = measured.pair(paper.BEST, p.method)
@@ -162,22 +163,18 @@ def _signs_grid() -> Grid:
     methods = tuple(dict.fromkeys(row for row, _ in signs))
 
     def cell(row: str, column: str) -> GridCell:
-        if row == column:
-            return EMPTY
         sign = signs[row, column]
         printed, recomputed = sign.printed or "·", sign.recomputed or "·"
         if sign.differs:
             return GridCell(f"{printed} differs: {recomputed}", recomputed, "differs")
         return GridCell(printed, printed)
 
-    rows = tuple(GridRow(m, tuple(cell(m, n) for n in methods), m) for m in methods)
     note = (
         "+ the row's method is better than the column's at 0.05, - worse, a dot: neither. Where they differ, "
         "the published sign comes first and the recomputed one, without Holm, after it."
     )
     title = "Signs of all pairs (Table 5), published and recomputed"
-    columns = ("method", *methods)
-    return Grid("published-signs", title, columns, rows, methods=(None, *methods), notes=(note,))
+    return pairs_matrix("published-signs", title, methods, cell, note)
 
 
 def _how_many_signs(pairs: Pairwise, n_datasets: int) -> str:
@@ -199,20 +196,16 @@ def _measured_signs_grid(pairs: Pairwise) -> Grid:
     methods = [m for m in dict.fromkeys(row for row, _ in printed) if m in pairs.methods]
 
     def cell(row: str, column: str) -> GridCell:
-        if row == column:
-            return EMPTY
         differs = printed[row, column] != pairs.sign(row, column, holm=False)
         text = f"{printed[row, column] or '·'} / {sign_cell(pairs, row, column).text}"
         return GridCell(text, text, "differs" if differs else "")
 
-    rows = tuple(GridRow(m, tuple(cell(m, n) for n in methods), m) for m in methods)
     note = (
         "Published / measured. + the row's method is better than the column's at 0.05, - worse, a dot: "
         "neither; measured signs in brackets: only without Holm. Marked where they differ without Holm."
     )
     title = "Signs of all pairs (Table 5), published and measured (the paper's choice)"
-    columns = ("method", *methods)
-    return Grid("measured-signs", title, columns, rows, methods=(None, *methods), notes=(note,))
+    return pairs_matrix("measured-signs", title, methods, cell, note)
 
 
 def _sd_grid(s: Summary) -> Grid:

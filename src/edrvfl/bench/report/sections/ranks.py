@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 
-from ...comparison import DIGITS, CriticalDifference, Pairwise, compare_pairs, critical_difference, friedman
+from ...comparison import (
+    DIGITS,
+    CriticalDifference,
+    Pairwise,
+    compare_pairs,
+    critical_difference,
+    friedman,
+    round_half_up,
+)
 from ...figures import critical_difference_figure
-from ..page import EMPTY, Grid, GridCell, GridRow, Picture, Section, p_cell, wins_cell
+from ..page import LONG, Grid, GridCell, GridRow, Picture, Section, p_cell, pairs_matrix, wins_cell
 from ..sentences import count, p_text
 from ..summary import Summary
 
 KEY, TITLE = "statistics", "Ranks and tests"
-LONG = 12  # pairs; a longer table is folded
 
 
 def show_ranks(s: Summary) -> Section:
@@ -49,14 +58,12 @@ def diagram(cd: CriticalDifference, key: str, title: str) -> Picture:
     table = pd.DataFrame({"method": cd.methods, "average_rank": cd.ranks}).round(4)
     table["critical_difference"] = round(cd.difference, 4)
     p_values = cd.p_values.map(lambda p: float(f"{p:.4g}")).add_prefix("p_against_", axis="columns")
-    # A group is a run of the ranks, so its ends tell all of it.
-    groups = "; ".join(f"{group[0]} to {group[-1]}" for group in cd.groups) or "none"
-    ranked = "; ".join(f"{m} {rank:.2f}" for m, rank in zip(cd.methods, cd.ranks, strict=True))
+    best, worst = round_half_up(cd.ranks[0]), round_half_up(cd.ranks[-1])
     return Picture(
         key,
         f"{title} over {count(cd.n_datasets, 'dataset')} (strict choice)",
-        f"From best to worst: {ranked}. Ranks closer than {cd.difference:.2f} are not told apart by "
-        f"Nemenyi's test at {cd.alpha:g}; groups not told apart: {groups}.",
+        f"From {cd.methods[0]}, {best:.2f}, to {cd.methods[-1]}, {worst:.2f}. Ranks closer "
+        f"than {cd.difference:.2f}, joined by bars, are not told apart by Nemenyi's test at {cd.alpha:g}.",
         pd.concat([table, p_values.reset_index(drop=True)], axis="columns"),
         critical_difference_figure,
     )
@@ -64,23 +71,12 @@ def diagram(cd: CriticalDifference, key: str, title: str) -> Picture:
 
 def signs_grid(pairs: Pairwise, key: str, what: str) -> Grid:
     """Show which method is better than which, after Holm and without."""
-
-    def cell(row: str, column: str) -> GridCell:
-        return EMPTY if row == column else sign_cell(pairs, row, column)
-
-    rows = tuple(GridRow(m, tuple(cell(m, n) for n in pairs.methods), m) for m in pairs.methods)
     note = (
         f"+ the row's method is better than the column's at {pairs.alpha:g}, - worse, after Holm; in "
         "brackets: only without Holm; a dot: neither."
     )
-    return Grid(
-        f"signs-{key}",
-        f"Pairwise signs, {what}",
-        ("method", *pairs.methods),
-        rows,
-        methods=(None, *pairs.methods),
-        notes=(note,),
-    )
+    cell = partial(sign_cell, pairs)
+    return pairs_matrix(f"signs-{key}", f"Pairwise signs, {what}", pairs.methods, cell, note)
 
 
 def sign_cell(pairs: Pairwise, row: str, column: str) -> GridCell:

@@ -66,7 +66,7 @@
   // what Python wrote. tests/bench/test_report_browser.py compares the two.
   const written = new Map();
   for (const node of document.querySelectorAll("[data-common], table[data-scores] tfoot td")) {
-    written.set(node, node.textContent);
+    written.set(node, [node.textContent, node.className]);
   }
   const halfUp = (total, n) => (Math.floor(total / n + 0.5 + 1e-9) / 100).toFixed(2); // total in hundredths
   function twiceRank(values, mine) {
@@ -88,8 +88,10 @@
     shown.forEach((j, k) => {
       const total = common.reduce((sum, row) => sum + Math.round(100 * row.values[k]), 0);
       const twice = common.reduce((sum, row) => sum + twiceRank(row.values.map(Number), Number(row.values[k])), 0);
-      means.cells[j].textContent = common.length ? halfUp(total, common.length) : "";
-      ranks.cells[j].textContent = common.length ? halfUp(50 * twice, common.length) : "";
+      for (const [row, sum] of [[means, total], [ranks, 50 * twice]]) {
+        row.cells[j].textContent = common.length ? halfUp(sum, common.length) : "missing";
+        row.cells[j].className = common.length ? "" : "missing";
+      }
     });
     if (!shown.length) {
       note.textContent = "No method is shown.";
@@ -104,7 +106,7 @@
       node.hidden = hidden.has(node.dataset.method) || hidden.has(node.dataset.other);
     }
     if (hidden.size) document.querySelectorAll("table[data-scores]").forEach(recompute);
-    else written.forEach((text, node) => { node.textContent = text; });
+    else written.forEach(([text, name], node) => { node.textContent = text; node.className = name; });
     said.textContent = `${boxes.length - hidden.size} of ${boxes.length} methods shown.`;
   }
   for (const button of choose.querySelectorAll("[data-show]")) {
