@@ -8,7 +8,8 @@ def finish_units(cell):
     """Do every unit of a cell and return their values."""
     done = {}
     while units := cell.pending(done):
-        done |= {unit: attempt(cell, unit) for unit in units}
+        for some in cell.together(units):
+            done |= dict(zip(some, attempt(cell, some), strict=True))
     return done
 
 

@@ -8,6 +8,8 @@ from scipy import stats
 
 from edrvfl.bench import paper
 from edrvfl.bench.comparison import (
+    OF_THE_PAPER,
+    SUBJECT,
     average_ranks,
     comparable,
     compare,
@@ -19,6 +21,7 @@ from edrvfl.bench.comparison import (
     round_half_up,
     score_table,
     signed_rank,
+    subject_first,
 )
 
 
@@ -55,6 +58,18 @@ def test_rounding_is_half_up_in_decimal(value, digits, expected):
 def test_a_mean_is_exact_before_it_is_rounded():
     assert mean([80.39, 80.40]) == 80.40  # the binary mean is below 80.395
     assert mean([1.0, 2.0, 2.0]) == 1.67
+
+
+# --- the order of methods --------------------------------------------------------------------------------
+
+
+def test_the_subject_comes_first_and_what_has_no_figure_last():
+    ranks = {"XGBoost": 3.0, "LightGBM": 2.0, "BLS": 1.0, "H-ELM": 0.5, "RVFL": 9.0}
+    methods = ["SNN", "BLS", "H-ELM", "CatBoost", "RVFL", "edRVFL robust", "LightGBM", "XGBoost", "edRVFL_O"]
+    expected = ("edRVFL_O", "RVFL", "edRVFL robust", "LightGBM", "XGBoost", "CatBoost", "H-ELM", "BLS", "SNN")
+    assert subject_first(methods, ranks) == expected
+    assert subject_first(methods, ranks, empty=["edRVFL_O", "BLS"])[-2:] == ("edRVFL_O", "BLS")
+    assert set(paper.accuracies()) == {*SUBJECT[3:8], *OF_THE_PAPER}
 
 
 # --- score tables ----------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 import itertools
+import re
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ from report_samples import HOSTILE, ranks_table
 
 from edrvfl.bench import figures, paper
 from edrvfl.bench.comparison import critical_difference
+from edrvfl.bench.figures import look
 
 DATASETS = ("glass", HOSTILE, "wine")
 METHODS = ("edRVFL_O", "WPedRVFL", HOSTILE)
@@ -49,12 +51,22 @@ TABLES = {
     ),
     "time": (
         figures.time_figure,
-        frame("method fit_seconds accuracy", ((m, 0.1**i, 80.0 + i) for i, m in enumerate(METHODS))),
+        frame(
+            "method fit_seconds accuracy kind gpu",
+            ((m, 0.1**i, 80.0 + i, "ours", i % 2 == 0) for i, m in enumerate(METHODS)),
+        ),
     ),
-    "one time": (figures.time_figure, frame("method fit_seconds accuracy", [("a", 1.0, 80.0)])),
+    "one time": (
+        figures.time_figure,
+        frame("method fit_seconds accuracy kind gpu", [("a", 1.0, 80.0, "peer", True)]),
+    ),
     "heat map": (
         figures.heatmap_figure,
         frame("dataset method accuracy", ((d, m, None if m == HOSTILE else 80.0) for d, m in PAIRS)),
+    ),
+    "probabilities": (
+        figures.probabilities_figure,
+        frame("method kind log_loss calibration_error", ((m, "ours", 0.5, None) for m in METHODS)),
     ),
     "one cell": (figures.heatmap_figure, frame("dataset method accuracy", [("d", "m", 80.0)])),
     "no cell": (figures.heatmap_figure, frame("dataset method accuracy", [("d", "m", np.nan)])),
@@ -70,14 +82,16 @@ def test_table_in_figure_out(name):
 
 
 def test_curves_are_told_apart_without_colour():
-    looks = figures._looks([f"m{i}" for i in range(20)])
+    looks = look.choose_looks([f"m{i}" for i in range(20)])
     assert len({(look["marker"], str(look["ls"])) for look in looks.values()}) == 20
     assert len({(look["marker"], look["color"]) for look in looks.values()}) == 20
 
 
 def test_a_known_method_looks_the_same_in_any_company():
-    assert figures._looks(["x", "WPedRVFL"])["WPedRVFL"] == figures._looks(["WPedRVFL", "SNN"])["WPedRVFL"]
-    assert len({str(v) for v in figures._looks(list(paper.accuracies())).values()}) == 12
+    assert (
+        look.choose_looks(["x", "WPedRVFL"])["WPedRVFL"] == look.choose_looks(["WPedRVFL", "SNN"])["WPedRVFL"]
+    )
+    assert len({str(v) for v in look.choose_looks(list(paper.accuracies())).values()}) == 12
 
 
 def test_the_sensitivity_figure_draws_its_table():
@@ -96,17 +110,27 @@ def test_the_heat_map_writes_every_accuracy_and_says_what_is_missing():
         "dataset method accuracy", [("d", "a", 80.0), ("d", "b", 82.5), ("e", "a", np.nan), ("e", "b", 1.0)]
     )
     ax = figures.heatmap_figure(table).axes[0]
+    assert [text.get_text() for text in ax.texts] == ["82.50", "80.00", "1.00", "missing"]
+    np.testing.assert_allclose(ax.images[0].get_array(), [[0.0, 2.5], [0.0, np.nan]])
+    ax = figures.heatmap_figure(table, order=["a", "b"]).axes[0]
     assert [text.get_text() for text in ax.texts] == ["80.00", "82.50", "missing", "1.00"]
-    np.testing.assert_allclose(ax.images[0].get_array(), [[2.5, 0.0], [np.nan, 0.0]])
 
 
 def test_bars_join_what_is_not_told_apart():
     """In the published table the best group is WPedRVFL, PedRVFL, WedRVFL."""
     figure = figures.critical_difference_figure(ranks_table())
-    bars = [line for line in figure.axes[0].lines if line.get_color() == figures.COLOURS[1]]
+    bars = [line for line in figure.axes[0].lines if line.get_color() == look.COLOURS[1]]
     spans = {(round(min(line.get_xdata()), 2), round(max(line.get_xdata()), 2)) for line in bars}
     assert len(spans) == len(critical_difference(paper.accuracies()).groups)
     assert (1.42, 3.04) in spans
+
+
+def test_ranks_are_printed_as_in_the_tables():
+    """Half up: formatting 1.125 would print 1.12."""
+    rows = [("a", 1.125, 0.5, 1.0, 0.1), ("b", 1.875, 0.5, 0.1, 1.0)]
+    figure = figures.critical_difference_figure(frame("method average_rank critical_difference a b", rows))
+    said = " ".join(text.get_text() for text in figure.axes[0].texts)
+    assert re.findall(r"\d\.\d\d", said.replace("critical difference 0.50", "")) == ["1.13", "1.88"]
 
 
 def test_the_bars_of_the_ranks_are_drawn_in_order():
@@ -115,3 +139,27 @@ def test_the_bars_of_the_ranks_are_drawn_in_order():
     bars = [np.asarray(line.get_xdata()) for line in lines if len(set(line.get_ydata())) == 1]
     assert max(len(x) for x in bars) > 2
     assert all((np.diff(x) >= 0).all() for x in bars)
+
+
+def test_published_has_a_panel_for_each_method_and_names_what_is_far():
+    gaps = enumerate((0, 4, -6, 9))
+    rows = [(f"d{i}", m, 80.0, 80.0 + gap) for i, gap in gaps for m in ("SNN", "WPedRVFL")]
+    figure = figures.published_figure(frame("dataset method published measured", rows))
+    assert [ax.get_title() for ax in figure.axes] == ["WPedRVFL", "SNN"]
+    for ax in figure.axes:
+        assert {text.get_text() for text in ax.texts} - {""} == {"d2", "d3"}
+
+
+def test_dots_show_both_metrics_best_first():
+    rows = [("b", "peer", 0.75, np.nan), ("a", "ours", 0.25, 0.0625)]
+    left, right = figures.probabilities_figure(frame("method kind log_loss calibration_error", rows)).axes
+    assert [label.get_text() for label in left.get_yticklabels()] == ["a", "b"]
+    assert [text.get_text() for text in left.texts] == ["0.2500", "0.7500"]
+    assert [text.get_text() for text in right.texts] == ["0.0625", "missing"]
+
+
+def test_a_heat_map_of_many_methods_is_no_wider_than_the_page():
+    rows = [(d, f"method {i}", 100.0 if i == 0 else 90.26) for d in "ab" for i in range(29)]
+    figure = figures.heatmap_figure(frame("dataset method accuracy", rows))
+    assert figure.get_figwidth() <= look.WIDEST
+    assert {text.get_text() for text in figure.axes[0].texts} == {"100", "90.3"}

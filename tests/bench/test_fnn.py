@@ -6,6 +6,7 @@ import math
 import pickle
 import re
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from edrvfl.bench.baselines.fnn.networks import (
     Sizes,
     alpha_dropout,
     draw_layers,
+    drop_neurons,
     dropout,
     forward,
     highway_layer,
@@ -54,6 +56,10 @@ def split(load):
     return train_test_split(X, y, stratify=y, random_state=0)
 
 
+def dropped(h, rate, dropout, g):
+    return drop_neurons(h, torch.rand(h.shape, generator=g) < rate, dropout(rate))
+
+
 # --- formulas ------------------------------------------------------------------------------------------
 
 
@@ -67,7 +73,7 @@ def hidden(architecture, gain=None, depth=16, rate=0.0):
     g = generator(3)
 
     def drop(h):
-        return design.dropout(h, rate, g) if rate else h
+        return dropped(h, rate, design.dropout, g)
 
     return [h.numpy() for h in design.hidden(layers[:-1], X, drop)]
 
@@ -146,16 +152,16 @@ def test_conic_widths_fall_to_the_classes_in_geometric_progression():
 
 def test_dropout_keeps_the_mean_and_alpha_dropout_the_variance_too():
     h = torch.randn((1000, 500), generator=generator())
-    dropped = dropout(h + 1, 0.4, generator(1))
-    assert (dropped == 0).float().mean().item() == pytest.approx(0.4, abs=0.01)
-    assert dropped.mean().item() == pytest.approx(1, abs=0.01)
-    alpha = alpha_dropout(h, 0.3, generator(1))
+    plain = dropped(h + 1, 0.4, dropout, generator(1))
+    assert (plain == 0).float().mean().item() == pytest.approx(0.4, abs=0.01)
+    assert plain.mean().item() == pytest.approx(1, abs=0.01)
+    alpha = dropped(h, 0.3, alpha_dropout, generator(1))
     assert alpha.mean().item() == pytest.approx(0, abs=0.01)
     assert alpha.var().item() == pytest.approx(1, abs=0.01)
 
 
 def test_alpha_dropout_drops_to_where_torchs_does():
-    ours = alpha_dropout(torch.zeros(10_000), 0.2, generator())
+    ours = dropped(torch.zeros(10_000), 0.2, alpha_dropout, generator())
     with torch.random.fork_rng():
         torchs = torch.nn.functional.alpha_dropout(torch.zeros(10_000), 0.2, training=True)
     np.testing.assert_allclose(np.unique(ours), np.unique(torchs), atol=1e-5)
@@ -341,6 +347,21 @@ def test_four_trials_are_the_reduced_grid_and_more_are_drawn_from_the_whole(arch
     assert len(whole) == sum(math.prod(map(len, grid.values())) for grid in GRIDS[architecture])
     for c in drawn:
         assert FNNClassifier(architecture, **c).form in FORMS[architecture]
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_more_trials_are_of_few_kinds_and_evenly_spread(architecture):
+    drawn = configurations(architecture, 24, seed=3)
+    kinds = Counter(tuple(c.get(k) for k in ("n_units", "form", "bottleneck", "block_layers")) for c in drawn)
+    assert len(kinds) == (3 if architecture == "highway" else 4)
+    assert len(set(kinds.values())) == 1
+    for name in ("n_layers", "learning_rate", "dropout", "n_units"):
+        counts = Counter(c[name] for c in drawn)
+        assert set(counts) == set(GRIDS[architecture][0][name])
+        assert max(counts.values()) - min(counts.values()) <= (6 if name == "n_units" else 2), name
+    for kind in kinds:
+        depths = [c["n_layers"] for c in drawn if c["n_units"] == kind[0] and c.get("form") == kind[1]]
+        assert len(set(depths)) >= 5, "a stack has almost all depths"
 
 
 def test_bad_requests_are_refused():

@@ -102,7 +102,9 @@ def test_other_rows_make_their_classifiers_too(name):
     drawn = method.configurations(4, 0)
     assert len(drawn) == 4
     assert json.loads(json.dumps(drawn)) == drawn
-    assert method.batches(drawn) == [(0,), (1,), (2,), (3,)]
+    alone = [(0,), (1,), (2,), (3,)]
+    together = {fnn: [(0, 2, 3), (1,)] for fnn in METHOD_GROUPS["fnn"]} | {"SCN": [(0, 1, 2, 3)]}
+    assert method.batches(drawn) == together.get(name, alone)
     assert method.cpu_only == (name in METHOD_GROUPS["peers"])
     if method.missing() is not None:
         pytest.skip(f"{name} is not installed")
@@ -118,15 +120,24 @@ def test_the_epochs_of_the_search_become_a_parameter_of_the_refit():
 # --- the search ------------------------------------------------------------------------------------------
 
 
+def test_networks_of_one_growth_score_as_grown_one_by_one(split):
+    scn = METHODS["SCN"]
+    drawn = [c | {"max_nodes": n} for c, n in zip(scn.configurations(3, 0), (20, 5, 60), strict=True)]
+    together = scn.search(drawn, [split], seed=3)[0].scores
+    alone = search_one_by_one(scn, drawn, split, 3, "cpu").scores
+    np.testing.assert_array_equal(together, alone)
+    assert len(set(together.ravel())) > 1
+
+
 @pytest.mark.parametrize("name", ["RVFL", "dRVFL", "WPedRVFL"])
 def test_networks_searched_at_once_score_as_fitted_one_by_one_at_every_depth(name, split):
     method = dataclasses.replace(
         METHODS[name], fixed={**METHODS[name].fixed, "n_layers": 1 if name == "RVFL" else 3}
     )
     configurations = [c | {"n_hidden": min(c["n_hidden"], 24)} for c in method.configurations(6, 0)]
-    at_once = method.search(configurations, split, seed=1)
-    one_by_one = dataclasses.replace(method, search_with=search_one_by_one).search(
-        configurations, split, seed=1
+    (at_once,) = method.search(configurations, [split], seed=1)
+    (one_by_one,) = dataclasses.replace(method, search_with=search_one_by_one).search(
+        configurations, [split], seed=1
     )
     np.testing.assert_array_equal(at_once.scores, one_by_one.scores)
     for (c, l), score in np.ndenumerate(at_once.scores):
@@ -137,10 +148,18 @@ def test_networks_searched_at_once_score_as_fitted_one_by_one_at_every_depth(nam
 @pytest.mark.filterwarnings("ignore:The training diverged:sklearn.exceptions.ConvergenceWarning")
 def test_a_method_that_stops_early_hands_its_epochs_on(split):
     snn, configurations = METHODS["SNN"], [{"learning_rate": 0.01}, {"learning_rate": 0.001}]
-    result = snn.search(configurations, split, seed=0)
+    (result,) = snn.search(configurations, [split], seed=0)
     assert result.scores.shape == (2, 1)
     fitted = snn.build(configurations[1], 0).fit(split.X_fit, split.y_fit)
     assert result.epochs[1] == fitted.n_epochs_
+
+
+@pytest.mark.parametrize("name", METHOD_GROUPS["fnn"])
+def test_twenty_four_networks_are_few_stacks(name):
+    method = METHODS[name]
+    batches = method.batches(method.configurations(24, 5))
+    assert len(batches) == (3 if name == "Highway" else 4)
+    assert {len(batch) for batch in batches} <= {6, 8}
 
 
 def test_networks_of_one_width_are_one_batch():

@@ -215,10 +215,10 @@ def test_ridge_is_scikit_learns(xp, rng, shape):
         (
             bls,
             bls.BLSClassifier,
-            {"n_windows": (3, 20), "n_window_nodes": (5, 30), "n_enhancement": (50, 1000)},
+            {"n_windows": (3, 20), "n_window_nodes": (5, 30), "n_enhancement": (50, 11000)},
         ),
-        (helm, helm.HELMClassifier, {"n_encoder": (20, 300), "n_hidden": (50, 1000)}),
-        (scn, scn.SCNClassifier, {"max_nodes": (25, 400)}),
+        (helm, helm.HELMClassifier, {"n_encoder": (20, 700), "n_hidden": (50, 12000)}),
+        (scn, scn.SCNClassifier, {"max_nodes": (50, 1000)}),
     ],
     ids=["BLS", "H-ELM", "SCN"],
 )

@@ -37,7 +37,7 @@ def test_a_real_study_with_everything(store, tmp_path):
     )
     text = page.read_text(encoding="utf-8")
     assert "Over the 2 datasets that all 2 methods have" in text
-    assert len(figures) == 12  # no scatter: iris and wine are not in the paper
+    assert len(figures) == 16  # no scatter: iris and wine are not in the paper
     for svg, data in zip(figures[::2], figures[1::2], strict=True):
         assert svg.read_text(encoding="utf-8").startswith("<?xml")
         with data.open(encoding="utf-8") as file:

@@ -9,11 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from report_samples import HOSTILE, SMALL_STUDIES, hostile_study, page_of, whole_study
+from report_samples import HOSTILE, SMALL_STUDIES, full_page, hostile_study, page_of, whole_page
 
 from edrvfl.bench.report import FORMATS
 from edrvfl.bench.report.html import html_text
 from edrvfl.bench.report.sections import make_page
+from edrvfl.bench.report.sentences import PAPER_LINK
 from edrvfl.bench.report.summary import summarise
 from edrvfl.bench.report.text import csv_text, escape_latex, escape_markdown, latex_text, markdown_text
 
@@ -48,7 +49,12 @@ class Reader(html.parser.HTMLParser):
 
 @pytest.fixture(scope="module")
 def whole():
-    return make_page(summarise(whole_study()))
+    return whole_page()
+
+
+@pytest.fixture(scope="module")
+def full():
+    return full_page()
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +68,11 @@ def hostile():
 
 
 @pytest.mark.parametrize("name", SMALL_STUDIES)
-@pytest.mark.parametrize("format", FORMATS)
-def test_every_study_has_a_report(name, format):
-    text = FORMATS[format](page_of(SMALL_STUDIES[name]))
-    if format != "csv":
-        assert "Failed and missing cells" in text
-    if format == "html":
-        Reader(text)
+def test_every_study_has_a_report(name):
+    page = page_of(SMALL_STUDIES[name])
+    texts = {format: write(page) for format, write in FORMATS.items()}
+    assert all("Failed and missing cells" in texts[format] for format in ("html", "md", "latex"))
+    Reader(texts["html"])
 
 
 # --- hostile names ---------------------------------------------------------------------------------------
@@ -115,23 +119,25 @@ def test_the_page_is_one_file_that_asks_for_nothing(page):
     assert len(reader.ids) == len(set(reader.ids))
     for tag, attributes in reader.tags:
         for name in ("src", "href", "action", "xlink:href"):
-            assert attributes.get(name, "#").startswith(("#", "data:")), (tag, attributes)
+            here = ("#", "data:", *([PAPER_LINK] if tag == "a" else []))  # a link asks when it is followed
+            assert attributes.get(name, "#").startswith(here), (tag, attributes)
     policy = next(a["content"] for t, a in reader.tags if a.get("http-equiv") == "Content-Security-Policy")
     assert policy.startswith("default-src 'none'")
     assert "script-src 'sha256-" in policy
     assert not re.search(r"url\((?!#)|@import", page)
 
 
-def test_everything_has_a_name(page):
+def test_everything_has_a_name(page, whole):
+    n = len(whole.drawings)
     reader = Reader(page)
     pictures = [a for t, a in reader.tags if t == "svg"]
-    assert len(pictures) == 7
+    assert len(pictures) == n
     assert all(a["role"] == "img" and len(a["aria-label"]) > 20 for a in pictures)
     tags = [t for t, _ in reader.tags]
-    assert tags.count("caption") == tags.count("table")
-    assert tags.count("figcaption") == tags.count("figure") == 7
+    assert all(a["aria-labelledby"] in reader.ids for t, a in reader.tags if t == "table")
+    assert tags.count("figcaption") == tags.count("figure") == n
     downloads = [a for t, a in reader.tags if t == "a" and "download" in a]
-    assert len(downloads) == 14
+    assert len(downloads) == 2 * n
     assert all(a["href"].startswith("data:") for a in downloads)
 
 
@@ -139,7 +145,7 @@ def test_the_page_is_the_same_in_every_process(page):
     """Another process has other hashes, so that the order of a set would show."""
     code = (
         "import sys; from report_samples import *; from edrvfl.bench.report.html import html_text; "
-        "sys.stdout.buffer.write(html_text(make_page(summarise(whole_study()))).encode())"
+        "sys.stdout.buffer.write(html_text(whole_page()).encode())"
     )
     found = subprocess.run(
         [sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, check=True
@@ -166,9 +172,30 @@ def test_what_a_report_must_state(page):
         assert phrase in text, phrase
 
 
-def test_csv_has_every_cell_twice(whole):
+@pytest.mark.parametrize("format", ["md", "latex"])
+def test_the_summary_comes_first_in_every_format(full, format):
+    text = FORMATS[format](full)
+    names = [row.head for row in full.front.grid.rows]
+    places = [
+        text.index(part)
+        for part in ("arxiv.org/abs/2201.05809", "All methods by average rank", "XGBoost, tuned")
+    ]
+    assert places == sorted(places)
+    assert text.index(names[-1], places[-1]) < text.index("Test accuracy in percent, strict choice")
+
+
+def test_csv_has_the_summary_then_every_cell_twice_then_the_defaults(full):
+    rows = list(csv.DictReader(io.StringIO(csv_text(full))))
+    assert len(rows) == 17 + 2 * 24 * 14 + 24 * 3
+    assert [r["method"] for r in rows[:17]] == [row.head for row in full.front.grid.rows]
+    assert {r["dataset"] for r in rows[:17]} == {"all 24"}
+    ranks = [float(r["average_rank"]) for r in rows[:17]]
+    assert ranks == [row.cells[1].value for row in full.front.grid.rows]
+    assert {r["choice"] for r in rows[-72:]} == {"default"}
+
+
+def test_csv_has_what_the_tables_show(whole):
     rows = list(csv.DictReader(io.StringIO(csv_text(whole))))
-    assert len(rows) == 2 * 24 * 5
     row = next(r for r in rows if (r["dataset"], r["method"], r["choice"]) == ("glass", "PedRVFL", "strict"))
     assert (row["depth"], row["published"], row["configurations"]) == ("3/3/3/3", "71.19", "10")
     accuracies = next(g for s in whole.sections for g in s.grids if g.key == "accuracy-strict")

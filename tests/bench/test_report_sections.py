@@ -1,7 +1,7 @@
 """The sections' tables and pictures, as data."""
 
 import pytest
-from report_samples import a_result, cells, grids, page_of, some_curves, whole_study
+from report_samples import a_result, cells, grids, page_of, some_curves, whole_page, whole_summary
 
 from edrvfl.bench import paper
 from edrvfl.bench.comparison import means
@@ -12,12 +12,12 @@ from edrvfl.bench.report.summary import summarise
 
 @pytest.fixture(scope="module")
 def summary():
-    return summarise(whole_study())
+    return whole_summary()
 
 
 @pytest.fixture(scope="module")
-def page(summary):
-    return make_page(summary)
+def page():
+    return whole_page()
 
 
 def pictures(page):
@@ -71,7 +71,7 @@ def test_measured_stands_beside_published(page, summary):
     assert row["mean, published, same datasets"].text == "85.89"
     assert row["datasets"].value == 24
     p = cells(grids(page)["published-p"])
-    assert p["SNN"]["p, measured (normal)"].text == ""
+    assert p["SNN"]["p, measured (normal)"].text == "missing"
     assert (
         p["PedRVFL"]["p, measured (normal)"].value == summary.paper.pairs.pair("WPedRVFL", "PedRVFL").p_normal
     )
@@ -108,14 +108,15 @@ def test_every_picture_has_its_data(page, summary):
     assert list(found) == [
         "accuracy_by_dataset",
         "critical_difference",
+        "log_loss_and_calibration",
+        "critical_difference_log_loss",
         "ours_against_published",
         "accuracy_by_depth",
-        "time_against_accuracy",
         "sensitivity_correct_weight",
         "sensitivity_prune_rate",
     ]
     assert list(found["critical_difference"].table["method"]) == list(summary.strict.by_rank)
-    assert found["time_against_accuracy"].table["fit_seconds"].unique() == [0.5]
+    assert page.front.picture.table["fit_seconds"].unique() == [0.5]
     assert list(found["sensitivity_prune_rate"].table["p"][:3]) == [0.0, 0.4, 0.8]
     assert len(found["ours_against_published"].table) == 120
 

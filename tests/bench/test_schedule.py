@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from quiet import assert_same_records, run_cell
+from quiet import assert_same_records, finish_units, run_cell
 from scipy import stats
 from sklearn.model_selection import ParameterSampler
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -57,7 +57,28 @@ def sleepy(random_state, **params):
     time.sleep(60)
 
 
+def fit_slowly(models, rows, device):
+    """Pretend that networks are fitted at once."""
+    time.sleep(0.3)
+    return [model.fit(*own) for model, own in zip(models, rows, strict=True)], [0.3 / len(models)] * len(
+        models
+    )
+
+
+def fit_none(models, rows, device):
+    raise MemoryError("no room for a stack")
+
+
+def stacked(fit_together):
+    """Searches and refits are done in one call each."""
+    estimator = partial(narrow, "WPedRVFL")
+    shares = ("correct_weight",)
+    return Method("stacked", estimator, readouts, depth="n_layers", shares=shares, fit_together=fit_together)
+
+
 METHODS = {
+    "stacked": stacked(fit_slowly),
+    "stacks fail": stacked(fit_none),
     "weighted": Method("weighted", partial(narrow, "WPedRVFL"), readouts, depth="n_layers"),
     "plain": Method("plain", partial(narrow, "edRVFL_O"), readouts, depth="n_layers"),
     "slow": Method("slow", partial(slow, "WPedRVFL"), readouts, depth="n_layers"),
@@ -106,7 +127,9 @@ def is_alive(process):
 
 
 RUN = """
-    import sys
+    import signal, sys
+    # a shell may have told the tests to ignore Ctrl-C, which their children inherit
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.path.insert(0, sys.argv[1])
     from test_schedule import cells, run
     if __name__ == "__main__":
@@ -123,10 +146,8 @@ def start(tmp_path):
 
     def start_one(path, jobs=1, method="slow"):
         command = [sys.executable, script, HERE, path, str(jobs), method]
-        # A shell may have told us to ignore Ctrl-C, which children would inherit.
-        listen = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        started.append(subprocess.Popen(command, start_new_session=True, preexec_fn=listen, **pipes))
+        started.append(subprocess.Popen(command, start_new_session=True, **pipes))
         return started[-1]
 
     yield start_one
@@ -193,8 +214,8 @@ class Holding:
 def test_a_large_array_reaches_the_workers_as_a_memory_map():
     """Copying it with every unit would cost more than many a unit."""
     with schedule._in_processes(2) as workers:
-        found = [workers.submit(cell, SearchUnit((0,))).result() for cell in (Holding(1000), Holding(1))]
-    assert [value["type"] for value in found] == ["memmap", "ndarray"]
+        found = [workers.submit(cell, (SearchUnit((0,)),)).result() for cell in (Holding(1000), Holding(1))]
+    assert [value["type"] for (value,) in found] == ["memmap", "ndarray"]
 
 
 # --- killed and taken up again ---------------------------------------------------------------------------
@@ -271,6 +292,60 @@ def test_ctrl_c_ends_the_run_at_once_and_what_was_done_stays(tmp_path, start, jo
     assert finished_units(path) >= before
 
 
+# --- units that are done in one call ----------------------------------------------------------------------
+
+
+def is_refit(unit):
+    return isinstance(unit, RefitUnit)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_refits_in_one_call_find_what_refits_one_by_one_find(tmp_path, jobs):
+    found = run(cells("stacked", "weighted"), tmp_path / "study.db", jobs=jobs)
+    assert [record.status for record in found] == ["ok"] * 4
+    for one, other in zip(found[::2], found[1::2], strict=True):
+        for choice in ("paper", "strict"):
+            assert one.choices[choice].test_accuracy == other.choices[choice].test_accuracy
+            assert one.choices[choice].configuration == other.choices[choice].configuration
+    with Store(tmp_path / "study.db") as store:
+        for cell in cells("stacked"):
+            seconds = [value["seconds"] for unit, value in store.values(cell.key).items() if is_refit(unit)]
+            assert len(set(seconds)) == 1
+            assert sum(seconds) >= 0.3, "shares of one call"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_killed_within_a_call_all_of_its_units_are_left(tmp_path, start, jobs):
+    path = tmp_path / "study.db"
+    quiet = {cell.key: finish_units(cell) for cell in cells("stacked")}
+    process = start(path, jobs, "stacked")
+    wait_for(lambda: finished_units(path) >= 3)
+    process.kill()
+    process.wait()
+    with Store(path) as store:
+        for cell in cells("stacked"):
+            found = store.values(cell.key)
+            searches, refits = set(cell.pending({})), set(filter(is_refit, quiet[cell.key]))
+            assert searches & found.keys() in (set(), searches)
+            assert refits & found.keys() in (set(), refits)
+    records = [cell.record(quiet[cell.key]) for cell in cells("stacked")]
+    assert_same_records(run(cells("stacked"), path), records)
+
+
+def test_a_failed_call_is_a_failure_of_each_of_its_units(tmp_path):
+    path = tmp_path / "study.db"
+    (record,) = run(cells("stacks fail", datasets=["iris"]), path)
+    assert record.status == "failed"
+    assert "MemoryError: no room for a stack" in record.message
+    with Store(path) as store:
+        values = store.values(record.key)
+        assert values.keys() == set(cells("stacks fail", datasets=["iris"])[0].pending({}))
+        assert len(values) > 1
+        assert all("no room" in value["error"] for value in values.values())
+        assert store.retry() == 1
+        assert not store.values(record.key)
+
+
 # --- failures --------------------------------------------------------------------------------------------
 
 
@@ -294,7 +369,8 @@ class NotFinite:
 
 
 def test_a_figure_that_is_not_finite_is_a_failure():
-    assert "not JSON compliant" in schedule.attempt(NotFinite(), RefitUnit(0, 1, 0, 0))["error"]
+    (value,) = schedule.attempt(NotFinite(), (RefitUnit(0, 1, 0, 0),))
+    assert "not JSON compliant" in value["error"]
 
 
 def test_trouble_with_the_store_ends_the_run_with_its_message(tmp_path):

@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from edrvfl.bench.baselines.scn import (
     CONTRACTIONS,
+    NODES,
     SCALES,
     Rules,
     SCNClassifier,
@@ -109,6 +110,13 @@ def test_a_smaller_network_is_the_first_nodes_of_a_larger(wine, fitted):
     np.testing.assert_array_equal(small.hidden_weights_, fitted.hidden_weights_[:, :12])
     assert small.margins_ == fitted.margins_[:12]
     assert small.residual_norms_ == fitted.residual_norms_[:13]
+    cut = fitted.first_nodes(12)
+    np.testing.assert_allclose(cut.output_weights_, small.output_weights_, rtol=1e-12)
+    np.testing.assert_array_equal(cut.predict(X), small.predict(X))
+    told = ("max_nodes", "n_nodes_", "stop_reason_", "residual_norms_", "margins_", "admitted_at_")
+    assert all(getattr(cut, name) == getattr(small, name) for name in told)
+    assert fitted.n_nodes_ == 60, "the larger network stays as it is"
+    assert fitted.first_nodes(1000).n_nodes_ == 60
 
 
 def test_small_ranges_and_contractions_are_tried_first(fitted):
@@ -124,6 +132,10 @@ def test_the_three_reasons_to_stop(wine):
     model.set_params(max_nodes=100, tol=0.3).fit(X, y)
     assert model.stop_reason_ == "tolerance"
     assert model.residual_norms_[-1] <= 0.3 * np.sqrt(len(X)) < model.residual_norms_[-2]
+    cut = model.first_nodes(model.n_nodes_)
+    assert cut.stop_reason_ == clone(cut).fit(X, y).stop_reason_ == "max_nodes", (
+        "before the residual is asked"
+    )
     model.set_params(tol=0.0, contractions=[0.9]).fit(X, y)
     assert model.stop_reason_ == "no candidate"
     assert 0 < model.n_nodes_ < 100
@@ -168,7 +180,7 @@ def test_nodes_that_never_fire_do_no_harm():
 
 def test_the_search_stretches_the_authors_scales():
     drawn = configurations(40, 5)
-    assert {c["max_nodes"] for c in drawn} == {25, 50, 100, 200, 400}
+    assert [c["max_nodes"] for c in drawn] == [*NODES] * 8
     stretches = [np.divide(c["scales"], SCALES) for c in drawn]
     for stretch in stretches:
         np.testing.assert_allclose(stretch, stretch[0], rtol=0.01)

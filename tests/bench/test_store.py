@@ -1,6 +1,5 @@
 import json
 import os
-import resource
 import shutil
 import sqlite3
 import subprocess
@@ -207,22 +206,19 @@ WRITE_UNTIL_IT_FAILS = """
 """
 
 
-def written_before_failure(path, **how):
-    script = textwrap.dedent(WRITE_UNTIL_IT_FAILS)
-    ran = subprocess.run(
-        [sys.executable, "-c", script, path], capture_output=True, text=True, check=True, **how
-    )
+LIMIT_FILE_SIZE = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))\n"
+
+
+def written_before_failure(path, before=""):
+    script = before + textwrap.dedent(WRITE_UNTIL_IT_FAILS)
+    ran = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True, check=True)
     return json.loads(ran.stdout)
-
-
-def limit_file_size():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 
 
 def test_no_room_for_another_record_leaves_the_earlier_ones_intact(path):
     with fill(path) as store:
         lines = list(export_lines(store))
-    answer = written_before_failure(path, preexec_fn=limit_file_size)
+    answer = written_before_failure(path, LIMIT_FILE_SIZE)
     assert "disk cannot be written" in answer["message"]
     assert "What was stored before is intact" in answer["message"]
     assert answer["done"] > 10

@@ -14,7 +14,7 @@ from typing import Any
 
 import edrvfl
 
-from .baselines import peers
+from .baselines import boosting, peers
 from .data import Task
 from .data.frames import text_columns
 from .names import resolve_names
@@ -107,23 +107,23 @@ _CLASSIFIERS = (
     Contender(
         "HistGradientBoosting",
         f"HistGradientBoostingClassifier().fit({_TEXTS}, y)",
-        peers.hist_gradient_boosting,
+        boosting.hist_gradient_boosting,
         as_categories_or_codes,
     ),
     Contender(
-        "LightGBM", f"LGBMClassifier().fit({_TEXTS}, y)", peers.lightgbm, as_categories, package="lightgbm"
+        "LightGBM", f"LGBMClassifier().fit({_TEXTS}, y)", boosting.lightgbm, as_categories, package="lightgbm"
     ),
     Contender(
         "XGBoost",
         f"XGBClassifier(enable_categorical=True).fit({_TEXTS}, y)",
-        peers.xgboost,
+        boosting.xgboost,
         partial(as_categories, enable_categorical=True),
         package="xgboost",
     ),
     Contender(
         "CatBoost",
         'CatBoostClassifier(cat_features=texts).fit(X.fillna(dict.fromkeys(texts, "missing")), y)',
-        peers.catboost,
+        boosting.catboost,
         as_named_texts,
         package="catboost",
     ),
@@ -142,27 +142,27 @@ _REGRESSORS = (
     Contender(
         "HistGradientBoosting",
         f"HistGradientBoostingRegressor().fit({_TEXTS}, y)",
-        partial(peers.hist_gradient_boosting, task="regression"),
+        partial(boosting.hist_gradient_boosting, task="regression"),
         as_categories_or_codes,
     ),
     Contender(
         "LightGBM",
         f"LGBMRegressor().fit({_TEXTS}, y)",
-        partial(peers.lightgbm, task="regression"),
+        partial(boosting.lightgbm, task="regression"),
         as_categories,
         package="lightgbm",
     ),
     Contender(
         "XGBoost",
         f"XGBRegressor(enable_categorical=True).fit({_TEXTS}, y)",
-        partial(peers.xgboost, task="regression"),
+        partial(boosting.xgboost, task="regression"),
         partial(as_categories, enable_categorical=True),
         package="xgboost",
     ),
     Contender(
         "CatBoost",
         'CatBoostRegressor(cat_features=texts).fit(X.fillna(dict.fromkeys(texts, "missing")), y)',
-        partial(peers.catboost, task="regression"),
+        partial(boosting.catboost, task="regression"),
         as_named_texts,
         package="catboost",
     ),

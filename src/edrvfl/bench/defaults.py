@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from .baselines.boosting import EXTRA
 from .baselines.packages import missing_package
-from .baselines.peers import EXTRA
-from .cell import DefaultsUnit, Done, Unit, Value, find_failure, key_of, seed_of
+from .cell import DefaultsUnit, Done, OneByOne, Unit, Value, find_failure, key_of, seed_of
 from .contenders import ALL_NAMES, CONTENDERS_OF, ON_ARRAYS, ON_FRAMES, ON_VALUES, Contender, contender_names
 from .data import FRAME_GROUPS, UCI24, Dataset, Task
 from .protocol import PROTOCOL_VERSION
@@ -37,7 +37,7 @@ RECORD_OF: Mapping[Task, type[AsItComesRecord]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DefaultsCell:
+class DefaultsCell(OneByOne):
     """A contender on a dataset."""
 
     key: str

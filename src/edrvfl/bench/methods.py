@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
@@ -46,7 +47,7 @@ class SearchResult:
     epochs: tuple[float, ...] | None = None  # by configuration, of methods that stop early
 
 
-# --- two ways to search ------------------------------------------------------------------------------
+# --- three ways to search ----------------------------------------------------------------------------
 
 
 def search_networks(
@@ -81,16 +82,52 @@ def search_one_by_one(
     method: Method, configurations: Sequence[Configuration], split: SearchSplit, seed: int, device: str
 ) -> SearchResult:
     """Fit one configuration after another and score each on the validation rows."""
-    scores, epochs = [], []
     with arrays_on(device, split.X_fit, split.X_validation) as (X_fit, X_validation):
-        for configuration in configurations:
-            model = method.build(configuration, seed).fit(X_fit, split.y_fit)
-            # A deep network answers at every smaller depth too; other methods have one answer.
-            answers = model.staged_predict(X_validation) if method.depth else [model.predict(X_validation)]
-            scores.append([float(np.mean(to_host(labels) == split.y_validation)) for labels in answers])
-            if method.epochs:
-                epochs.append(float(getattr(model, f"{method.epochs}_")))
+        fitted = (method.build(c, seed).fit(X_fit, split.y_fit) for c in configurations)
+        return _judge(method, fitted, X_validation, split.y_validation)
+
+
+def search_in_stacks(
+    method: Method,
+    configurations: Sequence[Configuration],
+    splits: Sequence[SearchSplit],
+    seed: int,
+    device: str,
+) -> list[SearchResult]:
+    """Fit every configuration on every split at once, and score each on its validation rows."""
+    assert method.fit_together is not None
+    models = [method.build(configuration, seed) for _ in splits for configuration in configurations]
+    rows = [(split.X_fit, split.y_fit) for split in splits for _ in configurations]
+    fitted = iter(method.fit_together(models, rows, device)[0])
+    return [
+        _judge(method, islice(fitted, len(configurations)), split.X_validation, split.y_validation)
+        for split in splits
+    ]
+
+
+def _judge(
+    method: Method, fitted: Iterable[Any], X_validation: Any, y_validation: np.ndarray
+) -> SearchResult:
+    scores, epochs = [], []
+    for model in fitted:
+        # A deep network answers at every smaller depth too; other methods have one answer.
+        answers = model.staged_predict(X_validation) if method.depth else [model.predict(X_validation)]
+        scores.append([float(np.mean(to_host(labels) == y_validation)) for labels in answers])
+        if method.epochs:
+            epochs.append(float(getattr(model, f"{method.epochs}_")))
     return SearchResult(np.array(scores), tuple(epochs) or None)
+
+
+def search_by_nodes(
+    method: Method, configurations: Sequence[Configuration], split: SearchSplit, seed: int, device: str
+) -> SearchResult:
+    """Search SCN: configurations that differ in their number of nodes alone are parts of one network."""
+    with arrays_on(device, split.X_fit, split.X_validation) as (X_fit, X_validation):
+        largest = max(configurations, key=lambda c: c["max_nodes"])
+        network = method.build(largest, seed).fit(X_fit, split.y_fit)
+        answers = [network.first_nodes(c["max_nodes"]).predict(X_validation) for c in configurations]
+        scores = [[float(np.mean(to_host(labels) == split.y_validation))] for labels in answers]
+    return SearchResult(np.array(scores))
 
 
 # --- a row -------------------------------------------------------------------------------------------
@@ -108,28 +145,54 @@ class Method:
     estimator: Callable[..., Any]  # (random_state=seed, **fixed, **configuration) -> classifier, not fitted
     configurations: Callable[[int, int], list[dict[str, Any]]]  # (trials, seed) -> all that will be tried
     fixed: Mapping[str, Any] = field(default_factory=dict)  # parameters that are not searched
-    search_with: Callable[..., SearchResult] = search_one_by_one
+    search_with: Callable[..., SearchResult] = search_one_by_one  # on one split
     shares: tuple[str, ...] = ()  # configurations that agree in these are searched in one call
+    # (models, rows of each, device) -> the models, fitted at once, and the seconds of each. A method that has
+    # it is searched on all splits at once, and `search_with` is not asked.
+    fit_together: Callable[..., tuple[list[Any], list[float]]] | None = None
     depth: str | None = None  # the parameter of which one fit scores all smaller values too
     epochs: str | None = None  # the parameter that early stopping finds in the search, for the refit
+    final: Callable[..., Any] | None = None  # makes what is refitted, where that is not what is searched
     cpu_only: bool = False  # the estimator takes NumPy arrays alone
     memory: Mapping[str, int] = field(default_factory=lambda: SEARCH_MEMORY)  # of a search, MiB by device
     # returns a message about what has to be installed first, or None
     missing: Callable[[], str | None] = _miss_nothing
 
     def search(
-        self, configurations: Sequence[Configuration], split: SearchSplit, seed: int, device: str = "cpu"
-    ) -> SearchResult:
-        """Score configurations on the validation rows of a split, at every depth."""
-        return self.search_with(self, configurations, split, seed, device)
+        self,
+        configurations: Sequence[Configuration],
+        splits: Sequence[SearchSplit],
+        seed: int,
+        device: str = "cpu",
+    ) -> list[SearchResult]:
+        """Score configurations on the validation rows of each split, at every depth."""
+        if self.fit_together is not None:
+            return search_in_stacks(self, configurations, splits, seed, device)
+        return [self.search_with(self, configurations, split, seed, device) for split in splits]
 
     def build(
         self, configuration: Configuration, seed: int, depth: int | None = None, epochs: int | None = None
     ) -> Any:
         """Make the classifier of a configuration, not fitted, with the depth and epochs that were found."""
+        return self._make(self.estimator, configuration, seed, depth, epochs)
+
+    def build_final(
+        self, configuration: Configuration, seed: int, depth: int | None, epochs: int | None
+    ) -> Any:
+        """Make what is fitted on all training rows after the search."""
+        return self._make(self.final or self.estimator, configuration, seed, depth, epochs)
+
+    def _make(
+        self,
+        estimator: Callable[..., Any],
+        configuration: Configuration,
+        seed: int,
+        depth: int | None,
+        epochs: int | None,
+    ) -> Any:
         found = ((self.depth, depth), (self.epochs, epochs))
         chosen = {name: value for name, value in found if name is not None and value is not None}
-        return self.estimator(random_state=seed, **{**self.fixed, **configuration, **chosen})
+        return estimator(random_state=seed, **{**self.fixed, **configuration, **chosen})
 
     def batches(self, configurations: Sequence[Configuration]) -> list[tuple[int, ...]]:
         """Return the numbers of the configurations, grouped by who is searched in one call.
@@ -142,10 +205,14 @@ class Method:
         """
         if not self.shares:
             return [(i,) for i in range(len(configurations))]
-        found: dict[Any, list[int]] = {}
+        found: dict[str, list[int]] = {}
         for i, configuration in enumerate(configurations):
-            found.setdefault(tuple(configuration[name] for name in self.shares), []).append(i)
+            found.setdefault(self.shared_by(configuration), []).append(i)
         return [tuple(group) for group in found.values()]
+
+    def shared_by(self, configuration: Configuration) -> str:
+        """Name what a configuration has in common with those that are done in one call with it."""
+        return str([configuration.get(name) for name in self.shares])
 
 
 # --- the rows ----------------------------------------------------------------------------------------
@@ -173,6 +240,8 @@ def _fnn(name: str, architecture: str) -> Method:
         name,
         partial(fnn.FNNClassifier, architecture),
         partial(fnn.configurations, architecture),
+        shares=("n_units", "form", "bottleneck", "block_layers"),  # networks of one kind share a stack
+        fit_together=fnn.fit_together,
         epochs="n_epochs",
         missing=partial(missing_package, name, "torch", "fnn"),
     )
@@ -180,7 +249,15 @@ def _fnn(name: str, architecture: str) -> Method:
 
 def _peer(name: str, peer: peers.Peer) -> Method:
     missing = partial(missing_package, name, peer.package, "peers")
-    return Method(name, peer.estimator, peer.configurations, cpu_only=True, missing=missing)
+    return Method(
+        name,
+        peer.estimator,
+        peer.configurations,
+        epochs=peer.rounds,
+        final=peer.final,
+        cpu_only=True,
+        missing=missing,
+    )
 
 
 _ROWS = (
@@ -188,7 +265,7 @@ _ROWS = (
     _fnn("MSRAinit", "msra"),
     _fnn("Highway", "highway"),
     _fnn("ResNet", "resnet"),
-    Method("SCN", scn.SCNClassifier, scn.configurations),
+    Method("SCN", scn.SCNClassifier, scn.configurations, search_with=search_by_nodes, shares=("scales",)),
     Method("BLS", bls.BLSClassifier, bls.configurations),
     Method("H-ELM", helm.HELMClassifier, helm.configurations),
     _edrvfl("RVFL", depth=1),

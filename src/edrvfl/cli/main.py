@@ -20,7 +20,6 @@ EXTRA = (
     "requests",
     "rich",
     "scikit_posthocs",
-    "statsmodels",
     "tqdm",
     "typer",
 )

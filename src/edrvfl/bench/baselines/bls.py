@@ -169,13 +169,12 @@ class BLSClassifier(AutoencodingClassifier):
         return xp.concat([T, xp.tanh(with_constant(T) @ self.enhancement_weights_)], axis=1)
 
 
-# N2 and N1 lie around the demo's 10 and 10. N3 of the demo is 11000 for 60000 images; 1000 is the largest
-# width of the paper's own methods. C goes from the authors' value up to a strong penalty; s lies around the
-# authors' 0.8.
+# N2 and N1 lie around the demo's 10 and 10, and N3 goes up to the demo's 11000. C goes from the authors'
+# value up to a strong penalty; s lies around the authors' 0.8.
 SPACE = {
     "n_windows": LogInteger(3, 20),
     "n_window_nodes": LogInteger(5, 30),
-    "n_enhancement": LogInteger(50, 1000),
+    "n_enhancement": LogInteger(50, 11000),
     "regularization": stats.loguniform(2.0**-30, 2.0**10),
     "scale": stats.uniform(0.1, 0.9),
 }
@@ -187,7 +186,7 @@ def configurations(trials: int, seed: int) -> list[dict[str, Any]]:
     Examples
     --------
     >>> configurations(1, 0)  # doctest: +NORMALIZE_WHITESPACE
-    [{'n_enhancement': 259, 'n_window_nodes': 18, 'n_windows': 9, 'regularization': 0.00338959,
+    [{'n_enhancement': 965, 'n_window_nodes': 18, 'n_windows': 9, 'regularization': 0.00338959,
       'scale': 0.481289}]
     """
     return sample_configurations(SPACE, trials, seed)

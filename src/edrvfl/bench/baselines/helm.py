@@ -157,12 +157,11 @@ class HELMClassifier(AutoencodingClassifier):
         return array_namespace(X).tanh(with_constant(T) @ self.hidden_weights_)
 
 
-# N1 = N2 and N3. The authors' demo has 700 and 12000 for 60000 images; 1000 is the largest width of the
-# paper's own methods. C goes from the authors' value up to a strong penalty. The range of s is that of a
-# grid that others published for H-ELM.
+# N1 = N2 and N3 go up to the authors' demo, which has 700 and 12000. C goes from the authors' value up to a
+# strong penalty. The range of s is that of a grid that others published for H-ELM.
 SPACE = {
-    "n_encoder": LogInteger(20, 300),
-    "n_hidden": LogInteger(50, 1000),
+    "n_encoder": LogInteger(20, 700),
+    "n_hidden": LogInteger(50, 12000),
     "regularization": stats.loguniform(2.0**-30, 2.0**10),
     "scale": stats.uniform(0.1, 0.9),
 }
@@ -174,6 +173,6 @@ def configurations(trials: int, seed: int) -> list[dict[str, Any]]:
     Examples
     --------
     >>> configurations(1, 0)
-    [{'n_encoder': 88, 'n_hidden': 426, 'regularization': 0.0168692, 'scale': 0.590395}]
+    [{'n_encoder': 141, 'n_hidden': 2519, 'regularization': 0.0168692, 'scale': 0.590395}]
     """
     return sample_configurations(SPACE, trials, seed)

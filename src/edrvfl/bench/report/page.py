@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +12,10 @@ from matplotlib.figure import Figure
 
 from .. import svg
 from ..comparison import Comparison
+from ..figures import MISSING
 from .sentences import p_text
+
+LONG = 12  # rows; a longer table of pairs is folded
 
 Value = str | int | float | None
 
@@ -33,6 +37,7 @@ class GridRow:
     cells: tuple[GridCell, ...]
     method: str | None = None
     other: str | None = None
+    mark: str = ""  # a class for style sheets
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,8 @@ class Grid:
     notes: tuple[str, ...] = ()
     scores: bool = False  # a table of accuracies: its foot is recomputed when the reader hides methods
     folded: bool = False  # long and rarely read: the page shows it on request
+    sorted_by: str | None = None  # the column that the rows are in the order of, the least first
+    least_is_best: frozenset[str] = frozenset()  # a first click sorts these columns upwards
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,12 @@ class Drawing:
     inline: str
     svg: str
     csv: str
+
+    @property
+    def width(self) -> int:
+        """The figure's own width in pixels. A page that shows it smaller makes its letters too small."""
+        points = re.search(r'viewBox="0 0 ([\d.]+)', self.inline)
+        return round(float(points[1]) * 4 / 3) if points else 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,20 +101,45 @@ class Section:
     grids: tuple[Grid, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Front:
+    """The first screen: what it is about, the answer, and one table with one picture beside it."""
+
+    what: str  # edRVFL in a line
+    compared: str
+    answer: tuple[str, ...]
+    grid: Grid | None
+    picture: Picture | None
+    paper: tuple[str, str]  # authors and title, and where it can be found
+
+
 @dataclass(frozen=True, eq=False)
 class Page:
     """The whole report, the same for every format."""
 
     title: str
-    answer: tuple[str, ...]
-    methods: tuple[str, ...]
+    front: Front
+    methods: tuple[str, ...]  # that a reader can show or hide
+    subject: tuple[str, ...]  # those of them that the study is about
     sections: tuple[Section, ...]
     results: pd.DataFrame  # every result as a row, for CSV
 
     @cached_property
     def drawings(self) -> Mapping[str, Drawing]:
         """Every picture by its key, drawn when it is first asked for and only once."""
-        return {picture.key: picture.drawing() for section in self.sections for picture in section.pictures}
+        first = () if self.front.picture is None else (self.front.picture,)
+        pictures = (*first, *(picture for section in self.sections for picture in section.pictures))
+        return {picture.key: picture.drawing() for picture in pictures}
+
+
+def pairs_matrix(
+    key: str, caption: str, methods: Sequence[str], cell: Callable[[str, str], GridCell], note: str
+) -> Grid:
+    """Make a table of methods against methods. The diagonal is empty; a long table is folded."""
+    rows = tuple(GridRow(m, tuple(EMPTY if m == n else cell(m, n) for n in methods), m) for m in methods)
+    names = (None, *methods)
+    folded = len(rows) > LONG
+    return Grid(key, caption, ("method", *methods), rows, methods=names, notes=(note,), folded=folded)
 
 
 def csv_text(table: pd.DataFrame) -> str:
@@ -111,7 +149,8 @@ def csv_text(table: pd.DataFrame) -> str:
 
 # --- cells -----------------------------------------------------------------------------------------------
 
-EMPTY = GridCell("")
+EMPTY = GridCell("")  # where nothing belongs
+ABSENT = GridCell(MISSING, None, MISSING)  # where a figure belongs that there is not
 
 
 def text_cell(text: str | None) -> GridCell:
@@ -120,19 +159,19 @@ def text_cell(text: str | None) -> GridCell:
 
 
 def number_cell(value: float | None, digits: int = 2) -> GridCell:
-    """Show a number; None leaves the cell empty."""
-    return EMPTY if value is None else GridCell(f"{value:.{digits}f}", float(value))
+    """Show a number; None is missing."""
+    return ABSENT if value is None else GridCell(f"{value:.{digits}f}", float(value))
 
 
 def count_cell(n: int) -> GridCell:
-    """Show how many there are; none leaves the cell empty."""
-    return GridCell(str(n), n) if n else EMPTY
+    """Show how many there are."""
+    return GridCell(str(n), n)
 
 
 def signed_cell(value: float | None, error: float | None = None) -> GridCell:
     """Show a difference with its sign and, if there is one, its standard error."""
     if value is None:
-        return EMPTY
+        return ABSENT
     return GridCell(f"{value:+.2f}" + ("" if error is None else f" ± {error:.2f}"), value)
 
 

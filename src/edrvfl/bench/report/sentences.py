@@ -1,15 +1,25 @@
-"""The report's English: the answer in three sentences, what a choice means, notes on what is unequal."""
+"""The report's English: what edRVFL is, what was compared, what a choice means, notes on what is unequal."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from .. import paper
 from ..paper import two_digits
-from .summary import AgainstPaper, ChoiceSummary, Summary
+from .standing import Standing
+from .summary import ChoiceSummary, Summary
 
 TITLE = "edRVFL study"
+WHAT = (
+    "edRVFL, the ensemble deep random vector functional link network: random hidden layers that are never "
+    "trained, a read-out of each in closed form, and their vote."
+)
+PAPER = (
+    "Q. Shi, P. N. Suganthan and R. Katuwal, Weighting and Pruning based Ensemble Deep Random Vector "
+    "Functional Link Network for Tabular Data Classification"
+)
+PAPER_LINK = "https://arxiv.org/abs/2201.05809"
 
 MEANINGS: Mapping[str, str] = MappingProxyType(
     {
@@ -43,88 +53,38 @@ def p_text(p: float) -> str:
 
     Examples
     --------
-    >>> p_text(0.5412), p_text(0.0123), p_text(0.000335)
-    ('0.54', '0.012', '3.4e-4')
+    >>> p_text(0.5412), p_text(0.0497), p_text(0.000335)
+    ('0.54', '0.050', '3.4e-4')
     """
-    return f"{p:.2g}" if p >= 0.001 else two_digits(p)
-
-
-# --- the answer ------------------------------------------------------------------------------------------
-
-
-def answer(summary: Summary) -> tuple[str, str, str]:
-    """Say which method is best, whether the lead is more than chance, and how it compares with the paper."""
-    if not summary.strict.methods:
-        states = Counter(r.status for r in summary.results.values())
-        counted = ", ".join(f"{n} {status}" for status, n in states.items()) or "no cells at all"
-        below = "What follows from the published tables alone is below."
-        if summary.defaults is not None:
-            below = "Methods at their defaults are below, and what follows from the published tables."
-        return ("There is no finished cell of a search to report on.", f"The store holds {counted}.", below)
-    return (
-        _who_is_best(summary.strict, summary.paper),
-        _is_it_chance(summary.strict),
-        _how_far_from_paper(summary.against_paper),
-    )
-
-
-def _who_is_best(strict: ChoiceSummary, paper: ChoiceSummary) -> str:
-    k, every = strict.compared.shape[1], len(strict.methods)
-    if not strict.common:
-        return f"No dataset has a figure for all {k} methods, so they cannot be ranked."
-    n = count(len(strict.common), "dataset")
-    if k == 1:
-        (only,) = strict.methods
-        return (
-            f"{only} reaches a mean test accuracy of {strict.means[only]:.2f} % over {n} with the strict "
-            f"choice and {paper.means[only]:.2f} % with the paper's."
-        )
-    best, theirs = strict.by_rank[0], paper.by_rank[0]
-    same = "it is best too," if best == theirs else f"the best is {theirs},"
-    who = f"all {k}" if k == every else f"{k} of the {every}"
-    return (
-        f"Over the {n} that {who} methods have, {best} has the best average rank, "
-        f"{strict.ranks[best]:.2f}, with a mean test accuracy of {strict.means[best]:.2f} % (strict choice); "
-        f"with the paper's choice {same} at rank {paper.ranks[theirs]:.2f} and {paper.means[theirs]:.2f} %."
-    )
-
-
-def _is_it_chance(choice: ChoiceSummary) -> str:
-    if choice.compared.shape[1] < 2:
-        return "With one method there is nothing to rank or to test."
-    if not choice.common:
-        return "Nothing can be tested without a dataset that all methods have."
-    best, second = choice.by_rank[:2]
-    pair, alpha = choice.pairs.pair(best, second), choice.pairs.alpha
-    overall = ""
-    if choice.friedman is not None:
-        p = choice.friedman.p_value
-        differ = "differ" if p < alpha else "do not clearly differ"
-        overall = f"The methods' ranks {differ} (Friedman p = {p_text(p)}); "
-    clear = "significant" if pair.p_holm < alpha else "not significant"
-    sentence = (
-        f"{overall}the lead of {best} over the second, {second}, is {count(pair.wins, 'win')}, "
-        f"{count(pair.ties, 'tie')} and {count(pair.losses, 'loss', 'losses')}, which is {clear} at "
-        f"{alpha:g} (Wilcoxon p = {p_text(pair.p_normal)}, after Holm {p_text(pair.p_holm)})."
-    )
-    return sentence[0].upper() + sentence[1:]
-
-
-def _how_far_from_paper(cells: tuple[AgainstPaper, ...]) -> str:
-    if not cells:
-        return "None of these cells is in the paper's Table 3, so nothing is compared with it."
-    gap = sum(c.measured - c.published for c in cells) / len(cells)
-    farthest = max(cells, key=lambda c: abs(c.measured - c.published))
-    return (
-        f"On the {count(len(cells), 'cell')} that the paper prints too, the measured accuracy (the paper's "
-        f"choice) is on average {points_apart(gap)} the published one; farthest apart is {farthest.method} "
-        f"on {farthest.dataset}, {farthest.measured:.2f} % measured and {farthest.published:.2f} % published."
-    )
+    return f"{p:#.2g}" if p >= 0.001 else two_digits(p)
 
 
 def points_apart(gap: float) -> str:
     """Write a difference in points: 0.25 points above, 1.00 points below."""
     return f"{abs(gap):.2f} points {'above' if gap > 0 else 'below'}"
+
+
+def compared(standing: Standing) -> str:
+    """Say what was compared, on what, and by which choice."""
+    entries = standing.entries.values()
+    if not entries:
+        return "Nothing was compared: there is no figure yet."
+    printed = paper.accuracies()
+    papers = sum(e.name in printed for e in entries)
+    tuned = sum(e.tuned for e in entries)
+    who = []
+    if papers:
+        every = len(printed.columns)
+        who.append(f"{'' if papers == every else f'{papers} of '}the paper's {every} methods")
+    if tuned > papers:
+        who.append(count(tuned - papers, "other tuned method" if papers else "tuned method"))
+    if len(entries) > tuned:
+        who.append(f"{len(entries) - tuned} without any search")
+    uci = all(d in printed.index for d in standing.datasets)
+    where = count(len(standing.datasets), "UCI dataset" if uci else "dataset")
+    partitions = ", published partitions" if uci else ""
+    strict = "; strict choice (by a split's own validation rows)" if tuned else ""
+    return f"Compared: {', '.join(who)}; {where}{partitions}{strict}."
 
 
 # --- notes -----------------------------------------------------------------------------------------------

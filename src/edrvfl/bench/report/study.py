@@ -20,10 +20,11 @@ from ..cell import SearchUnit, Unit
 from ..data import DEMO, UCI24
 from ..defaults import Defaults
 from ..figures import MISSING
-from ..record import Choice, DefaultsRecord, RunRecord, SensitivityRecord, TimingRecord, ValuesRecord
+from ..record import Choice, DefaultsRecord, Record, RunRecord, SensitivityRecord, TimingRecord, ValuesRecord
 from ..sensitivity import Sensitivity
 from ..store import CellState, Store
 from ..timing import Timing
+from .costs import Cost, add_costs, device_of
 
 Pair = tuple[str, str]  # dataset, method
 
@@ -70,22 +71,31 @@ class Study:
     sensitivity: Sensitivity | None = None
     timing: Timing | None = None
     defaults: Defaults | None = None
+    costs: tuple[Cost, ...] = ()
+    origins: tuple[Mapping[str, str], ...] = ()  # as of a result, of the records beside the search
 
 
 def read_study(store: str | Path) -> Study:
     """Read a store: the records, what is known of unfinished cells, and the experiments beside the search."""
     with Store(store, create=False) as opened:
-        results = [_result(record) for record in opened.records()]
+        runs = opened.records()
+        results = [_result(record) for record in runs]
         results += [_open_cell(state) for state in opened.states() if not state.finished]
         depths = {}
         for pair, result in choose_results(results).items():
             if result.status == "ok" and (curve := _best_by_depth(opened.values(result.key))):
                 depths[pair] = curve
-        sensitivity = Sensitivity.of(opened.records_of(SensitivityRecord))
-        timing = Timing.of(opened.records_of(TimingRecord))
+        curves, timed = opened.records_of(SensitivityRecord), opened.records_of(TimingRecord)
         as_they_come = [*opened.records_of(DefaultsRecord), *opened.records_of(ValuesRecord)]
-        defaults = Defaults.of(as_they_come)
-    return Study(tuple(results), depths, sensitivity, timing, defaults)
+    return Study(
+        tuple(results),
+        depths,
+        Sensitivity.of(curves),
+        Timing.of(timed),
+        Defaults.of(as_they_come),
+        add_costs([*runs, *as_they_come, *curves, *timed]),
+        tuple(_origins(record) for record in (*as_they_come, *curves, *timed)),
+    )
 
 
 def choose_results(results: Iterable[Result]) -> dict[Pair, Result]:
@@ -103,7 +113,6 @@ def choose_results(results: Iterable[Result]) -> dict[Pair, Result]:
 def _result(record: RunRecord) -> Result:
     strict = record.choices.get("strict")
     seconds = [s for row in strict.fit_seconds for s in row] if strict else []
-    where = {"commit": record.commit or "unknown", "device": record.device, "protocol": str(record.protocol)}
     return Result(
         dataset=record.dataset,
         method=record.method,
@@ -116,9 +125,13 @@ def _result(record: RunRecord) -> Result:
         search_seconds=record.search_seconds,
         finished=record.finished,
         checksum=record.checksum,
-        origins={**record.versions, **where},
+        origins={**_origins(record), "protocol": str(record.protocol)},
         key=record.key,
     )
+
+
+def _origins(record: Record) -> dict[str, str]:
+    return {**record.versions, "commit": record.commit or "unknown", "device": device_of(record)}
 
 
 def _scored(choice: Choice) -> Scored:

@@ -20,11 +20,13 @@ from ..comparison import (
     means,
     round_half_up,
     score_table,
+    subject_first,
 )
 from ..defaults import Defaults
 from ..figures import MISSING
 from ..sensitivity import Sensitivity
 from ..timing import Timing
+from .standing import Standing, make_standing, split_results
 from .study import Pair, Result, Study, choose_results
 
 CHOICES = ("strict", "paper")  # the two ways to choose a configuration; docs/study.md explains them
@@ -71,9 +73,12 @@ class AgainstPaper:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """All that a report says, as plain values."""
+    """All that a report says, as plain values.
 
-    methods: tuple[str, ...]
+    Methods, results and choices are about searches; `standing` has the methods at their defaults as well.
+    """
+
+    methods: tuple[str, ...]  # the subject first, then by rank
     datasets: tuple[str, ...]
     results: Mapping[Pair, Result]  # every dataset with every method, in their order
     choices: Mapping[str, ChoiceSummary]
@@ -82,6 +87,7 @@ class Summary:
     origins: Mapping[str, tuple[str, ...]]  # versions, commit, device, protocol -> the values that occur
     extents: tuple[tuple[int, int], ...]  # the numbers of configurations and seeds that occur
     n_not_shown: int  # finished results that gave way to another of the same method and dataset
+    standing: Standing
     study: Study
 
     def with_status(self, status: str) -> tuple[Result, ...]:
@@ -116,12 +122,13 @@ class Summary:
 def summarise(study: Study) -> Summary:
     """Summarise a study: one result for each method on each dataset, and what follows from all of them."""
     printed = paper.accuracies()
-    methods = _in_order((r.method for r in study.results), printed.columns)
+    searched, unsearched = split_results(study.results)
     datasets = _in_order((r.dataset for r in study.results), printed.index)
-    chosen = choose_results(study.results)
+    chosen, others = choose_results(searched), choose_results(unsearched)
+    methods = _order_methods(chosen, _in_order((r.method for r in searched), printed.columns))
     results = {(d, m): chosen.get((d, m)) or _never_noted(d, m) for d in datasets for m in methods}
     shown = [r for r in results.values() if r.status != MISSING]
-    n_finished = sum(r.status != MISSING for r in study.results)
+    n_finished = sum(r.status != MISSING for r in searched)
     return Summary(
         methods=methods,
         datasets=datasets,
@@ -129,11 +136,20 @@ def summarise(study: Study) -> Summary:
         choices={name: _summarise_choice(name, results.values()) for name in CHOICES},
         against_paper=_against_paper(results.values(), printed),
         checksums={d: _occurring(r.checksum for r in shown if r.dataset == d) for d in datasets},
-        origins=_origins(shown),
+        origins=_origins([*(r.origins for r in shown), *study.origins]),
         extents=tuple(sorted({(r.configurations, r.seeds) for r in shown})),
         n_not_shown=n_finished - len(shown),
+        standing=make_standing(chosen, others, study.defaults, datasets),
         study=study,
     )
+
+
+def _order_methods(chosen: Mapping[Pair, Result], methods: Sequence[str]) -> tuple[str, ...]:
+    """Put the subject of the study first, the others by their ranks, and what has no figure last."""
+    cells = {pair: r.scored["strict"].accuracy for pair, r in chosen.items() if "strict" in r.scored}
+    measured = [m for m in methods if any(m == method for _, method in cells)]
+    scores = score_table(cells, tuple(dict.fromkeys(d for d, _ in cells)), measured)
+    return subject_first(methods, average_ranks(comparable(scores)), set(methods) - set(measured))
 
 
 def _in_order(names: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
@@ -151,9 +167,9 @@ def _occurring(values: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(sorted({value for value in values if value is not None}))
 
 
-def _origins(results: Sequence[Result]) -> dict[str, tuple[str, ...]]:
-    kinds = dict.fromkeys(kind for r in results for kind in r.origins)
-    return {kind: _occurring(r.origins.get(kind) for r in results) for kind in kinds}
+def _origins(found: Sequence[Mapping[str, str]]) -> dict[str, tuple[str, ...]]:
+    kinds = dict.fromkeys(kind for origins in found for kind in origins)
+    return {kind: _occurring(origins.get(kind) for origins in found) for kind in kinds}
 
 
 def _summarise_choice(name: str, results: Collection[Result]) -> ChoiceSummary:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,8 +24,8 @@ from ..randomised import (
     seed_sequence,
     to_numpy,
 )
-from .networks import BUILDERS, FORMS, Design, Sizes, draw_layers, forward_by_blocks
-from .training import Recipe, Rows, Streams, Trained, hold_out, train
+from .networks import BUILDERS, FORMS, Design, Sizes, draw_layers, forward_by_blocks, kind_of
+from .training import Job, Recipe, Rows, Trained, hold_out, train_jobs
 
 if TYPE_CHECKING:
     import torch
@@ -32,6 +33,26 @@ if TYPE_CHECKING:
 
 NETWORKS = "Each of SNN, MSRAinit, Highway and ResNet"  # in the message about a missing package
 SMALLEST_BATCH, LARGEST_BATCH, STEPS = 32, 128, 64  # batch_size="auto" aims at 64 steps in an epoch
+
+
+def fit_together(
+    models: Sequence[FNNClassifier], rows: Sequence[tuple[Any, Any]], device: str | None = None
+) -> tuple[list[FNNClassifier], list[float]]:
+    """Fit classifiers, each on its own rows (X, y), in stacks on one device, where they answer afterwards.
+
+    Each becomes what its own `fit` would make of it, up to the order of sums. Returned are the classifiers
+    and the seconds of each, which are its share of the time of all. Rows that are shared should be the
+    same objects: they are then prepared once.
+    """
+    where = _choose_device(device, rows[0][0])
+    shared: dict[Any, Any] = {}
+    jobs = []
+    for model, (X, y) in zip(models, rows, strict=True):
+        model.set_params(device=device)._validate_params()
+        jobs.append(model._prepare_job(X, y, shared))
+    trained = train_jobs(jobs, where)
+    fitted = [model._keep(one, stacklevel=3) for model, one in zip(models, trained, strict=True)]
+    return fitted, [one.seconds for one in trained]
 
 
 def missing_package() -> str | None:
@@ -97,7 +118,7 @@ class FNNClassifier(ScoredClassifier):
 
     random_state : int, RandomState instance or None, default=None
         Seed of weights, held-out rows, batches and dropout. The same seed gives the same bits on one
-        device. On another device only the dropout differs. torch's global generator is not used.
+        device, and the same draws on every device. torch's global generator is not used.
 
     Attributes
     ----------
@@ -209,15 +230,61 @@ class FNNClassifier(ScoredClassifier):
         self : FNNClassifier
             The fitted estimator.
         """
+        where = _choose_device(self.device, X)
+        (trained,) = train_jobs([self._prepare_job(X, y, {})], where)
+        return self._keep(trained, stacklevel=4)
+
+    def _prepare_job(self, X: Any, y: Any, shared: dict[Any, Any]) -> Job:
+        """Check the rows, hold some out unless `n_epochs` is given, learn the scaling and draw the network.
+
+        What `shared` holds already is not made again, for classifiers of one seed and the same rows.
+        """
         if self.form not in FORMS[self.architecture]:
             raise ValueError(
                 f"form={self.form!r} is not one of architecture={self.architecture!r}; choose "
                 f"{' or '.join(map(repr, FORMS[self.architecture]))}."
             )
-        where = _choose_device(self.device, X)
+        rows_of = (id(X), id(y), self.validation_fraction, self.n_epochs is None)
         X, targets = self._prepare_training_rows(_to_host(X), _to_host(y))
-        trained = self._train(X.astype(np.float64), targets.codes, where)
-        self.weights_ = [(W.cpu().numpy(), b.cpu().numpy()) for W, b in trained.layers]
+        root = seed_sequence(self.random_state)
+        row_seed, weight_seed, batch_seed, dropout_seed = root.spawn(4)
+        key = (*rows_of, root.entropy)
+        if key not in shared:
+            shared[key] = self._divide(X.astype(np.float64), targets.codes, row_seed)
+        self.scaler_, rows, held_out = shared[key]
+        sizes, design = self._sizes(), self._design()
+        if (drawn := (design.plan, root.entropy)) not in shared:
+            shared[drawn] = draw_layers(design.plan, _generator(weight_seed))
+        recipe = Recipe(
+            learning_rate=self.learning_rate,
+            dropout=self.dropout,
+            batch_size=_choose_batch_size(self.batch_size, len(rows.y)),
+            epochs=self.max_epochs if self.n_epochs is None else self.n_epochs,
+            patience=self.patience,
+        )
+        kind, seeds = kind_of(self.architecture, sizes), (_integer(batch_seed), _integer(dropout_seed))
+        return Job(kind, design, shared[drawn], rows, held_out, recipe, *seeds)
+
+    def _divide(
+        self, X: np.ndarray, codes: np.ndarray, seed: np.random.SeedSequence
+    ) -> tuple[StandardScaler, Rows, Rows | None]:
+        """Divide rows into those that train and those that are held out, scaled by the former."""
+        import torch
+
+        held = np.zeros(len(codes), dtype=bool)
+        if self.n_epochs is None:
+            held = hold_out(codes, self.validation_fraction, np.random.default_rng(seed))
+        scaler = StandardScaler().fit(X[~held])
+
+        def rows(mask: np.ndarray) -> Rows:
+            inputs = torch.asarray(scaler.transform(X[mask]), dtype=torch.float32)
+            return Rows(inputs, torch.asarray(codes[mask], dtype=torch.int64))
+
+        return scaler, rows(~held), rows(held) if held.any() else None
+
+    def _keep(self, trained: Trained, stacklevel: int) -> FNNClassifier:
+        """Store what was trained."""
+        self._layers: Any = trained.layers  # they stay on the device, where they will be asked
         self.n_epochs_ = trained.epoch
         self.losses_ = trained.losses
         self.validation_losses_ = trained.validation_losses
@@ -226,37 +293,12 @@ class FNNClassifier(ScoredClassifier):
                 f"The training diverged in epoch {len(trained.losses)} with learning_rate="
                 f"{self.learning_rate}; the weights of epoch {trained.epoch} were kept. Lower learning_rate.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
         return self
 
-    def _train(self, X: np.ndarray, codes: np.ndarray, where: torch.device) -> Trained:
-        """Hold out rows unless `n_epochs` is given, learn the scaling, draw the network, and train it."""
-        row_seed, weight_seed, batch_seed, dropout_seed = seed_sequence(self.random_state).spawn(4)
-        held = np.zeros(len(codes), dtype=bool)
-        if self.n_epochs is None:
-            held = hold_out(codes, self.validation_fraction, np.random.default_rng(row_seed))
-        self.scaler_ = StandardScaler().fit(X[~held])
-        recipe = Recipe(
-            learning_rate=self.learning_rate,
-            dropout=self.dropout,
-            batch_size=_choose_batch_size(self.batch_size, int((~held).sum())),
-            epochs=self.max_epochs if self.n_epochs is None else self.n_epochs,
-            patience=self.patience,
-        )
-        design = self._design()
-        layers = draw_layers(design.plan, _generator(weight_seed, "cpu"))
-        return train(
-            design,
-            [(W.to(where), b.to(where)) for W, b in layers],
-            self._rows(X[~held], codes[~held], where),
-            self._rows(X[held], codes[held], where) if held.any() else None,
-            recipe,
-            Streams(_generator(batch_seed, "cpu"), _generator(dropout_seed, where)),
-        )
-
-    def _design(self) -> Design:
-        sizes = Sizes(
+    def _sizes(self) -> Sizes:
+        return Sizes(
             n_features=self.n_features_in_,
             n_classes=len(self.classes_),
             n_layers=self.n_layers,
@@ -265,13 +307,9 @@ class FNNClassifier(ScoredClassifier):
             bottleneck=self.bottleneck,
             block_layers=self.block_layers,
         )
-        return BUILDERS[self.architecture](sizes)
 
-    def _rows(self, X: np.ndarray, codes: np.ndarray, where: torch.device) -> Rows:
-        import torch
-
-        inputs = torch.asarray(self.scaler_.transform(X), dtype=torch.float32, device=where)
-        return Rows(inputs, torch.asarray(codes, dtype=torch.int64, device=where))
+    def _design(self) -> Design:
+        return BUILDERS[self.architecture](self._sizes())
 
     def _scores(self, X: Any, method: str) -> np.ndarray:  # noqa: ARG002  rows of any library are taken
         """Compute the logits, in float64 as the notes of the class say."""
@@ -281,12 +319,22 @@ class FNNClassifier(ScoredClassifier):
 
         X = self.scaler_.transform(validate_data(self, _to_host(X), reset=False, dtype=np.float64))
 
-        def widen(array: np.ndarray) -> Tensor:
-            return torch.asarray(np.array(array, dtype=np.float64), device=where)
+        def widen(array: Any) -> Tensor:
+            return (torch.tensor(array) if isinstance(array, np.ndarray) else array).to(where, torch.float64)
 
-        layers = [(widen(W), widen(b)) for W, b in self.weights_]
+        layers = [(widen(W), widen(b)) for W, b in self._layers]
         logits: np.ndarray = forward_by_blocks(self._design(), layers, widen(X)).cpu().numpy()
         return logits
+
+    @property
+    def weights_(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [(_to_host(W), _to_host(b)) for W, b in self._layers]
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        if "_layers" in state:  # a model trained on a GPU loads on a machine without one, and without torch
+            state["_layers"] = self.weights_
+        return state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -300,10 +348,14 @@ def _choose_batch_size(batch_size: int | str, m: int) -> int:
     return batch_size
 
 
-def _generator(seed: np.random.SeedSequence, where: torch.device | str) -> torch.Generator:
+def _integer(seed: np.random.SeedSequence) -> int:
+    return int(seed.generate_state(1, np.uint64)[0] >> 1)
+
+
+def _generator(seed: np.random.SeedSequence) -> torch.Generator:
     import torch
 
-    return torch.Generator(where).manual_seed(int(seed.generate_state(1, np.uint64)[0] >> 1))
+    return torch.Generator().manual_seed(_integer(seed))
 
 
 def _choose_device(device: str | None, X: Any) -> torch.device:

@@ -1,7 +1,9 @@
 """The four networks: which layers they draw, and how rows pass through them.
 
-A builder makes a `Design`, which holds the shape and the variance of every layer and one forward pass.
-torch is imported inside the functions, because the study lists its methods without it.
+A builder makes a `Design`, which holds the shape and the variance of every layer and the pass through one
+block of them. The kernels take one network, with rows (m, d), or a stack of networks, with rows (S, m, d) and
+weights (S, inputs, outputs). torch is imported inside the functions, because the study lists its methods
+without it.
 """
 
 from __future__ import annotations
@@ -9,17 +11,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-Layer = tuple["Tensor", "Tensor"]  # W (inputs, outputs), b (outputs,)
+Layer = tuple["Tensor", "Tensor"]  # W (inputs, outputs), b (outputs,); in a stack with a leading axis
 Drop = Callable[["Tensor"], "Tensor"]
+Affine = Callable[["Tensor", Layer], "Tensor"]
 
 HE, LECUN = 2.0, 1.0  # variance of a weight times the number of inputs
 GATE_BIAS = -2.0  # highway gates start nearly closed; their authors recommend -1 to -3, by depth
@@ -50,16 +53,41 @@ class Plan:
     bias: float = 0.0
 
 
+class Dropout(NamedTuple):
+    """What dropout does: scale (h, or `floor` where a neuron is dropped) + shift."""
+
+    scale: Any  # numbers, or one for each network of a stack
+    shift: Any
+    floor: float
+
+
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A network: the layers to draw, the pass through all but the last, and its kind of dropout.
+    """A network: the layers to draw, the pass through a block of them, and its kind of dropout.
 
-    The last layer of the plan is the linear read-out.
+    The last layer of the plan is the linear read-out. The others are hidden, in blocks of `block_layers`;
+    with `stem` there is one layer before the first block.
     """
 
     plan: tuple[Plan, ...]
-    hidden: Callable[[Sequence[Layer], Tensor, Drop], Iterator[Tensor]]  # yields the features of each layer
-    dropout: Callable[[Tensor, float, torch.Generator], Tensor]
+    step: Callable[[Sequence[Layer], Tensor, Drop, Affine], Tensor]  # through one block, or through the stem
+    dropout: Callable[[Any], Dropout]  # of the rate
+    drops: tuple[int, ...]  # how many neurons each dropout sees, in the order of the pass
+    block_layers: int = 1
+    stem: bool = False
+
+    def blocks(self, layers: Sequence[Layer]) -> Iterator[Sequence[Layer]]:
+        """Cut the hidden layers into the stem and the blocks."""
+        if self.stem:
+            yield layers[:1]
+        for i in range(int(self.stem), len(layers), self.block_layers):
+            yield layers[i : i + self.block_layers]
+
+    def hidden(self, layers: Sequence[Layer], h: Tensor, drop: Drop) -> Iterator[Tensor]:
+        """Yield the features after each block."""
+        for block in self.blocks(layers):
+            h = self.step(block, h, drop, affine)
+            yield h
 
 
 # --- builders ----------------------------------------------------------------------------------------
@@ -67,12 +95,14 @@ class Design:
 
 def snn(sizes: Sizes) -> Design:
     """h <- selu(h W + b), LeCun-normal weights, alpha dropout (Klambauer et al., 2017)."""
-    return Design(_plan_chain(sizes, LECUN), partial(plain_hidden, activation="selu"), alpha_dropout)
+    plan = _plan_chain(sizes, LECUN)
+    return Design(plan, partial(plain_step, activation="selu"), alpha_dropout, _widths(plan))
 
 
 def msra(sizes: Sizes) -> Design:
     """h <- relu(h W + b), He weights (He et al., "Delving Deep into Rectifiers", 2015)."""
-    return Design(_plan_chain(sizes, HE), partial(plain_hidden, activation="relu"), dropout)
+    plan = _plan_chain(sizes, HE)
+    return Design(plan, partial(plain_step, activation="relu"), dropout, _widths(plan))
 
 
 def highway(sizes: Sizes) -> Design:
@@ -80,7 +110,7 @@ def highway(sizes: Sizes) -> Design:
     n = sizes.n_units
     gated = (Plan(n, n, HE), Plan(n, n, LECUN, GATE_BIAS)) * sizes.n_layers
     plan = (Plan(sizes.n_features, n, HE), *gated, Plan(n, sizes.n_classes, LECUN))
-    return Design(plan, highway_hidden, dropout)
+    return Design(plan, highway_step, dropout, (n,) * sizes.n_layers, block_layers=2, stem=True)
 
 
 def resnet(sizes: Sizes) -> Design:
@@ -95,7 +125,8 @@ def resnet(sizes: Sizes) -> Design:
     gains = [*[HE] * (sizes.block_layers - 1), HE / sizes.n_layers]
     block = [Plan(i, o, g) for (i, o), g in zip(itertools.pairwise(ends), gains, strict=True)]
     plan = (Plan(sizes.n_features, n, HE), *block * sizes.n_layers, Plan(n, sizes.n_classes, LECUN))
-    return Design(plan, partial(residual_hidden, block_layers=sizes.block_layers), dropout)
+    drops = (inner,) * ((sizes.block_layers - 1) * sizes.n_layers)
+    return Design(plan, residual_step, dropout, drops, block_layers=sizes.block_layers, stem=True)
 
 
 BUILDERS: Mapping[str, Callable[[Sizes], Design]] = MappingProxyType(
@@ -111,6 +142,14 @@ FORMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 
 
+def kind_of(architecture: str, sizes: Sizes) -> tuple[Any, ...]:
+    """Say which networks can share a stack: those whose layers have the same shapes as far as both have them.
+
+    Networks of one kind may differ in depth, but for the form "conic", whose widths depend on the depth.
+    """
+    return architecture, sizes if sizes.form == "conic" else replace(sizes, n_layers=0)
+
+
 def _plan_chain(sizes: Sizes, gain: float) -> tuple[Plan, ...]:
     """Plan layer after layer; in the form "conic" widths shrink geometrically to the number of classes."""
     n, k, L = sizes.n_units, sizes.n_classes, sizes.n_layers
@@ -118,6 +157,10 @@ def _plan_chain(sizes: Sizes, gain: float) -> tuple[Plan, ...]:
     widths = [max(1, round(n * ratio ** (l / L))) for l in range(L)]
     hidden = tuple(Plan(i, o, gain) for i, o in itertools.pairwise([sizes.n_features, *widths]))
     return (*hidden, Plan(widths[-1], k, LECUN))
+
+
+def _widths(plan: Sequence[Plan]) -> tuple[int, ...]:
+    return tuple(p.outputs for p in plan[:-1])
 
 
 def draw_layers(plan: Sequence[Plan], generator: torch.Generator) -> list[Layer]:
@@ -136,56 +179,64 @@ def draw_layers(plan: Sequence[Plan], generator: torch.Generator) -> list[Layer]
 
 
 def affine(h: Tensor, layer: Layer) -> Tensor:
-    """h W + b."""
+    """h W + b, of one network or of a stack."""
     W, b = layer
-    return b.addmm(h, W)
+    return b.addmm(h, W) if W.ndim == 2 else b.unsqueeze(-2).baddbmm(h, W)
 
 
-def plain_hidden(layers: Sequence[Layer], h: Tensor, drop: Drop, *, activation: str) -> Iterator[Tensor]:
-    """h <- g(h W + b)."""
+def plain_step(
+    block: Sequence[Layer], h: Tensor, drop: Drop, product: Affine = affine, *, activation: str
+) -> Tensor:
+    """g(h W + b)."""
     import torch
 
-    g = getattr(torch, activation)
-    for layer in layers:
-        h = drop(g(affine(h, layer)))
-        yield h
+    return drop(getattr(torch, activation)(product(h, block[0])))
 
 
-def highway_layer(h: Tensor, transform: Layer, gate: Layer, drop: Drop) -> Tensor:
+def highway_layer(h: Tensor, transform: Layer, gate: Layer, drop: Drop, product: Affine = affine) -> Tensor:
     """T relu(h W_H + b_H) + (1 - T) h, T = sigmoid(h W_T + b_T); dropout never touches the carried h."""
-    return h.lerp(drop(affine(h, transform).relu()), affine(h, gate).sigmoid())
+    return h.lerp(drop(product(h, transform).relu()), product(h, gate).sigmoid())
 
 
-def highway_hidden(layers: Sequence[Layer], h: Tensor, drop: Drop) -> Iterator[Tensor]:
-    """h <- relu(h W + b) once, then highway layers."""
-    first, *gated = layers
-    h = affine(h, first).relu()
-    yield h
-    for transform, gate in zip(gated[::2], gated[1::2], strict=True):
-        h = highway_layer(h, transform, gate, drop)
-        yield h
+def highway_step(block: Sequence[Layer], h: Tensor, drop: Drop, product: Affine = affine) -> Tensor:
+    """relu(h W + b) in the stem, else a highway layer."""
+    if len(block) == 1:
+        return product(h, block[0]).relu()
+    transform, gate = block
+    return highway_layer(h, transform, gate, drop, product)
 
 
-def residual_hidden(layers: Sequence[Layer], h: Tensor, drop: Drop, *, block_layers: int) -> Iterator[Tensor]:
-    """h <- relu(h W + b) once, then h <- relu(h + F(h)); dropout is inside F and spares the shortcut."""
-    first, *blocks = layers
-    h = affine(h, first).relu()
-    yield h
-    for i in range(0, len(blocks), block_layers):
-        *inner, last = blocks[i : i + block_layers]
-        f = h
-        for layer in inner:
-            f = drop(affine(f, layer).relu())
-        h = (h + affine(f, last)).relu()
-        yield h
+def residual_step(block: Sequence[Layer], h: Tensor, drop: Drop, product: Affine = affine) -> Tensor:
+    """relu(h W + b) in the stem, else relu(h + F(h)); dropout is inside F and spares the shortcut."""
+    *inner, last = block
+    if not inner:
+        return product(h, last).relu()
+    f = h
+    for layer in inner:
+        f = drop(product(f, layer).relu())
+    return (h + product(f, last)).relu()
 
 
-def forward(design: Design, layers: Sequence[Layer], X: Tensor, drop: Drop | None = None) -> Tensor:
-    """Compute the logits of rows X. `drop` is given in training only."""
-    h = X
-    for h in design.hidden(layers[:-1], X, drop or _keep_all):  # noqa: B007  only the last h is read out
-        pass
-    return affine(h, layers[-1])
+def forward(
+    design: Design, layers: Sequence[Layer], h: Tensor, drop: Drop | None = None, product: Affine = affine
+) -> Tensor:
+    """Compute the logits of rows h, of one network or of a stack. `drop` is given in training only.
+
+    The networks of a stack are sorted by depth, the deepest first, and a layer holds the networks that have
+    it. A network that has passed its last block waits until all are read out together.
+    """
+    import torch
+
+    aside = []
+    for block in design.blocks(layers[:-1]):
+        W, _ = block[0]
+        if W.ndim == 3 and len(W) < len(h):
+            h, ready = torch.split(h, [len(W), len(h) - len(W)])
+            aside.append(ready)
+        h = design.step(block, h, drop or _keep_all, product)
+    if aside:
+        h = torch.cat([h, *reversed(aside)])
+    return product(h, layers[-1])
 
 
 def forward_by_blocks(design: Design, layers: Sequence[Layer], X: Tensor) -> Tensor:
@@ -200,15 +251,17 @@ def _keep_all(h: Tensor) -> Tensor:
     return h
 
 
-def dropout(h: Tensor, rate: float, generator: torch.Generator) -> Tensor:
+def dropout(rate: Any) -> Dropout:
     """h / (1 - rate), or 0 with probability rate."""
-    # torch's own dropout would draw from the global generator.
-    keep = h.detach().new_empty(h.shape).bernoulli_(1 - rate, generator=generator)
-    return h * keep / (1 - rate)
+    return Dropout(1 / (1 - rate), 0 * rate, 0.0)
 
 
-def alpha_dropout(h: Tensor, rate: float, generator: torch.Generator) -> Tensor:
+def alpha_dropout(rate: Any) -> Dropout:
     """a (h, or selu(-infinity) with probability rate) + b, which keeps mean 0 and variance 1."""
-    keep = h.detach().new_empty(h.shape).bernoulli_(1 - rate, generator=generator)
     a = (1 - rate + SELU_FLOOR**2 * rate * (1 - rate)) ** -0.5
-    return a * (h * keep + SELU_FLOOR * (1 - keep)) - a * rate * SELU_FLOOR
+    return Dropout(a, -a * rate * SELU_FLOOR, SELU_FLOOR)
+
+
+def drop_neurons(h: Tensor, lost: Tensor, kind: Dropout) -> Tensor:
+    """Put the floor in the place of the neurons where `lost` is True, then scale and shift all."""
+    return h.masked_fill(lost, kind.floor) * kind.scale + kind.shift

@@ -1,26 +1,33 @@
-"""Training: plain stochastic gradient descent with early stopping on rows that are held out."""
+"""Training: plain stochastic gradient descent with early stopping on rows that are held out.
+
+This file says what is to be trained and which networks share a stack; stack.py trains a stack.
+"""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .networks import Design, Layer, forward, forward_by_blocks
+from .networks import Design, Layer
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
 SMOOTHING = 5  # early stopping watches the mean validation loss of this many epochs
+MEMORY = {"cpu": 1 << 30, "cuda": 20 << 30}  # bytes of a stack
+MEASURED_ROWS = 1024  # the held-out rows pass through a stack so many at a time
+KEPT_ARRAYS = 8  # arrays of the size of its output that autograd and dropout keep of a layer, at most
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Inputs and class codes on the device."""
+    """Inputs and class codes, on the CPU."""
 
     X: Tensor
     y: Tensor
@@ -37,95 +44,129 @@ class Recipe:
     patience: int
 
 
-@dataclass(frozen=True, slots=True)
-class Streams:
-    """The random numbers of a training: the order of the rows, drawn on the CPU, and the dropped neurons."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """A network to train.
 
-    batches: torch.Generator
-    dropout: torch.Generator  # on the device
+    Networks whose `rows` are one object and whose `batch_seed` is equal see the same batches.
+    """
+
+    kind: Any  # networks of one kind can share a stack
+    design: Design
+    layers: Sequence[Layer]  # drawn, on the CPU
+    rows: Rows
+    held_out: Rows | None
+    recipe: Recipe
+    batch_seed: int
+    dropout_seed: int
+
+    @property
+    def n_weights(self) -> int:
+        return sum(W.numel() + b.numel() for W, b in self.layers)
+
+    @property
+    def bytes(self) -> int:
+        """Estimate what the network takes in a stack: weights and a copy of the best, features, its rows."""
+        widths = [len(b) for _, b in self.layers]
+        features = KEPT_ARRAYS * self.recipe.batch_size * sum(widths)
+        rows = self.rows.X.numel()
+        if self.held_out is not None:
+            features += 3 * min(len(self.held_out.y), MEASURED_ROWS) * max(widths)
+            rows += self.held_out.X.numel()
+        return self.rows.X.element_size() * (2 * self.n_weights + features + rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """The layers that were kept, their epoch, the losses of each epoch, and whether the training diverged."""
+    """The layers that were kept, their epoch, the losses of each epoch, and whether the training diverged.
 
-    layers: list[Layer]
+    `seconds` is the network's share of the time of all that were trained with it, in proportion to the
+    product of its weights and epochs.
+    """
+
+    layers: Sequence[Layer]
     epoch: int
     losses: tuple[float, ...]
     validation_losses: tuple[float, ...]
     diverged: bool
+    seconds: float = math.nan
 
 
-def train(
-    design: Design,
-    layers: Sequence[Layer],
-    rows: Rows,
-    held_out: Rows | None,
-    recipe: Recipe,
-    streams: Streams,
-) -> Trained:
-    """Minimise the cross-entropy by gradient descent, without momentum.
+@dataclass(slots=True, eq=False)
+class Course:
+    """How the training of a network goes.
 
     With held-out rows, the layers of the epoch with the smallest smoothed validation loss are kept, and
     training ends after `patience` epochs without a smaller one. Without such rows, the layers of the last
     epoch are kept. An epoch after which a loss or a weight is not finite is discarded and ends the training.
     """
-    layers = [(W.clone().requires_grad_(), b.clone().requires_grad_()) for W, b in layers]
-    kept, kept_epoch, least, diverged = _copy(layers), 0, math.inf, False
-    losses: list[float] = []
-    validation: list[float] = []
-    for epoch in range(1, recipe.epochs + 1):
-        losses.append(train_one_epoch(design, layers, rows, recipe, streams))
-        if held_out is not None:
-            validation.append(loss_of_rows(design, layers, held_out))
-        if diverged := not _all_finite(layers, [*losses[-1:], *validation[-1:]]):
-            break
+
+    job: Job
+    losses: list[float] = field(default_factory=list)
+    validation: list[float] = field(default_factory=list)
+    kept_epoch: int = 0
+    least: float = math.inf
+    diverged: bool = False
+    live: bool = True
+
+    def note(self, loss: float, validation: float | None, *, finite: bool) -> bool:
+        """Note what an epoch brought, and return whether its layers are the best so far."""
+        self.losses.append(loss)
+        if validation is not None:
+            self.validation.append(validation)
+        epoch, recipe = len(self.losses), self.job.recipe
+        if not (finite and math.isfinite(loss) and (validation is None or math.isfinite(validation))):
+            self.diverged, self.live = True, False
+            return False
         # Without held-out rows every epoch counts as better than the one before.
-        smoothed = float(np.mean(validation[-SMOOTHING:])) if held_out is not None else -float(epoch)
-        if smoothed < least:
-            kept, kept_epoch, least = _copy(layers), epoch, smoothed
-        elif epoch - kept_epoch >= recipe.patience:
-            break
-    return Trained(kept, kept_epoch, tuple(losses), tuple(validation), diverged)
+        smoothed = -float(epoch) if validation is None else float(np.mean(self.validation[-SMOOTHING:]))
+        better = smoothed < self.least
+        if better:
+            self.kept_epoch, self.least = epoch, smoothed
+        self.live = epoch < recipe.epochs and (better or epoch - self.kept_epoch < recipe.patience)
+        return better
+
+    def end(self, layers: Sequence[Layer]) -> Trained:
+        """Say how it ended."""
+        return Trained(layers, self.kept_epoch, tuple(self.losses), tuple(self.validation), self.diverged)
 
 
-def train_one_epoch(
-    design: Design, layers: Sequence[Layer], rows: Rows, recipe: Recipe, streams: Streams
-) -> float:
-    """Pass once over all rows, change the layers in place, and return the mean loss of the rows."""
-    import torch
-    from torch.nn.functional import cross_entropy
+def group_jobs(jobs: Sequence[Job], memory: int) -> list[list[int]]:
+    """Put jobs into stacks: of one kind, deepest first, and not more of them than fit into the memory.
 
-    def drop(h: Tensor) -> Tensor:
-        return design.dropout(h, recipe.dropout, streams.dropout) if recipe.dropout else h
-
-    parameters = [p for layer in layers for p in layer]
-    total = torch.zeros((), device=rows.X.device)  # stays on the device: no step waits for the CPU
-    order = torch.randperm(len(rows.y), generator=streams.batches).to(rows.X.device)
-    for batch in torch.split(order, recipe.batch_size):
-        loss = cross_entropy(forward(design, layers, rows.X[batch], drop), rows.y[batch])
-        gradients = torch.autograd.grad(loss, parameters)
-        with torch.no_grad():  # one line instead of torch.optim, whose import takes longer than a small fit
-            for p, g in zip(parameters, gradients, strict=True):
-                p.sub_(g, alpha=recipe.learning_rate)
-        total += loss.detach() * len(batch)
-    return float(total) / len(rows.y)
+    A stack has one network at least, however large. Either all networks of a stack hold out rows, or none.
+    """
+    found: dict[Any, list[int]] = {}
+    for i, job in enumerate(jobs):
+        found.setdefault((job.kind, job.held_out is None, job.rows.X.dtype), []).append(i)
+    stacks: list[list[int]] = []
+    for group in found.values():
+        free = 0  # so that a group begins a stack of its own
+        for i in sorted(group, key=lambda i: -len(jobs[i].layers)):
+            if jobs[i].bytes > free:
+                stacks.append([])
+                free = memory
+            stacks[-1].append(i)
+            free -= jobs[i].bytes
+    return stacks
 
 
-def loss_of_rows(design: Design, layers: Sequence[Layer], rows: Rows) -> float:
-    """Compute the mean cross-entropy of rows that do not train."""
-    from torch.nn.functional import cross_entropy
+def train_jobs(jobs: Sequence[Job], device: torch.device, memory: int | None = None) -> list[Trained]:
+    """Train networks in stacks. Each is what it would be alone, up to the order of sums."""
+    from .stack import train_stacks
 
-    return float(cross_entropy(forward_by_blocks(design, layers, rows.X), rows.y))
-
-
-def _all_finite(layers: Sequence[Layer], losses: Sequence[float]) -> bool:
-    finite_layers = (bool(p.isfinite().all()) for layer in layers for p in layer)
-    return all(map(math.isfinite, losses)) and all(finite_layers)
-
-
-def _copy(layers: Sequence[Layer]) -> list[Layer]:
-    return [(W.detach().clone(), b.detach().clone()) for W, b in layers]
+    start = time.perf_counter()
+    memory = MEMORY.get(device.type, MEMORY["cpu"]) if memory is None else memory
+    stacks = group_jobs(jobs, memory)
+    ended = train_stacks([[jobs[i] for i in places] for places in stacks], device, memory)
+    seconds = time.perf_counter() - start
+    found = {
+        i: one
+        for places, some in zip(stacks, ended, strict=True)
+        for i, one in zip(places, some, strict=True)
+    }
+    work = [job.n_weights * (1 + len(found[i].losses)) for i, job in enumerate(jobs)]
+    return [replace(found[i], seconds=seconds * own / sum(work)) for i, own in enumerate(work)]
 
 
 def hold_out(codes: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:

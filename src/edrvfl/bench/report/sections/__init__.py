@@ -2,34 +2,67 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import pandas as pd
 
 from ... import paper
-from ...comparison import DIGITS, round_half_up
+from ...comparison import DIGITS, kind_of, round_half_up
+from ..front import make_front
 from ..page import Page
-from ..sentences import TITLE, answer
+from ..sentences import TITLE
+from ..standing import Entry, Standing
+from ..study import Result
 from ..summary import CHOICES, Summary
 from .accuracy import show_accuracy
 from .defaults import show_defaults
-from .depth_and_time import show_depth_and_time
+from .depth import show_depth
+from .differences import show_differences
 from .how import show_run
 from .missing import show_missing
 from .oddities import show_oddities
 from .origins import show_origins
+from .probabilities import show_probabilities
 from .published import show_published
 from .ranks import show_ranks
 from .sensitivity import show_sensitivity
 from .timing import show_timing
 
+RESULT_COLUMNS = (
+    *(
+        "dataset",
+        "method",
+        "choice",
+        "status",
+        "accuracy",
+        "average_rank",
+        "sd",
+        "balanced_accuracy",
+        "log_loss",
+    ),
+    *(
+        "calibration_error",
+        "published",
+        "depth",
+        "configurations",
+        "seeds",
+        "fit_seconds",
+        "search_seconds",
+        "message",
+    ),
+)
 SECTIONS = (  # in the order of the page
-    show_run,
     show_accuracy,
     show_ranks,
+    show_probabilities,
     show_published,
-    show_depth_and_time,
+    show_differences,
+    show_depth,
     show_defaults,
     show_sensitivity,
     show_timing,
+    show_run,
     show_missing,
     show_origins,
     show_oddities,
@@ -39,38 +72,71 @@ SECTIONS = (  # in the order of the page
 def make_page(summary: Summary) -> Page:
     """Lay out the report."""
     found = [section for show in SECTIONS if (section := show(summary)) is not None]
-    return Page(TITLE, answer(summary), summary.methods, tuple(found), results_table(summary))
+    standing = tuple(summary.standing.scores)
+    methods = (*standing, *(m for m in summary.methods if m not in standing))
+    subject = tuple(m for m in methods if kind_of(m) == "ours")
+    return Page(TITLE, make_front(summary), methods, subject, tuple(found), results_table(summary))
 
 
 def results_table(summary: Summary) -> pd.DataFrame:
-    """Make one row for each dataset, method and choice: the report as data."""
+    """Make the report as data: a row for each method over all datasets, then one for each of its results.
 
-    def rounded(value: float | None, digits: int = DIGITS) -> float | None:
-        return None if value is None else round_half_up(value, digits)
+    A method as it comes has chosen nothing, so it stands under the choice "default".
+    """
+    standing = summary.standing
+    rows = [_mean_row(standing, entry) for entry in standing.entries.values() if entry.name in standing.ranks]
+    rows += [_result_row(r, choice, choice) for r in summary.results.values() for choice in CHOICES]
+    unsearched = [entry for entry in standing.entries.values() if not entry.tuned]
+    rows += [_result_row(r, "strict", "default") for entry in unsearched for r in entry.results.values()]
+    return pd.DataFrame(
+        rows, columns=RESULT_COLUMNS, dtype=object
+    )  # object: whole numbers with gaps stay whole
 
-    printed = paper.accuracies().stack().to_dict()
-    rows = []
-    for pair, r in summary.results.items():
-        for choice in CHOICES:
-            s = r.scored.get(choice)
-            rows.append(
-                {
-                    "dataset": r.dataset,
-                    "method": r.method,
-                    "choice": choice,
-                    "status": r.status,
-                    "accuracy": s and rounded(s.accuracy),
-                    "sd": s and rounded(s.sd),
-                    "balanced_accuracy": s and rounded(s.balanced_accuracy),
-                    "log_loss": s and rounded(s.log_loss, 4),
-                    "calibration_error": s and rounded(s.calibration_error, 4),
-                    "published": printed.get(pair),
-                    "depth": s and "/".join(map(str, s.depth)),
-                    "configurations": r.configurations or None,
-                    "seeds": r.seeds or None,
-                    "fit_seconds": s and rounded(r.fit_seconds, 4),
-                    "search_seconds": s and rounded(r.search_seconds),
-                    "message": r.message,
-                }
-            )
-    return pd.DataFrame(rows, dtype=object)  # object: a column of whole numbers with gaps stays whole
+
+def _mean_row(standing: Standing, entry: Entry) -> dict[str, Any]:
+    """Make the row of a method's means, with its rank."""
+    common = standing.common
+    return {
+        "dataset": f"all {len(common)}",
+        "method": entry.name,
+        "choice": "strict" if entry.tuned else "default",
+        "status": "ok",
+        "accuracy": standing.means[entry.name],
+        "average_rank": standing.ranks[entry.name],
+        "log_loss": entry.mean("log_loss", common, 4),
+        "calibration_error": entry.mean("calibration_error", common, 4),
+        "configurations": entry.configurations if entry.tuned else 1,
+        "fit_seconds": _rounded(entry.seconds(common), 4),
+    }
+
+
+def _result_row(r: Result, choice: str, name: str) -> dict[str, Any]:
+    """Make the row of one method on one dataset, by one choice."""
+    s = r.scored.get(choice)
+    return {
+        "dataset": r.dataset,
+        "method": r.method,
+        "choice": name,
+        "status": r.status,
+        "accuracy": s and _rounded(s.accuracy),
+        "sd": s and _rounded(s.sd),
+        "balanced_accuracy": s and _rounded(s.balanced_accuracy),
+        "log_loss": s and _rounded(s.log_loss, 4),
+        "calibration_error": s and _rounded(s.calibration_error, 4),
+        "published": _published().get((r.dataset, r.method)),
+        "depth": s and "/".join(map(str, s.depth)),
+        "configurations": r.configurations or None,
+        "seeds": r.seeds or None,
+        "fit_seconds": s and _rounded(r.fit_seconds, 4),
+        "search_seconds": s and _rounded(r.search_seconds),
+        "message": r.message,
+    }
+
+
+@cache
+def _published() -> dict[Any, float]:
+    return dict(paper.accuracies().stack().to_dict())
+
+
+def _rounded(value: float | None, digits: int = DIGITS) -> float | None:
+    return None if value is None else round_half_up(value, digits)

@@ -10,14 +10,16 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from ...comparison import average_ranks, comparable, mean, round_half_up
+from ...comparison import average_ranks, comparable, mean, round_half_up, subject_first
 from ...contenders import CONTENDERS, REGRESSORS
 from ...data import FRAME_GROUPS
 from ...defaults import Defaults
+from ...figures import MISSING
 from ...record import AsItComesRecord
 from ...scores import CALIBRATION_BINS
-from ..page import EMPTY, Grid, GridCell, GridRow, Section, count_cell, number_cell, status_cell, text_cell
+from ..page import Grid, GridCell, GridRow, Section, count_cell, number_cell, status_cell, text_cell
 from ..sentences import count
+from ..standing import default_name
 from ..summary import Summary
 
 GROUPS = {
@@ -28,7 +30,6 @@ GROUPS = {
     "others": "other datasets",
     "other values": "other datasets with values",
 }
-TUNED, TUNED_TITLE = "WPedRVFL", "WPedRVFL, searched (strict choice)"
 NEAR_NOISE = "monks-3"  # its training and test files were standardised apart: see the oddities
 
 
@@ -81,7 +82,7 @@ def show_defaults(s: Summary) -> Section | None:
         *(_leaders(d, group, datasets) for group, datasets in d.groups().items()),
     ]
     groups = d.groups()
-    grids = [grid for group, datasets in groups.items() for grid in _overviews(s, d, group, datasets)]
+    grids = [grid for group, datasets in groups.items() for grid in _overviews(d, group, datasets)]
     grids += [_frames_grid(group, groups[group]) for group in FRAME_GROUPS if group in groups]
     for group, datasets in groups.items():
         grids += [_grid(d, group, datasets, measure) for measure in MEASURES[d.task(datasets)]]
@@ -116,17 +117,17 @@ def _leaders(d: Defaults, group: str, datasets: Sequence[str]) -> str:
 # --- one line for each method ------------------------------------------------------------------------
 
 
-def _overviews(s: Summary, d: Defaults, group: str, datasets: Sequence[str]) -> list[Grid]:
+def _overviews(d: Defaults, group: str, datasets: Sequence[str]) -> list[Grid]:
     """Show all methods in one table, and in a second one without the dataset that is near noise."""
-    grids = [_overview(s, d, datasets, f"defaults-{group}-overview", f"All in one table, {GROUPS[group]}")]
+    grids = [_overview(d, datasets, f"defaults-{group}-overview", f"All in one table, {GROUPS[group]}")]
     if NEAR_NOISE in datasets and len(datasets) > 1:
         rest = [name for name in datasets if name != NEAR_NOISE]
         key, caption = f"defaults-{group}-overview-rest", f"The same without {NEAR_NOISE}"
-        grids.append(_overview(s, d, rest, key, caption))
+        grids.append(_overview(d, rest, key, caption))
     return [grid for grid in grids if grid is not None]
 
 
-def _overview(s: Summary, d: Defaults, datasets: Sequence[str], key: str, caption: str) -> Grid | None:
+def _overview(d: Defaults, datasets: Sequence[str], key: str, caption: str) -> Grid | None:
     """Average each metric over the datasets that all compared methods have; None if there is no such one."""
     measures = MEASURES[d.task(datasets)]
     compared = comparable(_table(d, datasets, measures[0])).dropna()
@@ -139,16 +140,13 @@ def _overview(s: Summary, d: Defaults, datasets: Sequence[str], key: str, captio
     for name in methods:
         figures = [_mean_cell(d, common, name, measure) for measure in shown]
         rows.append(GridRow(name, (*figures, *(number_cell(by_method[name]) for by_method in ranks))))
-    tuned = _tuned_row(s, common)
+    rows.sort(key=lambda row: ranks[0][row.head])
     notes = [
         f"Means over {count(len(common), 'dataset')}, and standard deviations of these means over the seeds, "
         "where there are several. Seconds are means here and medians below."
     ]
     if behind := [m for m in d.methods(datasets) if m not in methods]:
         notes.append(f"Not shown, because they have fewer datasets: {', '.join(behind)}.")
-    if tuned is not None:
-        notes.append(f"{TUNED_TITLE}: from the study's search, not ranked here.")
-        rows.append(tuned)
     columns = ("method", *(m.title for m in shown), *(f"Average rank by {m.name}" for m in ranked))
     return Grid(key, caption, columns, _mark_best(rows, shown), notes=tuple(notes))
 
@@ -176,17 +174,6 @@ def _mark_best(rows: Sequence[GridRow], shown: Sequence[Measure]) -> tuple[GridR
     return tuple(replace(row, cells=tuple(marked(c, i) for i, c in enumerate(row.cells))) for row in rows)
 
 
-def _tuned_row(s: Summary, datasets: Sequence[str]) -> GridRow | None:
-    """Show accuracy and log-loss of the paper's method after its search, if the study has all datasets."""
-    results = [s.results.get((name, TUNED)) for name in datasets]
-    scored = [r.scored["strict"] for r in results if r is not None and "strict" in r.scored]
-    if len(scored) < len(datasets):
-        return None
-    accuracy = mean(round_half_up(one.accuracy) for one in scored)
-    loss = mean((round_half_up(one.log_loss, 4) for one in scored), 4)
-    return GridRow(TUNED_TITLE, (number_cell(accuracy), number_cell(loss, 4), *[EMPTY] * 4))
-
-
 # --- one table for each metric -----------------------------------------------------------------------
 
 
@@ -194,7 +181,9 @@ def _table(d: Defaults, datasets: Sequence[str], measure: Measure) -> pd.DataFra
     """Make a score table, rounded as it is printed; NaN where there is no figure."""
     methods = d.methods(datasets)
     rows = [[_figure(d.records.get((name, m)), measure) for m in methods] for name in datasets]
-    return pd.DataFrame(rows, index=list(datasets), columns=list(methods), dtype=float)
+    table = pd.DataFrame(rows, index=list(datasets), columns=list(methods), dtype=float)
+    empty = [method for method in methods if table[method].isna().all()]
+    return table[list(subject_first(methods, average_ranks(measure.sign * comparable(table)), empty))]
 
 
 def _figure(record: AsItComesRecord | None, measure: Measure) -> float:
@@ -219,8 +208,9 @@ def _grid(d: Defaults, group: str, datasets: Sequence[str], measure: Measure) ->
         ("dataset", *scores.columns),
         tuple(GridRow(name, row) for name, row in cells.items()),
         foot,
+        methods=(None, *(default_name(method) for method in scores)),
         notes=_notes(d, scores),
-        folded=measure.seconds,
+        folded=True,  # the overview says it in one table
     )
 
 
@@ -228,7 +218,7 @@ def _cell(d: Defaults, scores: pd.DataFrame, measure: Measure, dataset: str, met
     value, row = float(scores.loc[dataset, method]), measure.sign * scores.loc[dataset]
     if math.isnan(value):
         record = d.records.get((dataset, method))
-        return status_cell("missing" if record is None else record.status)
+        return status_cell(MISSING if record is None else record.status)
     best = scores.shape[1] > 1 and measure.sign * value == row.max()
     return GridCell(f"{value:.{measure.digits}f}", value, "best" if best else "")
 
@@ -274,4 +264,4 @@ def _frames_grid(group: str, datasets: Sequence[str]) -> Grid:
     columns = ("frame", package, "target", *sizes_of)
     draws = "stratified draws" if classes else "draws"
     note = f"Five {draws} of 75 and 25 % of the rows; rows without a target are left out."
-    return Grid(f"defaults-{group}", f"The {GROUPS[group]}", columns, tuple(rows), notes=(note,))
+    return Grid(f"defaults-{group}", f"The {GROUPS[group]}", columns, tuple(rows), notes=(note,), folded=True)

@@ -19,8 +19,8 @@ ODDITIES: tuple[str, ...] = (
     "The paper's number of features counts the label.",
     "The SNN, MSRAinit, Highway and ResNet columns of Table 3 are figures of one split, quoted from "
     "Klambauer et al. (2017).",
-    "The paper's means and average ranks follow from its Table 3 to the last digit. Its p-values (Table 4) "
-    "and signs (Table 5) mostly do not.",
+    "The paper's means and average ranks follow from its Table 3 to the last digit. Most of its p-values "
+    "(Table 4) and a quarter of its signs (Table 5) do not.",
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ... import paper
-from ..page import Grid, GridCell, GridRow, Section, count_cell, number_cell, text_cell
+from ..page import EMPTY, Grid, GridCell, GridRow, Section, count_cell, number_cell, text_cell
 from ..sentences import count
 from ..sentences_experiments import timing_sentences
 from ..summary import Summary
@@ -23,6 +23,7 @@ def show_timing(s: Summary) -> Section | None:
     printed = paper.training_seconds()
     rows = []
     for timed in t.timed:
+        published = printed.get((timed.dataset, timed.method))  # none of other datasets and methods
         least, most = min(timed.seconds), max(timed.seconds)
         cells = (
             text_cell(timed.method),
@@ -30,7 +31,7 @@ def show_timing(s: Summary) -> Section | None:
             count_cell(timed.features),
             number_cell(timed.median, 4),
             GridCell(f"{least:.4f} to {most:.4f}", least),
-            number_cell(printed.get((timed.dataset, timed.method)), 4),
+            number_cell(published, 4) if published else EMPTY,
         )
         rows.append(GridRow(timed.dataset, cells, timed.method))
     columns = ("dataset", "method", "rows", "features", "median", "least to most", "published (Table 8)")

@@ -28,13 +28,30 @@
       button.append(...head.childNodes);
       head.append(button);
       button.addEventListener("click", () => {
-        const up = head.getAttribute("aria-sort") === "descending" || (!head.hasAttribute("aria-sort") && column === 0);
+        const before = head.getAttribute("aria-sort");
+        const up = before ? before === "descending" : column === 0 || head.hasAttribute("data-up");
         heads.forEach((other) => other.removeAttribute("aria-sort"));
         head.setAttribute("aria-sort", up ? "ascending" : "descending");
         sort(table, column, up ? 1 : -1);
         said.textContent = `Sorted by ${button.textContent}, ${up ? "ascending" : "descending"}.`;
       });
     });
+  }
+
+  // Shadows: a frame knows on which sides its table or figure goes on.
+  function shade(scroll) {
+    const more = {
+      left: scroll.scrollLeft > 1,
+      right: scroll.scrollLeft + scroll.clientWidth < scroll.scrollWidth - 1,
+      down: scroll.scrollTop + scroll.clientHeight < scroll.scrollHeight - 1,
+    };
+    for (const [side, is] of Object.entries(more)) scroll.parentElement.toggleAttribute(`data-${side}`, is);
+  }
+  const watch = new ResizeObserver((seen) => seen.forEach((one) => shade(one.target.closest(".scroll"))));
+  for (const scroll of document.querySelectorAll(".scroll")) {
+    scroll.addEventListener("scroll", () => shade(scroll), { passive: true });
+    watch.observe(scroll);
+    watch.observe(scroll.firstElementChild); // a table narrows when columns hide
   }
 
   // Choosing methods: the rows and columns of hidden methods hide.
@@ -49,7 +66,7 @@
   // what Python wrote. tests/bench/test_report_browser.py compares the two.
   const written = new Map();
   for (const node of document.querySelectorAll("[data-common], table[data-scores] tfoot td")) {
-    written.set(node, node.textContent);
+    written.set(node, [node.textContent, node.className]);
   }
   const halfUp = (total, n) => (Math.floor(total / n + 0.5 + 1e-9) / 100).toFixed(2); // total in hundredths
   function twiceRank(values, mine) {
@@ -71,9 +88,15 @@
     shown.forEach((j, k) => {
       const total = common.reduce((sum, row) => sum + Math.round(100 * row.values[k]), 0);
       const twice = common.reduce((sum, row) => sum + twiceRank(row.values.map(Number), Number(row.values[k])), 0);
-      means.cells[j].textContent = common.length ? halfUp(total, common.length) : "";
-      ranks.cells[j].textContent = common.length ? halfUp(50 * twice, common.length) : "";
+      for (const [row, sum] of [[means, total], [ranks, 50 * twice]]) {
+        row.cells[j].textContent = common.length ? halfUp(sum, common.length) : "missing";
+        row.cells[j].className = common.length ? "" : "missing";
+      }
     });
+    if (!shown.length) {
+      note.textContent = "No method is shown.";
+      return;
+    }
     const over = `Means and ranks are over the ${common.length} datasets that all ${shown.length} methods shown have`;
     note.textContent = over + (left.length ? `; left out: ${left.join(", ")}.` : ".");
   }
@@ -83,8 +106,15 @@
       node.hidden = hidden.has(node.dataset.method) || hidden.has(node.dataset.other);
     }
     if (hidden.size) document.querySelectorAll("table[data-scores]").forEach(recompute);
-    else written.forEach((text, node) => { node.textContent = text; });
+    else written.forEach(([text, name], node) => { node.textContent = text; node.className = name; });
     said.textContent = `${boxes.length - hidden.size} of ${boxes.length} methods shown.`;
+  }
+  for (const button of choose.querySelectorAll("[data-show]")) {
+    button.addEventListener("click", () => {
+      const show = button.dataset.show;
+      boxes.forEach((box) => { box.checked = show === "all" || (show === "subject" && "subject" in box.dataset); });
+      follow();
+    });
   }
   boxes.forEach((box) => {
     box.checked = true; // browsers remember boxes; the page starts with all methods

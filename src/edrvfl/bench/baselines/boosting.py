@@ -1,0 +1,230 @@
+"""Gradient boosting by four packages, and early stopping that treats them alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+from ..data import Task
+from . import packages
+from .fnn.training import hold_out
+from .randomised import seed_sequence
+
+EXTRA = "peers"
+MOST_ROUNDS, PATIENCE = 1000, 20  # of boosting in a search, as in the benchmark of Grinsztajn et al. (2022)
+HELD_OUT = 0.1  # the share of the rows by whose loss boosting stops
+
+# --- four packages -----------------------------------------------------------------------------------
+
+
+class Coded(ClassifierMixin, BaseEstimator):
+    """A classifier that is fitted on the codes 0..k-1 of the labels.
+
+    XGBoost refuses labels with gaps, which appear where a rare class is absent from the rows of a fit.
+    CatBoost returns labels as a column. Both are cured by codes.
+
+    Parameters
+    ----------
+    estimator : classifier
+        `fit` clones it.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Any) -> Coded:
+        """Fit the classifier on the codes of y."""
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.estimator_ = clone(self.estimator).fit(X, codes)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict labels as they came in `fit`."""
+        labels: np.ndarray = self.classes_[np.asarray(self.estimator_.predict(X)).ravel()]
+        return labels
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Predict probabilities in the order of `classes_`."""
+        return normalised(self.estimator_.predict_proba(X))
+
+
+def normalised(P: Any) -> np.ndarray:
+    """Divide probabilities by their sum: XGBoost's float32 are too far from 1 for scikit-learn's log-loss."""
+    P = np.asarray(P, dtype=np.float64)
+    divided: np.ndarray = P / P.sum(axis=1, keepdims=True)
+    return divided
+
+
+def hist_gradient_boosting(
+    *, random_state: Any = None, task: Task = "classification", **configuration: Any
+) -> Any:
+    """Make scikit-learn's gradient boosting, which stops early above 10 000 rows."""
+    make = HistGradientBoostingRegressor if task == "regression" else HistGradientBoostingClassifier
+    return make(random_state=random_state, **configuration)
+
+
+def lightgbm(*, random_state: Any = None, task: Task = "classification", **configuration: Any) -> Any:
+    """Make LightGBM's classifier or regressor, without its messages."""
+    package = packages.import_package("LightGBM", "lightgbm", EXTRA)
+    make = package.LGBMRegressor if task == "regression" else package.LGBMClassifier
+    return make(n_jobs=1, verbosity=-1, random_state=random_state, **configuration)
+
+
+def xgboost(*, random_state: Any = None, task: Task = "classification", **configuration: Any) -> Any:
+    """Make XGBoost's regressor, or its classifier with labels as codes."""
+    package = packages.import_package("XGBoost", "xgboost", EXTRA)
+    if task == "regression":
+        return package.XGBRegressor(n_jobs=1, random_state=random_state, **configuration)
+    return Coded(package.XGBClassifier(n_jobs=1, random_state=random_state, **configuration))
+
+
+def catboost(*, random_state: Any = None, task: Task = "classification", **configuration: Any) -> Any:
+    """Make CatBoost's regressor, or its classifier with labels as codes, without its messages."""
+    package = packages.import_package("CatBoost", "catboost", EXTRA)
+    # Without the second flag every fit leaves a folder catboost_info where the study was started.
+    quiet = {"thread_count": 1, "verbose": False, "allow_writing_files": False}
+    if task == "regression":
+        return package.CatBoostRegressor(random_state=random_state, **quiet, **configuration)
+    return Coded(package.CatBoostClassifier(random_state=random_state, **quiet, **configuration))
+
+
+# --- boosting that stops early -----------------------------------------------------------------------
+
+
+def _stop_hist(model: Any, X: Any, y: Any, X_held: Any, y_held: Any) -> int:
+    model.set_params(early_stopping=True, n_iter_no_change=PATIENCE).fit(X, y, X_val=X_held, y_val=y_held)
+    return max(1, int(np.argmax(model.validation_score_)))  # the first score is of no round
+
+
+def _stop_lightgbm(model: Any, X: Any, y: Any, X_held: Any, y_held: Any) -> int:
+    package = packages.import_package("LightGBM", "lightgbm", EXTRA)
+    stop = package.early_stopping(PATIENCE, verbose=False)
+    return int(model.fit(X, y, eval_X=X_held, eval_y=y_held, callbacks=[stop]).best_iteration_)
+
+
+def _stop_xgboost(model: Any, X: Any, y: Any, X_held: Any, y_held: Any) -> int:
+    model.set_params(early_stopping_rounds=PATIENCE).fit(X, y, eval_set=[(X_held, y_held)], verbose=False)
+    return int(model.best_iteration) + 1
+
+
+def _stop_catboost(model: Any, X: Any, y: Any, X_held: Any, y_held: Any) -> int:
+    model.fit(X, y, eval_set=(X_held, y_held), early_stopping_rounds=PATIENCE)
+    return int(model.tree_count_)  # it keeps the best rounds alone
+
+
+@dataclass(frozen=True, slots=True)
+class Booster:
+    """How a package boosts a given number of rounds, and how it stops early."""
+
+    make: Callable[..., Any]
+    rounds: str  # the parameter that holds the number of rounds
+    stop_early: Callable[[Any, Any, Any, Any, Any], int]  # fits, and returns the best round
+    count: Callable[[Any], int]  # the rounds of a model that was fitted
+    whole: Mapping[str, Any] = field(default_factory=dict)  # keeps the package from holding out rows itself
+
+
+BOOSTERS: Mapping[str, Booster] = MappingProxyType(
+    {
+        "HistGradientBoosting": Booster(
+            hist_gradient_boosting,
+            "max_iter",
+            _stop_hist,
+            lambda model: model.n_iter_,
+            {"early_stopping": False},
+        ),
+        "LightGBM": Booster(lightgbm, "n_estimators", _stop_lightgbm, lambda model: model.n_estimators_),
+        "XGBoost": Booster(
+            xgboost, "n_estimators", _stop_xgboost, lambda model: model.get_booster().num_boosted_rounds()
+        ),
+        "CatBoost": Booster(catboost, "iterations", _stop_catboost, lambda model: model.tree_count_),
+    }
+)
+
+
+class EarlyStopped(ClassifierMixin, BaseEstimator):
+    """Boosting that finds its number of rounds on rows that it holds out, or takes the number it is given.
+
+    All four packages are treated alike: a share of every class is held out, boosting stops `PATIENCE` rounds
+    after the smallest log-loss on these rows, and `n_rounds_` is the best round. With `n_rounds` nothing is
+    held out. Without `parameters` boosting stops where the package's own defaults do, since these are what a
+    user gets who types nothing; so it does where no row can be held out.
+
+    Parameters
+    ----------
+    package : {"HistGradientBoosting", "LightGBM", "XGBoost", "CatBoost"}
+        Who boosts.
+
+    parameters : dict, optional
+        Parameters of the package's classifier; by default its own.
+
+    n_rounds : int, optional
+        Number of rounds, from earlier fits. By default this fit finds it.
+
+    random_state : int, optional
+        Seed of the package and of the rows that are held out.
+    """
+
+    def __init__(
+        self,
+        package: str,
+        parameters: Mapping[str, Any] | None = None,
+        n_rounds: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.package = package
+        self.parameters = parameters
+        self.n_rounds = n_rounds
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> EarlyStopped:
+        """Fit the package's classifier on the codes of the labels."""
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        booster = BOOSTERS[self.package]
+        given = dict(self.parameters or {})
+        held = np.zeros(len(codes), dtype=bool)
+        if self.n_rounds is not None:
+            given |= {booster.rounds: self.n_rounds, **booster.whole}
+        elif given:
+            rng = np.random.default_rng(seed_sequence(self.random_state))
+            held = hold_out(codes, HELD_OUT, rng)
+        if held.any():
+            given[booster.rounds] = MOST_ROUNDS
+        model = booster.make(random_state=self.random_state, **given)
+        # The makers of XGBoost and CatBoost wrap their classifier for the codes, which are here already.
+        self.model_ = model.estimator if isinstance(model, Coded) else model
+        if held.any():
+            self.n_rounds_ = booster.stop_early(self.model_, X[~held], codes[~held], X[held], codes[held])
+        else:
+            self.model_.fit(X, codes)
+            self.n_rounds_ = booster.count(self.model_)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict labels as they came in `fit`."""
+        labels: np.ndarray = self.classes_[np.asarray(self._ask("predict", X)).ravel()]
+        return labels
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Predict probabilities in the order of `classes_`."""
+        return normalised(self._ask("predict_proba", X))
+
+    def _ask(self, method: str, X: Any) -> Any:
+        """Ask the best rounds. scikit-learn alone would answer with all rounds up to the stop."""
+        model, best = self.model_, self.n_rounds_
+        if isinstance(model, HistGradientBoostingClassifier) and best < model.n_iter_:
+            return next(islice(getattr(model, f"staged_{method}")(X), best - 1, None))
+        return getattr(model, method)(X)
+
+
+def boosting(
+    package: str, *, random_state: Any = None, n_rounds: int | None = None, **configuration: Any
+) -> EarlyStopped:
+    """Make boosting that stops early, or boosts a given number of rounds."""
+    return EarlyStopped(package, configuration, n_rounds, random_state)

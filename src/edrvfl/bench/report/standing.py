@@ -1,0 +1,227 @@
+"""Who stands where: tuned methods and methods at their defaults in one table, ranked by accuracy.
+
+A method of the paper's family or of its comparison has one line, with what its search found by the strict
+choice. A peer may have two: as its search found it, and as its package comes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from ..comparison import (
+    average_ranks,
+    comparable,
+    kind_of,
+    mean,
+    means,
+    round_half_up,
+    score_table,
+    subject_first,
+)
+from ..defaults import Defaults
+from ..methods import METHOD_GROUPS
+from ..record import AsItComesRecord
+from .costs import device_of, on_gpu
+from .study import Pair, Result, Scored
+
+PEERS = frozenset(METHOD_GROUPS["peers"])
+PRINTED = 4  # digits of a dataset's log-loss and calibration error
+CHOICE = "strict"  # what was found without a look at test labels; the paper's choice has tables of its own
+
+
+def tuned_name(method: str) -> str:
+    """Name the line of a method that was searched.
+
+    Examples
+    --------
+    >>> tuned_name("LightGBM"), tuned_name("WPedRVFL")
+    ('LightGBM, tuned', 'WPedRVFL')
+    """
+    return f"{method}, tuned" if method in PEERS else method
+
+
+def default_name(method: str) -> str:
+    """Name the line of a method as it comes.
+
+    Examples
+    --------
+    >>> default_name("LightGBM"), default_name("edRVFL portfolio")
+    ('LightGBM, default', 'edRVFL portfolio')
+    """
+    return f"{method}, default" if method in PEERS else method
+
+
+def split_results(results: Iterable[Result]) -> tuple[list[Result], list[Result]]:
+    """Tell what was searched from what was not: the only configuration of a peer is its package's default.
+
+    The results come back with the names of their lines.
+    """
+    searched, as_they_come = [], []
+    for r in results:
+        if r.method in PEERS and r.configurations == 1:
+            as_they_come.append(dataclasses.replace(r, method=default_name(r.method)))
+        else:
+            searched.append(dataclasses.replace(r, method=tuned_name(r.method)))
+    return searched, as_they_come
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line: a method, tuned or as it comes, with its results by dataset; none is without a figure."""
+
+    name: str
+    tuned: bool
+    results: Mapping[str, Result]
+
+    @property
+    def kind(self) -> str:
+        return kind_of(self.name)
+
+    @property
+    def configurations(self) -> str:
+        """Say how many configurations were tried: one number, or the least and the most."""
+        if not self.tuned:
+            return "1"
+        tried = sorted({r.configurations for r in self.results.values()})
+        return str(tried[0]) if len(tried) == 1 else f"{tried[0]}-{tried[-1]}"
+
+    def mean(self, metric: str, datasets: Sequence[str], digits: int) -> float | None:
+        """Average the printed figures of a metric over datasets; None if a result lacks it."""
+        found = [getattr(self.results[d].scored[CHOICE], metric) for d in datasets]
+        if not found or any(value is None for value in found):
+            return None
+        return mean((round_half_up(value, PRINTED) for value in found), digits)
+
+    def seconds(self, datasets: Sequence[str]) -> float | None:
+        """Average the seconds of a fit over datasets, geometrically; None if a fit took none."""
+        found = [self.results[d].fit_seconds for d in datasets]
+        known = [value for value in found if value is not None and value > 0]  # a logarithm is taken
+        return statistics.geometric_mean(known) if known and len(known) == len(found) else None
+
+    @property
+    def on_gpu(self) -> bool:
+        return any(on_gpu(r.origins.get("device", "")) for r in self.results.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """All lines over the same datasets."""
+
+    datasets: tuple[str, ...]
+    entries: Mapping[str, Entry]  # best average rank first; those without all datasets last
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """Every accuracy of every line, the subject's columns first."""
+        cells = {
+            (d, e.name): r.scored[CHOICE].accuracy
+            for e in self.entries.values()
+            for d, r in e.results.items()
+        }
+        by_rank = {name: float(i) for i, name in enumerate(self.entries)}
+        return score_table(cells, self.datasets, subject_first(self.entries, by_rank))
+
+    @cached_property
+    def compared(self) -> pd.DataFrame:
+        """The accuracies of the lines that have all datasets, or as many as make the largest whole table."""
+        return _whole(self.scores)
+
+    @property
+    def common(self) -> tuple[str, ...]:
+        """The datasets that means and ranks are over."""
+        return tuple(self.compared.index)
+
+    @cached_property
+    def ranks(self) -> Mapping[str, float]:
+        return average_ranks(self.compared)
+
+    @cached_property
+    def means(self) -> Mapping[str, float]:
+        return means(self.compared)
+
+
+def make_standing(
+    searched: Mapping[Pair, Result],
+    unsearched: dict[Pair, Result],
+    defaults: Defaults | None,
+    datasets: Sequence[str],
+) -> Standing:
+    """Put the lines together: searches, and methods as they come on the same datasets.
+
+    A record of a method as it comes stands before a search of one configuration, which says the same. If
+    `datasets` is empty, because nothing was searched, the datasets are those of `defaults`.
+    """
+    datasets = tuple(datasets) or _other_datasets(defaults)
+    groups: dict[str, tuple[bool, dict[str, Result]]] = {}
+    for tuned, some in ((True, searched), (False, unsearched | _defaults_results(defaults))):
+        for (dataset, name), result in some.items():
+            if dataset in datasets and CHOICE in result.scored:
+                groups.setdefault(name, (tuned, {}))[1][dataset] = result
+    entries = {name: Entry(name, tuned, results) for name, (tuned, results) in groups.items()}
+    return _ordered(Standing(datasets, entries))
+
+
+def _whole(scores: pd.DataFrame) -> pd.DataFrame:
+    complete = scores.dropna(axis="columns")
+    if complete.shape[1] >= min(2, scores.shape[1]):
+        return complete
+    return comparable(scores).dropna()
+
+
+def _ordered(standing: Standing) -> Standing:
+    ranks, entries = standing.ranks, standing.entries
+
+    def place(name: str) -> tuple[float, float, int]:
+        return ranks.get(name, float("inf")), -standing.means.get(name, 0.0), -len(entries[name].results)
+
+    return Standing(standing.datasets, {name: entries[name] for name in sorted(entries, key=place)})
+
+
+def _other_datasets(defaults: Defaults | None) -> tuple[str, ...]:
+    """Choose datasets where nothing was searched: the paper's if they are there, else the first group."""
+    groups = {} if defaults is None else defaults.groups()
+    classes = {
+        g: names for g, names in groups.items() if defaults and defaults.task(names) == "classification"
+    }
+    return classes.get("uci24") or next(iter(classes.values()), ())
+
+
+def _defaults_results(defaults: Defaults | None) -> dict[tuple[str, str], Result]:
+    """Make results of the records of methods as they come, under the names of their lines."""
+    records = {} if defaults is None else defaults.records
+    return {
+        (dataset, default_name(method)): _result(record)
+        for (dataset, method), record in records.items()
+        if record.status == "ok" and record.task == "classification"
+    }
+
+
+def _result(record: AsItComesRecord) -> Result:
+    by_seed = 100 * record.by_seed("test_accuracy")
+    scored = Scored(
+        accuracy=100 * record.mean("test_accuracy"),
+        sd=float(by_seed.std(ddof=1)) if len(by_seed) > 1 else None,
+        balanced_accuracy=100 * record.mean("balanced_accuracy"),
+        log_loss=record.mean("log_loss"),
+        depth=(),
+        calibration_error=record.mean("calibration_error"),
+    )
+    return Result(
+        record.dataset,
+        default_name(record.method),
+        record.status,
+        configurations=1,
+        seeds=record.seeds,
+        scored={CHOICE: scored},
+        fit_seconds=statistics.median(s for row in record.fit_seconds for s in row),
+        finished=record.finished,
+        checksum=record.checksum,
+        origins={"device": device_of(record)},
+        key=record.key,
+    )
