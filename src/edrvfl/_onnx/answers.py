@@ -52,8 +52,9 @@ def calibrated(graph: Graph, P: Name, calibration: Calibration | None, k: int) -
 def _bent(graph: Graph, logits: Name, calibration: Calibration) -> Name:
     """Return logits of two classes whose difference is bent, as `Calibration.bend` does."""
     low, high = calibration.low, calibration.high
-    signs = graph.constant([[-1.0], [1.0]])
-    z = graph.add("MatMul", logits, signs)
+    # no product with a matrix here: onnxruntime would draw the factor before it into one, in float32
+    first, second = (graph.columns(logits, numpy.array([j]), 2) for j in range(2))
+    z = graph.add("Sub", second, first)
     width = max(high - low, SMALLEST)
     at_zero = (min(max(0.0, low), high) - low) ** 2 / (2 * width) + max(0.0, high) - high
     inside = graph.add("Clip", z, graph.constant(low), graph.constant(high))
@@ -64,7 +65,7 @@ def _bent(graph: Graph, logits: Name, calibration: Calibration) -> Name:
     straight = graph.add("Mul", z, graph.constant(calibration.low_slope))
     shift = calibration.shift - (calibration.high_slope - calibration.low_slope) * at_zero
     z = graph.add("Add", graph.add("Add", straight, bow), graph.constant(shift))
-    return graph.add("MatMul", z, graph.constant([[0.0, 1.0]]))
+    return graph.concat([graph.add("Sub", z, z), z])
 
 
 def _mixed(graph: Graph, Q: Name, calibration: Calibration, k: int) -> Name:

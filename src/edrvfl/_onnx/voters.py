@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy
 
 from .._kernel.voter import KernelModel
@@ -23,21 +25,30 @@ def network_answer(graph: Graph, network: Network, encoded: Name) -> Name:
 def _scores(graph: Graph, network: Network, encoded: Name) -> Name:
     """Return the layers' scores side by side (rows, layers k); of a joint network those of all layers (rows, k).
 
-    Hidden features are in the graph's precision. Their scores are summed in float64 with the constant, which
-    holds the mean of values: it may be far larger than what the features say.
+    Their sum with the constant is in float64: it holds the mean of values, which may be far larger than
+    what the features say.
     """
-    X = graph.from_double(encoded)
-    if network.joint:
-        betas, of_X, constants = _joint_parts(network)
-    else:
-        betas, of_X, constants = _layer_parts(network)
+    dtype = _hidden_precision(graph, network)
+    X = encoded if dtype == numpy.float64 else graph.cast(encoded, dtype)
+    betas, of_X, constants = _joint_parts(network) if network.joint else _layer_parts(network)
     orders, H, parts = _orders(network), None, []
     for l in range(len(network.layers)):
         H = _layer(graph, network, l, orders, X, H)
-        parts.append(graph.add("MatMul", H, graph.constant(betas[l][orders[l]], graph.dtype)))
-    direct = graph.add("MatMul", X, graph.constant(of_X, graph.dtype))
+        parts.append(graph.add("Gemm", H, graph.constant(betas[l][orders[l]], dtype)))
+    # Gemm, not MatMul: onnxruntime would draw a scalar factor of X into that, in float32
+    direct = graph.add("Gemm", X, graph.constant(of_X, dtype))
     scores = graph.add("Sum", *parts, direct) if network.joint else graph.add("Add", graph.concat(parts), direct)
-    return graph.add("Add", graph.to_double(scores), graph.constant(constants))
+    scores = scores if dtype == numpy.float64 else graph.cast(scores, numpy.float64)
+    return graph.add("Add", scores, graph.constant(constants))
+
+
+def _hidden_precision(graph: Graph, network: Network) -> Any:
+    """Return the graph's precision; float64 for several layers without re-normalisation.
+
+    There features grow from layer to layer and read-outs cancel them: float32 is off by 1e-4 and more.
+    """
+    grows = len(network.layers) > 1 and network.layers[0].scale is None
+    return numpy.dtype(numpy.float64) if grows else graph.dtype
 
 
 def _layer_parts(network: Network) -> tuple[list[numpy.ndarray], numpy.ndarray, numpy.ndarray]:
@@ -81,6 +92,7 @@ def _layer(
     graph: Graph, network: Network, l: int, orders: list[numpy.ndarray], X: Name, H: Name | None
 ) -> Name:
     """Return g(scale (A W) + shift), with the scale folded into W in float64."""
+    dtype = _hidden_precision(graph, network)
     n, d, layer = network.n_hidden, network.inputs.width, network.layers[l]
     W, shift, read = _double(layer.W), _double(layer.shift), _columns_read(network, l)
     if layer.scale is not None:
@@ -90,18 +102,18 @@ def _layer(
     of_X = numpy.zeros((d, n))
     of_X[read[direct] - n] = W[direct]
     shift = shift + W[read == n + d].sum(axis=0)
-    Z = graph.add("Gemm", X, graph.constant(of_X, graph.dtype), graph.constant(shift, graph.dtype))
+    Z = graph.add("Gemm", X, graph.constant(of_X, dtype), graph.constant(shift, dtype))
     if H is not None and hidden.any():
         A = graph.columns(H, numpy.arange(int(hidden.sum())), n)
-        Z = graph.add("Gemm", A, graph.constant(W[hidden], graph.dtype), Z)
-    return activated(graph, Z, network.activation)
+        Z = graph.add("Gemm", A, graph.constant(W[hidden], dtype), Z)
+    return activated(graph, Z, network.activation, dtype)
 
 
-def activated(graph: Graph, Z: Name, activation: str) -> Name:
-    """Return g(Z) in the graph's precision."""
+def activated(graph: Graph, Z: Name, activation: str, dtype: Any) -> Name:
+    """Return g(Z)."""
 
     def number(value: float) -> Name:
-        return graph.constant(value, graph.dtype)
+        return graph.constant(value, dtype)
 
     if activation == "selu":  # the operator has its numbers in float32
         negative = graph.add("Sub", graph.add("Exp", graph.add("Min", Z, number(0.0))), number(1.0))
@@ -128,30 +140,40 @@ def kernel_answer(graph: Graph, model: KernelModel, encoded: Name) -> Name:
 def _kernel_scores(graph: Graph, model: KernelModel, encoded: Name) -> Name:
     """Return prior + scale * sum_s alpha_s exp(-|x - z_s| / width).
 
-    Squared distances are small differences of large numbers, so they are computed in float64; the landmarks
-    are stored in the graph's precision.
+    All of it is in float64: squared distances are small differences of large numbers, and so is the sum where
+    the penalty is small. Landmarks and coefficients are stored in the precision that they have.
     """
     voter = model.voter
-    eps = float(numpy.finfo(voter.landmarks.dtype).eps)
-    bound = float(numpy.finfo(graph.dtype).max) ** 0.25
-    Z = _double(voter.landmarks)
-    center = numpy.clip(Z, -bound, bound).mean(axis=0)
-    Z = numpy.clip(Z - center, -bound, bound).astype(graph.dtype)
-    X = graph.add("Sub", encoded, graph.constant(center))
-    X = graph.add("Clip", X, graph.constant(-bound), graph.constant(bound))
+    distances = graph.add("Sqrt", _squared_distances(graph, voter.landmarks, encoded))
+    K = graph.add("Exp", graph.add("Mul", distances, graph.constant(-1 / voter.width)))
+    found = graph.add("Gemm", K, _stored(graph, voter.alpha))
+    return graph.add("Add", graph.add("Mul", found, graph.constant(voter.scale)), graph.constant(voter.prior))
+
+
+def _squared_distances(graph: Graph, landmarks: numpy.ndarray, encoded: Name) -> Name:
+    """Return |x - z|^2 (rows, landmarks), as `Measure` does."""
+    limits = numpy.finfo(landmarks.dtype)
+    bound = float(limits.max) ** 0.25
+    ends = graph.constant(-bound), graph.constant(bound)
+    center = numpy.clip(_double(landmarks), -bound, bound).mean(axis=0)  # large offsets would cancel
+
+    def centred(tensor: Name) -> Name:
+        return graph.add("Clip", graph.add("Sub", tensor, graph.constant(center)), *ends)
+
+    X, Z = centred(encoded), centred(_stored(graph, landmarks))  # a runtime computes Z once
     own = graph.add("ReduceSum", graph.add("Mul", X, X), graph.constant([1], numpy.int64), keepdims=1)
-    of_landmarks = graph.constant(numpy.square(Z.astype(numpy.float64)).sum(axis=1))
-    stored = graph.to_double(graph.constant(Z, graph.dtype))
-    squares = graph.add("Gemm", X, stored, of_landmarks, transB=1, alpha=-2.0)
+    squares_of_Z = numpy.square(numpy.clip(_double(landmarks) - center, -bound, bound)).sum(axis=1)
+    squares = graph.add("Gemm", X, Z, graph.constant(squares_of_Z), transB=1, alpha=-2.0)
     squares = graph.add("Add", squares, own)
     # what could be rounding is 0, as in the fit
-    clear = graph.add("Greater", squares, graph.add("Mul", own, graph.constant(16 * eps)))
-    squares = graph.from_double(graph.add("Where", clear, squares, graph.constant(0.0)))
-    minus = graph.constant(-1 / voter.width, graph.dtype)
-    K = graph.add("Exp", graph.add("Mul", graph.add("Sqrt", squares), minus))
-    found = graph.to_double(graph.add("MatMul", K, graph.constant(voter.alpha, graph.dtype)))
-    scaled = graph.add("Mul", found, graph.constant(voter.scale))
-    return graph.add("Add", scaled, graph.constant(voter.prior))
+    clear = graph.add("Greater", squares, graph.add("Mul", own, graph.constant(16 * float(limits.eps))))
+    return graph.add("Where", clear, squares, graph.constant(0.0))
+
+
+def _stored(graph: Graph, array: numpy.ndarray) -> Name:
+    """Return an array in float64 that is stored in its own precision."""
+    stored = graph.constant(array, array.dtype)
+    return stored if array.dtype == numpy.float64 else graph.cast(stored, numpy.float64)
 
 
 def _double(array: numpy.ndarray) -> numpy.ndarray:
