@@ -16,7 +16,7 @@ from .graph import Graph, label_values
 
 CLASSIFIERS = (EDRVFLClassifier, LaplaceRidgeClassifier, EDRVFLPortfolioClassifier)
 OTHERS = (EDRVFLRegressor, LaplaceRidgeRegressor, EDRVFLPortfolioRegressor, TabularEncoder)
-OPTIONS = {"zipmap": [True, False, "columns"], "output_class_labels": [False, True]}
+OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
 
 
 def register_onnx_converters() -> None:
