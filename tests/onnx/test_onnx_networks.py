@@ -139,7 +139,11 @@ def test_portfolios_agree(make, dtype):
 def test_a_search_answers_with_its_best(ensemble_size):
     X, y = rows(2)
     search = EDRVFLSearchCV(
-        EDRVFLClassifier(**SMALL), {"norm_scale": [0.5, 1.0, 2.0]}, n_iter=3, cv=2, ensemble_size=ensemble_size
+        EDRVFLClassifier(**SMALL),
+        {"norm_scale": [0.5, 1.0, 2.0]},
+        n_iter=3,
+        cv=2,
+        ensemble_size=ensemble_size,
     ).fit(X, y)
     assert_agrees(search, X, "float64")
 
@@ -166,7 +170,12 @@ def test_kernel_voters_of_many_rows_agree_with_their_records_in_float64(dtype, n
 
 def test_labels_are_text_or_whole_numbers():
     X, y = rows(2)
-    for labels, expected in [(["no", "yes"], object), ([5, 7], np.int64), ([0.0, 1.0], np.int64), ([False, True], np.int64)]:
+    for labels, expected in [
+        (["no", "yes"], object),
+        ([5, 7], np.int64),
+        ([0.0, 1.0], np.int64),
+        ([False, True], np.int64),
+    ]:
         model = EDRVFLClassifier(**SMALL).fit(X, np.array(labels)[y])
         proto = to_onnx(model)
         found = run(proto, feeds_of(proto, X))["label"]

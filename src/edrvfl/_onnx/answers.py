@@ -1,4 +1,4 @@
-"""Answers as a graph: the layers' scores become one answer, and that becomes a probability. All in float64."""
+"""Answers as a graph, in float64: the layers' scores become one answer, and that becomes a probability."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def calibrated(graph: Graph, P: Name, calibration: Calibration | None, k: int) -
         return Q
     Z, matrix = graph.add("Log", Q), numpy.asarray(calibration.matrix, dtype=numpy.float64)
     product = ("MatMul", matrix.T) if matrix.ndim == 2 else ("Mul", matrix)
-    logits = graph.add("Add", graph.add(product[0], Z, graph.constant(product[1])), graph.constant(calibration.offset))
+    logits = graph.add(
+        "Add", graph.add(product[0], Z, graph.constant(product[1])), graph.constant(calibration.offset)
+    )
     return _mixed(graph, graph.add("Softmax", logits, axis=-1), calibration, k)
 
 
@@ -61,7 +63,9 @@ def _bent(graph: Graph, logits: Name, calibration: Calibration) -> Name:
     inside = graph.add("Sub", inside, graph.constant(low))
     bow = graph.add("Mul", graph.add("Mul", inside, inside), graph.constant(1 / (2 * width)))
     beyond = graph.add("Sub", graph.add("Max", z, graph.constant(high)), graph.constant(high))
-    bow = graph.add("Mul", graph.add("Add", bow, beyond), graph.constant(calibration.high_slope - calibration.low_slope))
+    bow = graph.add(
+        "Mul", graph.add("Add", bow, beyond), graph.constant(calibration.high_slope - calibration.low_slope)
+    )
     straight = graph.add("Mul", z, graph.constant(calibration.low_slope))
     shift = calibration.shift - (calibration.high_slope - calibration.low_slope) * at_zero
     z = graph.add("Add", graph.add("Add", straight, bow), graph.constant(shift))

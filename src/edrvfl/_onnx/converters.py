@@ -16,6 +16,7 @@ from .graph import Graph, label_values
 
 CLASSIFIERS = (EDRVFLClassifier, LaplaceRidgeClassifier, EDRVFLPortfolioClassifier)
 OTHERS = (EDRVFLRegressor, LaplaceRidgeRegressor, EDRVFLPortfolioRegressor, TabularEncoder)
+LABEL_ENCODER = 2  # the version of the operator that opset 3 of ai.onnx.ml has
 OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
 
 
@@ -99,24 +100,16 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
             container.add_initializer(tensor.name, tensor.data_type, tensor.dims, tensor)
     for node in graph.nodes:
         attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-        container.add_node(
-            node.op_type, list(node.input), list(node.output), node.domain, name=node.name, **attributes
-        )
+        # of ai.onnx.ml there is LabelEncoder alone; None lets skl2onnx look up the others
+        version = LABEL_ENCODER if node.domain else None
+        tensors = list(node.input), list(node.output)
+        container.add_node(node.op_type, *tensors, node.domain, version, node.name, **attributes)
 
 
 def _in_precision(graph: Graph, variable: Any) -> str:
     """Return an input in the graph's precision; text as it is."""
-    from skl2onnx.common.data_types import StringTensorType
+    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
 
     name: str = variable.full_name
-    if isinstance(variable.type, StringTensorType) or isinstance(
-        variable.type, type(_of_precision(graph.dtype))
-    ):
-        return name
-    return graph.cast(name, graph.dtype)
-
-
-def _of_precision(dtype: Any) -> Any:
-    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
-
-    return DoubleTensorType() if dtype == numpy.float64 else FloatTensorType()
+    own = DoubleTensorType if graph.dtype == numpy.float64 else FloatTensorType
+    return name if isinstance(variable.type, (StringTensorType, own)) else graph.cast(name, graph.dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy
 
@@ -71,7 +72,7 @@ def _columns_of(graph: Graph, X: Source, places: numpy.ndarray, d: int) -> Name:
 def _code_text(graph: Graph, column: Name, categories: numpy.ndarray) -> Name:
     keys = [*categories.tolist(), missing_text(categories)]
     values = [*map(float, range(len(categories))), float("nan")]
-    entries = {"keys_strings": keys, "values_floats": values, "default_float": -1.0}
+    entries: dict[str, Any] = {"keys_strings": keys, "values_floats": values, "default_float": -1.0}
     code = graph.add("LabelEncoder", column, domain="ai.onnx.ml", **entries)
     return graph.cast(code, numpy.float64)
 
@@ -136,7 +137,9 @@ def _scaled(graph: Graph, numbers: Numbers, table: Table) -> tuple[Name, Name]:
     filled = graph.add("Where", graph.add("IsNaN", X), graph.constant(numbers.fill), Z)
     Z = filled
     if numbers.center is not None:
-        Z = graph.add("Div", graph.add("Sub", Z, graph.constant(numbers.center)), graph.constant(numbers.spread))
+        Z = graph.add(
+            "Div", graph.add("Sub", Z, graph.constant(numbers.center)), graph.constant(numbers.spread)
+        )
         Z = graph.add("Clip", Z, graph.constant(-bound), graph.constant(bound))
         third = graph.add("Div", Z, graph.constant(SMOOTH))
         root = graph.add("Sqrt", graph.add("Add", graph.add("Mul", third, third), graph.constant(1.0)))

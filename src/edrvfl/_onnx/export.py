@@ -46,8 +46,6 @@ class Fitted:
         columns = records[0].columns
         if names is None and columns is not None and any(holds_text(columns, j) for j in range(d)):
             names = columns.names  # a tensor cannot hold numbers and text
-        if names is not None and len(set(names)) < d:
-            raise ValueError("The inputs of an ONNX model need different names, but columns of X share one.")
         return cls(records, names, d)
 
     @property
@@ -217,7 +215,9 @@ def _record_of(model: Any, n_layers: int | None) -> Record:
     if not isinstance(record, Network):
         raise ValueError(f"n_layers is for networks; {type(model).__name__} has no depth to choose.")
     if not 1 <= n_layers <= len(record.layers):
-        raise ValueError(f"n_layers must be from 1 to {len(record.layers)}, the layers grown, got {n_layers}.")
+        raise ValueError(
+            f"n_layers must be from 1 to {len(record.layers)}, the layers grown, got {n_layers}."
+        )
     return record.prefix(n_layers)
 
 

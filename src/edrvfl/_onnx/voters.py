@@ -23,7 +23,7 @@ def network_answer(graph: Graph, network: Network, encoded: Name) -> Name:
 
 
 def _scores(graph: Graph, network: Network, encoded: Name) -> Name:
-    """Return the layers' scores side by side (rows, layers k); of a joint network those of all layers (rows, k).
+    """Return the scores of the layers side by side (rows, layers k); of a joint network one (rows, k).
 
     Their sum with the constant is in float64: it holds the mean of values, which may be far larger than
     what the features say.
@@ -37,7 +37,9 @@ def _scores(graph: Graph, network: Network, encoded: Name) -> Name:
         parts.append(graph.add("Gemm", H, graph.constant(betas[l][orders[l]], dtype)))
     # Gemm, not MatMul: onnxruntime would draw a scalar factor of X into that, in float32
     direct = graph.add("Gemm", X, graph.constant(of_X, dtype))
-    scores = graph.add("Sum", *parts, direct) if network.joint else graph.add("Add", graph.concat(parts), direct)
+    scores = (
+        graph.add("Sum", *parts, direct) if network.joint else graph.add("Add", graph.concat(parts), direct)
+    )
     scores = scores if dtype == numpy.float64 else graph.cast(scores, numpy.float64)
     return graph.add("Add", scores, graph.constant(constants))
 
