@@ -79,6 +79,15 @@ def test_deep_networks_without_renormalisation_agree(dtype):
     assert_agrees(model, rows(3, seed=1)[0], dtype)
 
 
+@pytest.mark.parametrize("name", VARIANTS)
+def test_columns_far_from_0_agree_without_an_encoder(name):
+    X, y = rows(3)
+    shift = 2.0 ** np.arange(6, 11)
+    X, new = (np.float32(shift + rows(3, seed)[0]).astype(float) for seed in (0, 1))
+    model = variant(name, n_hidden=24, n_layers=2, random_state=0, encoder=None, calibration="loo").fit(X, y)
+    assert_agrees(model, new, "float32")
+
+
 def test_many_classes_have_a_diagonal_calibration(rng):
     y = np.repeat(np.arange(34), 4)
     X = rng.standard_normal((len(y), 3)) + y[:, None] / 5

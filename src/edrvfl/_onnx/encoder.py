@@ -84,8 +84,9 @@ def _code_numbers(graph: Graph, column: Name, categories: numpy.ndarray) -> Name
             f"Some categories that are numbers are one number in {graph.dtype}. Export with dtype='float64'."
         )
     missing = graph.add("IsNaN", column)
-    code = graph.constant([[-1.0]])
-    if len(known):
+    if not len(known):
+        code = graph.constant([[-1.0]])
+    else:
         same = graph.add("Equal", column, graph.constant(known[None, :], graph.dtype))
         places = graph.constant(1.0 + numpy.arange(len(known))[:, None])
         found = graph.add("MatMul", graph.cast(same, numpy.float64), places)

@@ -29,28 +29,39 @@ def _scores(graph: Graph, network: Network, encoded: Name) -> Name:
     what the features say.
     """
     dtype = _hidden_precision(graph, network)
-    X = encoded if dtype == numpy.float64 else graph.cast(encoded, dtype)
     betas, of_X, constants = _joint_parts(network) if network.joint else _layer_parts(network)
     orders, H, parts = _orders(network), None, []
     for l in range(len(network.layers)):
-        H = _layer(graph, network, l, orders, X, H)
+        H = _layer(graph, network, l, orders, encoded, H)
         parts.append(graph.add("Gemm", H, graph.constant(betas[l][orders[l]], dtype)))
-    # Gemm, not MatMul: onnxruntime would draw a scalar factor of X into that, in float32
-    direct = graph.add("Gemm", X, graph.constant(of_X, dtype))
-    scores = (
-        graph.add("Sum", *parts, direct) if network.joint else graph.add("Add", graph.concat(parts), direct)
-    )
-    scores = scores if dtype == numpy.float64 else graph.cast(scores, numpy.float64)
+    together = graph.add("Sum", *parts) if network.joint else graph.concat(parts)
+    direct = _direct(graph, network, encoded, of_X)
+    if dtype != numpy.float64:
+        together, direct = graph.cast(together, numpy.float64), graph.cast(direct, numpy.float64)
+    scores = graph.add("Add", together, direct)
     return graph.add("Add", scores, graph.constant(constants))
 
 
 def _hidden_precision(graph: Graph, network: Network) -> Any:
-    """Return the graph's precision; float64 for several layers without re-normalisation.
+    """Return the graph's precision; float64 without re-normalisation.
 
     There features grow from layer to layer and read-outs cancel them: float32 is off by 1e-4 and more.
     """
-    grows = len(network.layers) > 1 and network.layers[0].scale is None
-    return numpy.dtype(numpy.float64) if grows else graph.dtype
+    return graph.dtype if network.layers[0].scale is not None else numpy.dtype(numpy.float64)
+
+
+def _direct(graph: Graph, network: Network, encoded: Name, W: numpy.ndarray, *shift: numpy.ndarray) -> Name:
+    """Return X W + shift in the precision of the hidden layers.
+
+    Columns that no encoder has scaled may be far from 0, and the shift undoes that, so float64 adds them.
+    """
+    dtype = _hidden_precision(graph, network)
+    scaled = network.inputs.numbers is not None or network.inputs.categories is not None
+    own = dtype if scaled else numpy.dtype(numpy.float64)
+    X = encoded if own == numpy.float64 else graph.cast(encoded, own)
+    # Gemm, not MatMul: onnxruntime would draw a scalar factor of X into that, in float32
+    Z = graph.add("Gemm", X, *(graph.constant(array, own) for array in (W, *shift)))
+    return Z if own == dtype else graph.cast(Z, dtype)
 
 
 def _layer_parts(network: Network) -> tuple[list[numpy.ndarray], numpy.ndarray, numpy.ndarray]:
@@ -91,7 +102,7 @@ def _columns_read(network: Network, l: int) -> numpy.ndarray:
 
 
 def _layer(
-    graph: Graph, network: Network, l: int, orders: list[numpy.ndarray], X: Name, H: Name | None
+    graph: Graph, network: Network, l: int, orders: list[numpy.ndarray], encoded: Name, H: Name | None
 ) -> Name:
     """Return g(scale (A W) + shift), with the scale folded into W in float64."""
     dtype = _hidden_precision(graph, network)
@@ -104,7 +115,7 @@ def _layer(
     of_X = numpy.zeros((d, n))
     of_X[read[direct] - n] = W[direct]
     shift = shift + W[read == n + d].sum(axis=0)
-    Z = graph.add("Gemm", X, graph.constant(of_X, dtype), graph.constant(shift, dtype))
+    Z = _direct(graph, network, encoded, of_X, shift)
     if H is not None and hidden.any():
         A = graph.columns(H, numpy.arange(int(hidden.sum())), n)
         Z = graph.add("Gemm", A, graph.constant(W[hidden], dtype), Z)
