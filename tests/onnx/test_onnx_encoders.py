@@ -91,6 +91,13 @@ def test_inputs_are_named_after_columns(rng):
     assert {kind for name, kind in kinds.items() if name != "town"} == {double}
 
 
+def test_a_frame_of_numbers_without_an_encoder_has_named_inputs(rng):
+    X = pd.DataFrame(rng.standard_normal((60, 3)), columns=["b", "a", "c"])
+    model = EDRVFLClassifier(n_hidden=24, n_layers=2, encoder=None, random_state=0).fit(X, X["a"] > 0)
+    assert [given.name for given in to_onnx(model).graph.input] == ["b", "a", "c"]
+    assert_agrees(model, X, "float64")
+
+
 def test_rows_with_text_but_without_names_have_an_input_for_each_column():
     X = np.array([[1.0, "a"], [2.0, "b"], [3.0, "a"], [5.0, "b"]], dtype=object)
     encoder = TabularEncoder().fit(X)

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+import sklearn
 from helpers import noisy_rows, noisy_values
 
 pytest.importorskip("onnxruntime")
@@ -20,6 +21,7 @@ from edrvfl import (
     EDRVFLSearchCV,
     LaplaceRidgeClassifier,
     LaplaceRidgeRegressor,
+    RowBlocks,
     to_onnx,
     variant,
 )
@@ -224,3 +226,19 @@ def test_what_cannot_be_exported_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r"edrvfl\[onnx\]"):
         to_onnx(model)
+
+
+def test_a_network_from_torch_is_exported():
+    torch = pytest.importorskip("torch")
+    X, y = rows(3)
+    with sklearn.config_context(array_api_dispatch=True):
+        model = EDRVFLClassifier(**SMALL).fit(torch.asarray(X), torch.asarray(y))
+        P = model.predict_proba(torch.asarray(X)).numpy()
+    proto = to_onnx(model, dtype="float64")
+    assert np.max(np.abs(run(proto, feeds_of(proto, X))["probabilities"] - P)) < 1e-9
+
+
+def test_a_network_from_blocks_is_exported():
+    X, y = rows(3)
+    model = EDRVFLClassifier(**SMALL).fit(RowBlocks.from_arrays(X, y, rows=40))
+    assert_agrees(model, X, "float64")
