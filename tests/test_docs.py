@@ -159,3 +159,19 @@ def test_documented_attributes_are_there_after_a_fit(name, rng):
     fitted = {key for key in vars(model) if key.endswith("_") and not key.startswith("_")}
     assert fitted <= set(documented)
     assert all(hasattr(model, attribute) for attribute in documented)
+
+
+def test_the_page_on_deployment_runs(tmp_path, monkeypatch):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("skl2onnx")
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "deployment.md").read_text()
+    blocks, names = re.findall(r"```python\n(.*?)```", text, re.DOTALL), {}
+    for block in blocks:
+        exec(compile(block, "deployment.md", "exec"), names)
+    X, guests = names["X"][1::2], names["guests"]
+    assert_allclose(names["probabilities"], names["model"].predict_proba(X), atol=1e-5)
+    assert (names["answers"] == names["welcome"].predict(guests)).all()
+    run = names["onnxruntime"].InferenceSession(names["pipeline_model"].SerializeToString()).run
+    said = run(["probabilities"], {"X": X.astype(np.float32)})[0]
+    assert_allclose(said, names["pipeline"].predict_proba(X), atol=1e-5)

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from ._display import MembersDisplay
     from ._encoder import TabularEncoder
     from ._laplace import LaplaceRidgeClassifier, LaplaceRidgeRegressor
+    from ._onnx.converters import register_onnx_converters
+    from ._onnx.export import to_onnx
     from ._portfolio import EDRVFLPortfolioClassifier, EDRVFLPortfolioRegressor
     from ._regressor import EDRVFLRegressor
     from ._search.space import paper_configurations
@@ -30,7 +32,9 @@ __all__ = [
     "RowBlocks",
     "TabularEncoder",
     "paper_configurations",
+    "register_onnx_converters",
     "to_numpy",
+    "to_onnx",
     "variant",
 ]
 __version__ = "0.1.0"
@@ -47,7 +51,9 @@ _MODULES = {
     "RowBlocks": "_stream.source",
     "TabularEncoder": "_encoder",
     "paper_configurations": "_search.space",
+    "register_onnx_converters": "_onnx.converters",
     "to_numpy": "_shell",
+    "to_onnx": "_onnx.export",
     "variant": "_variants",
 }
 

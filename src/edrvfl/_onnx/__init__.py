@@ -1,0 +1,1 @@
+"""Fitted estimators as ONNX models, built from their records."""
