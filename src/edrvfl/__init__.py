@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from ._classifier import EDRVFLClassifier
     from ._display import MembersDisplay
     from ._encoder import TabularEncoder
+    from ._files.models import load
     from ._laplace import LaplaceRidgeClassifier, LaplaceRidgeRegressor
     from ._portfolio import EDRVFLPortfolioClassifier, EDRVFLPortfolioRegressor
     from ._regressor import EDRVFLRegressor
@@ -29,6 +30,7 @@ __all__ = [
     "MembersDisplay",
     "RowBlocks",
     "TabularEncoder",
+    "load",
     "paper_configurations",
     "to_numpy",
     "variant",
@@ -46,6 +48,7 @@ _MODULES = {
     "MembersDisplay": "_display",
     "RowBlocks": "_stream.source",
     "TabularEncoder": "_encoder",
+    "load": "_files.models",
     "paper_configurations": "_search.space",
     "to_numpy": "_shell",
     "variant": "_variants",

@@ -1,4 +1,4 @@
-"""A fitted network without what its seed gives: most of a network's memory are weights that can be drawn again.
+"""A fitted network without what its seed gives: most of its memory are weights that can be drawn again.
 
 A stored layer says which neurons feed it, and how they are re-normalised. Its weights are drawn when it is
 read back. A checksum of them tells whether the draw gave what the network was fitted with.
@@ -34,7 +34,7 @@ class StoredLayer:
 def checksum_of(W: numpy.ndarray) -> int:
     """Return the CRC-32 of a matrix, row by row, as little-endian numbers."""
     little = W if sys.byteorder == "little" else W.astype(W.dtype.newbyteorder("<"))
-    return zlib.crc32(numpy.ascontiguousarray(little))
+    return zlib.crc32(memoryview(numpy.ascontiguousarray(little)))
 
 
 def stored(network: Network) -> Network:
@@ -97,9 +97,10 @@ def _restored_layer(network: Network, l: int) -> HiddenLayer:
     W = _drawn(network, l, layer) if layer.W is None else layer.W
     if checksum_of(W) != layer.checksum:
         raise ValueError(
-            f"The weights that seed {network.seed} gives for layer {l + 1} are not those that the network was "
-            f"fitted with. It was stored by a NumPy whose random numbers differ from those of NumPy "
-            f"{numpy.__version__}, or it was changed since. Load it with the NumPy that stored it, or fit again."
+            f"The weights that seed {network.seed} gives for layer {l + 1} are not those that the network "
+            "was fitted with. It was stored by a NumPy whose random numbers differ from those of NumPy "
+            f"{numpy.__version__}, or it was changed since. Load it with the NumPy that stored it, or fit "
+            "again."
         )
     inputs: Array | slice = _all_inputs(network, l)
     if layer.kept is not None:
