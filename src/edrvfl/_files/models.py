@@ -252,8 +252,8 @@ def _upgraded(tree: dict[str, Any]) -> dict[str, Any]:
         raise ValueError("Its description is not that of a model.")
     if version > VERSION:
         raise ValueError(
-            f"It was written by edrvfl {str(tree.get('edrvfl'))[:20]} in version {version} of the format, and "
-            f"this is edrvfl {__version__}, which reads up to version {VERSION}. Install a later edrvfl."
+            f"It was written by edrvfl {str(tree.get('edrvfl'))[:20]} in version {version} of the format, "
+            f"and this is edrvfl {__version__}, which reads up to version {VERSION}. Install a later edrvfl."
         )
     wanted = {"format", "version", "edrvfl", "numpy", "estimator", "params", "fitted", "shared"}
     if set(tree) != wanted or not isinstance(tree["shared"], list):

@@ -30,6 +30,7 @@ NUMBERS = (
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
 )
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+KEYS = (str, bool, int, float, numpy.generic)  # what a dict may have as keys
 KINDS_OF_TUPLE: Mapping[type, str] = {int: "int64", float: "float64", bool: "bool"}
 
 
@@ -71,6 +72,8 @@ class Writer:
         if isinstance(value, tuple):
             return self._tuple(value, path)
         if isinstance(value, Mapping):
+            if other := [key for key in value if not isinstance(key, KEYS)]:
+                raise _unknown(path, f"a dict with a {type(other[0]).__name__} as key")
             pairs = enumerate(value.items())
             return {
                 "dict": [
@@ -83,11 +86,10 @@ class Writer:
         if isinstance(value, numpy.ndarray):
             return self._array(value, path)
         if isinstance(value, numpy.random.RandomState):
-            algorithm, key, *rest = value.get_state()  # type: ignore[misc]
-            if algorithm == "MT19937":
-                return {
-                    "random_state": [self._array(key, f"{path}.key"), *(self.write(v, path) for v in rest)]
-                }
+            state: Any = value.get_state()
+            if state[0] == "MT19937":
+                rest = [self.write(part, path) for part in state[2:]]
+                return {"random_state": [self._array(state[1], f"{path}.key"), *rest]}
         for name, kind in self.kinds.records.items():
             if type(value) is kind:
                 return self._record(name, value, path)
@@ -243,7 +245,7 @@ class Reader:
         found = {}
         for key, item in pairs:
             key = self.read(key, depth)
-            if not isinstance(key, (str, bool, int, float, numpy.generic)) or key in found:
+            if not isinstance(key, KEYS) or key in found:
                 raise ValueError("Its description has a dict with a key that is none, or that comes twice.")
             found[key] = self.read(item, depth)
         return found
@@ -291,9 +293,7 @@ class Reader:
     def _objects(self, value: dict[str, Any], depth: int) -> numpy.ndarray:
         (items,) = _only(value, "objects")
         found = self.read(items, depth)
-        if not isinstance(found, list) or not all(
-            v is None or isinstance(v, (str, bool, int, float, numpy.generic)) for v in found
-        ):
+        if not isinstance(found, list) or not all(v is None or isinstance(v, KEYS) for v in found):
             raise ValueError("Its description has objects that are not a list of numbers and texts.")
         array = numpy.empty(len(found), dtype=object)
         array[:] = found

@@ -34,7 +34,8 @@ class StoredLayer:
 def checksum_of(W: numpy.ndarray) -> int:
     """Return the CRC-32 of a matrix, row by row, as little-endian numbers."""
     little = W if sys.byteorder == "little" else W.astype(W.dtype.newbyteorder("<"))
-    return zlib.crc32(memoryview(numpy.ascontiguousarray(little)))
+    contiguous: Any = numpy.ascontiguousarray(little)
+    return zlib.crc32(contiguous)
 
 
 def stored(network: Network) -> Network:
