@@ -2,9 +2,9 @@
 
     python benchmarks/hostile_files.py 100000
 
-A file whose checksum was made right again may hold another model than before ("different"): whoever can write a
-checksum can write a model. What must not happen is another error than ValueError, a model that fails, or a changed
-file that loads although its checksum was not made right.
+A file whose checksum was made right again may hold another model than before ("different"): whoever can write
+a checksum can write a model. What must not happen is another error than ValueError, a model that fails, or a
+changed file that loads although its checksum was not made right.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Files that someone changed on purpose: bytes flipped, or parts replaced and the checksum made right again."""
+"""Files that someone changed: bytes flipped, or parts replaced and the checksum made right again."""
 
 import copy
 import hashlib
@@ -143,9 +143,6 @@ def _header(content, rng):
         elif what == 6:
             entry["shape"] = [0, 2**60]
         else:
-            deep = []
-            for _ in range(int(rng.integers(5000))):
-                deep = [deep]
             text = "[" * 3000 + "]" * 3000
             header["__metadata__"]["edrvfl"] = (
                 text if rng.random() < 0.5 else header["__metadata__"]["edrvfl"] * 2
@@ -163,11 +160,7 @@ def _tree(content, rng):
             if what < 0.15:
                 del parent[key]
             elif what < 0.3:
-                parent[key] = (
-                    copy.deepcopy(at(tree, ways[rng.integers(len(ways))]))
-                    if at(tree, ways[0]) is not None
-                    else 0
-                )
+                parent[key] = copy.deepcopy(at(tree, ways[rng.integers(len(ways))]))
             elif what < 0.4 and isinstance(parent, dict):
                 parent[f"{key}x"] = parent.pop(key)
             elif what < 0.5 and isinstance(parent[key], (int, float)) and not isinstance(parent[key], bool):

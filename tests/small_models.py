@@ -27,7 +27,7 @@ def numbers(m=60, dtype=float):
 
 
 def frame(m=60):
-    """A frame with a gap in a column of numbers, a column of text, categories that are numbers, and an empty column."""
+    """A frame with gaps, a column of text, categories that are numbers, and an empty column."""
     X, codes, value = numbers(m)
     table = pd.DataFrame({"a": X[:, 0], "b": np.round(X[:, 1]), "ü": np.array(["x", "yy", "ß"])[codes]})
     table["d"] = pd.Categorical((codes * 2.0).tolist())

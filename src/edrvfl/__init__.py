@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ._classifier import EDRVFLClassifier
     from ._display import MembersDisplay
     from ._encoder import TabularEncoder
-    from ._files.models import load
+    from ._files.models import TRUSTED_TYPES, load
     from ._laplace import LaplaceRidgeClassifier, LaplaceRidgeRegressor
     from ._portfolio import EDRVFLPortfolioClassifier, EDRVFLPortfolioRegressor
     from ._regressor import EDRVFLRegressor
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ._variants import variant
 
 __all__ = [
+    "TRUSTED_TYPES",
     "EDRVFLClassifier",
     "EDRVFLPortfolioClassifier",
     "EDRVFLPortfolioRegressor",
@@ -47,6 +48,7 @@ _MODULES = {
     "LaplaceRidgeRegressor": "_laplace",
     "MembersDisplay": "_display",
     "RowBlocks": "_stream.source",
+    "TRUSTED_TYPES": "_files.models",
     "TabularEncoder": "_encoder",
     "load": "_files.models",
     "paper_configurations": "_search.space",

@@ -20,6 +20,35 @@ from edrvfl._network.records import HiddenLayer
 from edrvfl._network.stored import stored
 
 VERSIONS = Path(__file__).parent
+# Users write these names, and files of skops hold them.
+TRUSTED = (
+    "edrvfl._answers.calibrate.Calibration",
+    "edrvfl._answers.coverage.Margins",
+    "edrvfl._answers.coverage.OwnProbabilities",
+    "edrvfl._answers.coverage.Widths",
+    "edrvfl._classifier.EDRVFLClassifier",
+    "edrvfl._coverage.Coverage",
+    "edrvfl._encoder.Encoding",
+    "edrvfl._encoder.TabularEncoder",
+    "edrvfl._ensemble.Portfolio",
+    "edrvfl._inputs.inputs.Bins",
+    "edrvfl._inputs.inputs.Categories",
+    "edrvfl._inputs.inputs.Inputs",
+    "edrvfl._inputs.inputs.Numbers",
+    "edrvfl._inputs.inputs.OneHots",
+    "edrvfl._inputs.table.Columns",
+    "edrvfl._kernel.voter.KernelModel",
+    "edrvfl._kernel.voter.KernelVoter",
+    "edrvfl._laplace.LaplaceRidgeClassifier",
+    "edrvfl._laplace.LaplaceRidgeRegressor",
+    "edrvfl._network.records.DrawSettings",
+    "edrvfl._network.records.HiddenLayer",
+    "edrvfl._network.records.Network",
+    "edrvfl._network.stored.StoredLayer",
+    "edrvfl._portfolio.EDRVFLPortfolioClassifier",
+    "edrvfl._portfolio.EDRVFLPortfolioRegressor",
+    "edrvfl._regressor.EDRVFLRegressor",
+)
 
 
 def assert_same(a, b, where="model"):
@@ -167,7 +196,7 @@ def test_what_cannot_be_loaded_is_not_saved(tmp_path):
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
-    model, X = small_model("classifier")
+    model, _ = small_model("classifier")
     path = tmp_path / "m"
     model.save(path)
     before = path.read_bytes()
@@ -233,8 +262,20 @@ def test_memory_that_a_small_file_asks_for_is_limited(tmp_path):
         load(tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_skops_loads_what_it_trusts_by_name(name):
+    io = pytest.importorskip("skops.io")
+    model, X = small_model(name)
+    again = io.loads(io.dumps(model), trusted=list(edrvfl.TRUSTED_TYPES))
+    assert_same(all_answers(model, X), all_answers(again, X))
+
+
+def test_the_names_that_skops_trusts_stay():
+    assert edrvfl.TRUSTED_TYPES == TRUSTED
+
+
 def test_load_is_public():
-    assert "load" in edrvfl.__all__
+    assert {"load", "TRUSTED_TYPES"} <= set(edrvfl.__all__)
     assert edrvfl.load is load
 
 

@@ -37,6 +37,7 @@ DTYPES: Mapping[str, str] = {
 NAMES = {numpy.dtype(code): name for name, code in DTYPES.items()}
 MOST_HEADER = 2**24  # bytes
 MOST_DIMENSIONS = 8
+LONGEST = 2**31  # side of an array
 # A header begins so; the 64 digits of the checksum follow.
 BEGIN = b'{"__metadata__":{"sha256":"'
 DIGITS = slice(8 + len(BEGIN), 8 + len(BEGIN) + 64)
@@ -166,8 +167,8 @@ def _place(name: str, entry: Any, size: int) -> tuple[int, int, numpy.dtype[Any]
         raise ValueError(
             f"{where} should lie from {start} to {stop}, which does not fit its shape or the file."
         )
-    if any(extent > size for extent in shape):  # a shape with a 0 in it may name anything else
-        raise ValueError(f"{where} has a side that is longer than the file.")
+    if any(extent > LONGEST for extent in shape):  # a shape with a 0 in it may name anything else
+        raise ValueError(f"{where} has a side that is longer than {LONGEST}.")
     return start, stop, dtype, tuple(shape)
 
 

@@ -24,7 +24,7 @@ from .._inputs.inputs import Bins, Categories, Inputs, Numbers, OneHots
 from .._inputs.table import Columns
 from .._kernel.voter import KernelModel, KernelVoter
 from .._laplace import LaplaceRidgeClassifier, LaplaceRidgeRegressor
-from .._network.records import DrawSettings, Network
+from .._network.records import DrawSettings, HiddenLayer, Network
 from .._network.stored import StoredLayer, restored, stored
 from .._portfolio import EDRVFLPortfolioClassifier, EDRVFLPortfolioRegressor
 from .._regressor import EDRVFLRegressor
@@ -72,6 +72,10 @@ FITTED: Mapping[type, tuple[str, ...]] = {
 }
 COLUMNS = ("n_features_in_", "feature_names_in_")  # the second only where the columns have names
 BY_NAME = {kind.__name__: kind for kind in FITTED}
+# What skops must trust to load any of them: ``skops.io.load(file, trusted=list(edrvfl.TRUSTED_TYPES))``.
+TRUSTED_TYPES = tuple(
+    sorted(f"{kind.__module__}.{kind.__qualname__}" for kind in (*FITTED, *RECORDS.values(), HiddenLayer))
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,6 +156,8 @@ class Writer:
         """Keep an array once, however often it comes; return its name."""
         key = (array.dtype.str, array.shape, hashlib.sha256(array.tobytes()).digest())
         if key not in self._known:
+            while path in self.arrays:  # the keys 1 and "1" of a dict give the same path
+                path += "_"
             self._known[key] = path
             self.arrays[path] = array
         name: str = self._known[key]
