@@ -212,7 +212,7 @@ def _array(content, rng):
 def outcome(content, load, answers, expected):
     """Return what a file does: "refused", "equal", "different", or what escaped.
 
-    `load` is given the bytes, `answers` the model.
+    `load` is given the bytes, `answers` the model; it asks with rows of the columns that the model names.
     """
     try:
         model = load(content)
@@ -221,7 +221,7 @@ def outcome(content, load, answers, expected):
     except BaseException as error:
         return f"load raised {type(error).__name__}: {error}"
     try:
-        found = answers(model)
+        found = answers(model)  # rows with the columns that the model names
     except BaseException as error:
         return f"a model raised {type(error).__name__}: {error}"
     for method, values in found.items():

@@ -116,8 +116,10 @@ def small_model(name):
 
 
 def all_answers(model, X):
-    """Return every answer that a model gives, by the method."""
+    """Return every answer that a model gives, by the method, for rows with the columns that it names."""
     found = {}
+    if hasattr(X, "columns") and len(X.columns) == model.n_features_in_:
+        X = X.set_axis(getattr(model, "feature_names_in_", X.columns), axis=1)
     for method in ("transform", "predict", "predict_proba", "decision_function", "staged_predict_proba"):
         if hasattr(model, method):
             answer = getattr(model, method)(X)

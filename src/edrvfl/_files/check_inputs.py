@@ -41,6 +41,12 @@ def _check_categories(values: Any) -> None:
         need((numpy.diff(values) > 0).all(), where, "sorted")
 
 
+def check_reading(columns: Columns | None, inputs: Inputs) -> None:
+    """Refuse inputs that are made of categories or gaps where columns are taken as finite numbers."""
+    plain = inputs.numbers is None and inputs.categories is None
+    need(plain is (columns is None), "columns", "None where X is taken as it is, and only there")
+
+
 def check_inputs(inputs: Any, d: int, dtype: Any) -> None:
     """Refuse an encoding whose parts do not make the columns that it names of d columns of a precision."""
     record(inputs, "inputs", Inputs)

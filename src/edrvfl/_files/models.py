@@ -30,6 +30,7 @@ from .._portfolio import EDRVFLPortfolioClassifier, EDRVFLPortfolioRegressor
 from .._regressor import EDRVFLRegressor
 from .._shell import to_numpy
 from .check import check_coverage, check_encoding, check_kernel, check_memory, check_network, check_portfolio
+from .check_inputs import check_reading
 from .container import packed, parsed, read_whole, unpacked, write_whole
 from .tree import Kinds, Reader, Writer
 from .trial import trial_rows, try_model
@@ -293,11 +294,14 @@ def _check_answering(fitted: dict[str, Any], d: int, classifies: bool) -> tuple[
         return outputs, fitted["portfolio_"].like.dtype
     if "model_" in fitted:
         dtype = _float_dtype(getattr(getattr(fitted["model_"], "voter", None), "prior", None))
-        return check_kernel(fitted["model_"], d, dtype, classifies), dtype
+        outputs = check_kernel(fitted["model_"], d, dtype, classifies)
+        check_reading(fitted["model_"].columns, fitted["model_"].voter.inputs)
+        return outputs, dtype
     network = fitted["network_"]
     readouts = getattr(network, "readouts", None)
     dtype = _float_dtype(readouts[0] if isinstance(readouts, tuple) and readouts else None)
     outputs = check_network(network, d, dtype, classifies)
+    check_reading(network.columns, network.inputs)
     depth = len(network.layers)
     need(fitted["n_layers_"] == depth and fitted["n_hidden_"] == network.n_hidden, "n_layers_", str(depth))
     return outputs, dtype
