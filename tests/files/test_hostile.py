@@ -135,6 +135,7 @@ TREES = {
     "record": (lambda t, a: t["fitted"]["network_"].update(record="Popen"), "does not know"),
     "field": (lambda t, a: network(t).pop("seed"), "too few or too many"),
     "attribute": (lambda t, a: t["fitted"].update(predict=1), "fitted attributes should be"),
+    "no names": (lambda t, a: t["fitted"].update(feature_names_in_=None), "feature_names_in_ should be"),
     "vote": (lambda t, a: network(t).update(votes={"tuple": [0.0, 1.0, 1.0]}), "votes should be"),
     "scheme": (lambda t, a: network(t).update(draw_scheme=2), "later edrvfl"),
 }

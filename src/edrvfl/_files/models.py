@@ -271,7 +271,8 @@ def _check_fitted(kind: type, fitted: dict[str, Any]) -> None:
     wanted = {"n_features_in_", *FITTED[kind]}
     need(wanted <= set(fitted) <= {*wanted, *COLUMNS}, "The fitted attributes", ", ".join(sorted(wanted)))
     d = integer(fitted["n_features_in_"], "n_features_in_", 1)
-    if (names := fitted.get("feature_names_in_")) is not None:
+    if "feature_names_in_" in fitted:
+        names = fitted["feature_names_in_"]
         right = isinstance(names, numpy.ndarray) and names.dtype == object and names.shape == (d,)
         need(
             right and all(isinstance(n, str) for n in names.tolist()), "feature_names_in_", "a name a column"
