@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from ._classifier import EDRVFLClassifier
     from ._display import MembersDisplay
     from ._encoder import TabularEncoder
+    from ._files.models import TRUSTED_TYPES, load
     from ._laplace import LaplaceRidgeClassifier, LaplaceRidgeRegressor
     from ._onnx.converters import register_onnx_converters
     from ._onnx.export import to_onnx
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ._variants import variant
 
 __all__ = [
+    "TRUSTED_TYPES",
     "EDRVFLClassifier",
     "EDRVFLPortfolioClassifier",
     "EDRVFLPortfolioRegressor",
@@ -31,6 +33,7 @@ __all__ = [
     "MembersDisplay",
     "RowBlocks",
     "TabularEncoder",
+    "load",
     "paper_configurations",
     "register_onnx_converters",
     "to_numpy",
@@ -49,7 +52,9 @@ _MODULES = {
     "LaplaceRidgeRegressor": "_laplace",
     "MembersDisplay": "_display",
     "RowBlocks": "_stream.source",
+    "TRUSTED_TYPES": "_files.models",
     "TabularEncoder": "_encoder",
+    "load": "_files.models",
     "paper_configurations": "_search.space",
     "register_onnx_converters": "_onnx.converters",
     "to_numpy": "_shell",

@@ -19,7 +19,7 @@ from ._inputs.table import Columns
 from ._kernel.gradient import with_gradient_factors
 from ._network.records import scaling_for_rows
 from ._reading import read_new_table, read_training_table, refuse_source
-from ._shell import unchanged_on_failure
+from ._shell import Saving, unchanged_on_failure
 from ._sklearn import Count, StrOptions, _check_feature_names_in, _fit_context, check_same_namespace
 
 ENCODERS = ("standard", "robust", "bins")  # the encoders that have a name, after what they do with numbers
@@ -38,7 +38,7 @@ class Encoding:
         return dataclasses.replace(self, inputs=converted(self.inputs, converter), like=converter(self.like))
 
 
-class TabularEncoder(TransformerMixin, BaseEstimator):
+class TabularEncoder(Saving, TransformerMixin, BaseEstimator):
     """Turn a table of numbers, categories, text and missing values into columns of numbers.
 
     Everything is learnt from the training rows of `fit`. What comes from numbers has mean 0 and variance 1

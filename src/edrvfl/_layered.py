@@ -31,7 +31,7 @@ from ._network.grow import Grown, Problem, grow, start
 from ._network.layers import fill_inputs, new_features
 from ._network.pruning import n_pruned
 from ._network.readers import READOUTS, check_readout
-from ._network.records import Network, Settings
+from ._network.records import DrawSettings, Network, Settings
 from ._sklearn import Count, Interval, Pair, StrOptions
 from ._stream.encoding import learn_parted_encoding
 from ._stream.grow import PartedNetwork
@@ -174,7 +174,8 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         """Return a network without layers."""
         of_answers = (self.ensemble, classes, seed, DRAW_SCHEME)
         joint = self.readout == "joint"
-        return Network(columns, inputs, self.activation, n_hidden, *of_answers, joint=joint)
+        draws = DrawSettings.of(self)
+        return Network(columns, inputs, self.activation, n_hidden, *of_answers, joint=joint, draws=draws)
 
     def _keep_layers(self, network: Network, layers: Iterator[Grown], report: Report) -> Stage | None:
         """Keep the layers that are grown; after each of them print a line and ask the callbacks.

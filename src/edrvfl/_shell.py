@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -38,7 +39,27 @@ def _gives_probabilities(estimator: Shell) -> bool:
     return predicts(estimator)
 
 
-class Shell(BaseEstimator):
+class Saving:
+    """An estimator that can be saved to a file."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the fitted estimator to a file, without pickle.
+
+        :func:`edrvfl.load` gives it back, with the same answers bit for bit. The file holds arrays and a text
+        that describes them, in the safetensors format, and nothing that could be executed. Hidden weights are
+        drawn again from the seed, so the file is small. A model on a GPU comes back in NumPy.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; one that exists is replaced at once, when the new one is complete.
+        """
+        from ._files.models import save_model  # here, because a file knows all estimators
+
+        save_model(self, path)
+
+
+class Shell(Saving, BaseEstimator):
     """An estimator that reads frames and arrays. Subclasses compute the answers."""
 
     _classifies: Any  # whether the targets are classes: an attribute, or a property

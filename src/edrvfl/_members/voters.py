@@ -126,7 +126,8 @@ def grow_network(data: Data, member: Member, so_far: Progress | None, n_layers: 
         settings = replace(settings, weight_from="train")
     if so_far is None:
         of_answers = (member.ensemble, rows.classes, member.seed, DRAW_SCHEME)
-        network = Network(data.columns, member.inputs, given.activation, settings.n_hidden, *of_answers)
+        of_network = (data.columns, member.inputs, given.activation, settings.n_hidden, *of_answers)
+        network = Network(*of_network, draws=given.draws)
         follower = Follower(rows.targets, rows.weights, data.judged, _Votes(member.ensemble))
         so_far = Progress(network, (), 0.0, follower=follower)
     else:  # pairs of rows are weights of the first layer alone

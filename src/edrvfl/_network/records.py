@@ -157,6 +157,20 @@ class Network:
     votes: tuple[float, ...] = ()  # how much each layer's vote counts
     calibrations: tuple[Calibration | None, ...] = ()  # of the first one, two, ... layers together
     joint: bool = False  # whether read-out l is over [X, 1, H1, ..., Hl] and answers alone, without a vote
+    draws: DrawSettings = PAPER_DRAWS  # how the seed gives the layers' weights, beside the scheme
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: the seed gives most weights again, so they are left out."""
+        from .stored import state_of  # here, because a stored network knows what a network is
+
+        return state_of(self, [field.name for field in dataclasses.fields(self)])
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from .stored import restored
+
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "layers", restored(self).layers)
 
     def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> Network:
         """Bring the arrays to another library or device. scikit-learn's mover of estimators calls this."""

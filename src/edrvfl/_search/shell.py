@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array
 from .._shell import ProbabilityShell, predicts, read_labels, read_values, without_axis
@@ -109,6 +111,22 @@ class SearchShell(ProbabilityShell):
         """
         kind = ClassifierMixin if self._classifies else RegressorMixin
         return float(kind.score(self, X, y, sample_weight))
+
+    @available_if(_best_has("save"))
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save `best_estimator_` to a file, without pickle.
+
+        :func:`edrvfl.load` gives the best estimator, not the search. The results of the search are not in
+        the file. Where several estimators answer together (``ensemble_size`` above 1), save those of
+        `estimators_`, each to a file of its own.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; one that exists is replaced at once, when the new one is complete.
+        """
+        check_is_fitted(self)
+        self.best_estimator_.save(path)
 
     @available_if(_best_has("predict_interval"))
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:

@@ -1,0 +1,1 @@
+"""Model files: a fitted estimator becomes arrays and a text that describes them, and comes back the same."""

@@ -1,0 +1,171 @@
+"""Files that someone changed are refused, or give a model that answers: never another error, never code."""
+
+import json
+import struct
+
+import numpy as np
+import pytest
+from hostile import hostile, outcome, rewritten, with_checksum, with_header
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_models import NAMES, all_answers, small_model
+
+from edrvfl import load
+from edrvfl._files.container import DIGITS
+from edrvfl._files.models import packed_model, unpacked_model
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def content():
+    return packed_model(small_model("classifier")[0])
+
+
+@settings(max_examples=100)
+@given(seed=st.integers(0, 2**32), name=st.sampled_from(NAMES))
+def test_changed_files_are_refused_or_answer(seed, name):
+    model, X = small_model(name)
+    kind, changed = hostile(packed_model(model), np.random.default_rng(seed))
+    found = outcome(changed, unpacked_model, lambda m: all_answers(m, X[:5]), all_answers(model, X[:5]))
+    assert found in (("refused",) if kind == "flip" else ("refused", "equal", "different"))
+
+
+@given(data=st.binary(max_size=300))
+def test_any_bytes_are_refused(data):
+    with pytest.raises(ValueError, match="It"):
+        unpacked_model(data)
+
+
+@given(place=st.integers(0, 2**20), bit=st.integers(0, 7))
+def test_any_flipped_bit_is_refused(content, place, bit):
+    flipped = bytearray(content)
+    flipped[place % len(content)] ^= 1 << bit
+    with pytest.raises(ValueError, match=r"checksum|header|begin"):
+        unpacked_model(bytes(flipped))
+
+
+@pytest.mark.parametrize("keep", [0, 7, 8, 50, 98, 99, 200, -1])
+def test_a_cut_file_is_refused(content, keep, tmp_path):
+    (tmp_path / "m").write_bytes(content[:keep])
+    with pytest.raises(ValueError, match="cannot be loaded"):
+        load(tmp_path / "m")
+
+
+def test_a_header_that_is_too_long_is_refused_before_it_is_read(content):
+    with pytest.raises(ValueError, match="header should have 18446744073709551615 bytes"):
+        unpacked_model(struct.pack("<Q", 2**64 - 1) + content[8:])
+
+
+def entry(header):
+    return header["network_.readouts.0"]
+
+
+HEADERS = {
+    "outside": (lambda h: entry(h).update(data_offsets=[0, 10**12]), "does not fit"),
+    "negative": (lambda h: entry(h).update(data_offsets=[-8, 0]), "offsets that are none"),
+    "backwards": (lambda h: entry(h).update(data_offsets=[800, 0]), "does not fit"),
+    "bomb": (lambda h: entry(h).update(shape=[2**31, 2**31]), "does not fit"),
+    "empty bomb": (
+        lambda h: entry(h).update(shape=[0, 2**50], data_offsets=[0, 0]),
+        "has a side that is longer",
+    ),
+    "overlap": (lambda h: entry(h).update(h["network_.readouts.1"]), "overlap"),
+    "dtype": (lambda h: entry(h).update(dtype="OBJECT"), "unknown dtype"),
+    "no shape": (lambda h: entry(h).pop("shape"), "should have a dtype"),
+    "float length": (lambda h: entry(h).update(shape=[3.0, 16]), "offsets that are none"),
+    "no description": (lambda h: h["__metadata__"].pop("edrvfl"), "no description"),
+    "deep": (lambda h: h["__metadata__"].update(edrvfl="[" * 10**5 + "]" * 10**5), "not the JSON"),
+    "nan": (lambda h: h["__metadata__"].update(edrvfl='{"version": NaN}'), "NaN is no number"),
+    "large": (lambda h: h["__metadata__"].update(edrvfl='{"version": 1e999}'), "too large"),
+    "long": (lambda h: h["__metadata__"].update(edrvfl='{"version": ' + "9" * 5000 + "}"), "not the JSON"),
+    "twice": (lambda h: h["__metadata__"].update(edrvfl='{"version": 1, "version": 1}'), "comes twice"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), HEADERS.values(), ids=HEADERS)
+def test_headers_with_a_right_checksum_are_refused(content, change, message):
+    with pytest.raises(ValueError, match=message):
+        unpacked_model(with_header(content, lambda header: change(header) and None))
+
+
+def test_a_name_that_comes_twice_in_the_header_is_refused(content):
+    (length,) = struct.unpack("<Q", content[:8])
+    head = content[8 : 8 + length].rstrip()
+    head = head[:-1] + b',"network_.classes":{"dtype":"I64","shape":[0],"data_offsets":[0,0]}}'
+    with pytest.raises(ValueError, match="comes twice"):
+        unpacked_model(with_checksum(struct.pack("<Q", len(head)) + head + content[8 + length :]))
+
+
+def network(tree):
+    return tree["fitted"]["network_"]["fields"]
+
+
+def deeper(tree, arrays):
+    value = 1
+    for _ in range(100):
+        value = [value]
+    tree["params"]["verbose"] = value
+
+
+def put_nan(tree, arrays):
+    arrays["network_.readouts.0"] = np.full_like(arrays["network_.readouts.0"], np.nan)
+
+
+def other_shape(tree, arrays):
+    arrays["network_.layers.1.scale"] = arrays["network_.layers.1.scale"][:-1]
+
+
+def other_indices(tree, arrays):
+    arrays["network_.layers.1.kept"] = arrays["network_.layers.1.kept"] + 10**6
+
+
+TREES = {
+    "nested": (deeper, "32 deep"),
+    "NaN": (put_nan, "readouts should be finite"),
+    "shape": (other_shape, r"scale should be an array of float64 of shape \(12,\)"),
+    "indices": (other_indices, "places below 12"),
+    "wide": (lambda t, a: network(t).update(n_hidden=2**30), "readouts should be"),
+    "negative": (lambda t, a: network(t).update(n_hidden=-1), "n_hidden should be an integer from 1"),
+    "seed": (lambda t, a: network(t).update(seed=network(t)["seed"] + 1), "layer 1 are not those"),
+    "activation": (lambda t, a: network(t).update(activation="eval"), "activation should be one of"),
+    "estimator": (lambda t, a: t.update(estimator="subprocess.Popen"), "this edrvfl knows EDRVFLClassifier"),
+    "parameter": (lambda t, a: t["params"].update(shell=True), "those of EDRVFLClassifier"),
+    "bad parameter": (lambda t, a: t["params"].update(n_hidden="many"), "n_hidden"),
+    "record": (lambda t, a: t["fitted"]["network_"].update(record="Popen"), "does not know"),
+    "field": (lambda t, a: network(t).pop("seed"), "too few or too many"),
+    "attribute": (lambda t, a: t["fitted"].update(predict=1), "fitted attributes should be"),
+    "no names": (lambda t, a: t["fitted"].update(feature_names_in_=None), "feature_names_in_ should be"),
+    "vote": (lambda t, a: network(t).update(votes={"tuple": [0.0, 1.0, 1.0]}), "votes should be"),
+    "scheme": (lambda t, a: network(t).update(draw_scheme=2), "later edrvfl"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), TREES.values(), ids=TREES)
+def test_descriptions_with_a_right_checksum_are_refused(content, change, message):
+    with pytest.raises(ValueError, match=message):
+        unpacked_model(rewritten(content, change))
+
+
+def test_a_small_file_cannot_ask_for_much_memory():
+    """A wide network has small read-outs of one column, and weights of its width squared."""
+    model, _ = small_model("regressor")
+    n = 200_000
+
+    def widen(tree, arrays):
+        fields = network(tree)
+        fields["n_hidden"], tree["fitted"]["n_hidden_"] = n, n
+        for name, array in list(arrays.items()):
+            if name.startswith("network_") and 12 in array.shape:
+                arrays[name] = np.zeros(n)
+            elif name.startswith("network_") and 16 in array.shape:
+                arrays[name] = np.zeros((n + 4, 1))
+
+    with pytest.raises(ValueError, match=r"hidden weights would take \d{12} bytes"):
+        unpacked_model(rewritten(packed_model(model), widen))
+
+
+def test_the_checksum_stands_where_the_page_says(content):
+    assert (DIGITS.start, DIGITS.stop) == (35, 99)
+    (length,) = struct.unpack("<Q", content[:8])
+    assert json.loads(content[8 : 8 + length])["__metadata__"]["sha256"] == content[35:99].decode()
