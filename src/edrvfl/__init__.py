@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ._version import __version__
+
 if TYPE_CHECKING:
     from ._classifier import EDRVFLClassifier
     from ._display import MembersDisplay
@@ -40,7 +42,6 @@ __all__ = [
     "to_onnx",
     "variant",
 ]
-__version__ = "0.1.0"
 
 _MODULES = {
     "EDRVFLClassifier": "_classifier",

@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 import numpy
 from sklearn.utils.validation import check_is_fitted
 
-from .. import __version__
 from .._answers.calibrate import Calibration
 from .._answers.coverage import Margins, OwnProbabilities, Widths
 from .._classifier import EDRVFLClassifier
@@ -29,6 +28,7 @@ from .._network.stored import StoredLayer, restored, stored
 from .._portfolio import EDRVFLPortfolioClassifier, EDRVFLPortfolioRegressor
 from .._regressor import EDRVFLRegressor
 from .._shell import to_numpy
+from .._version import __version__
 from .check import check_coverage, check_encoding, check_kernel, check_memory, check_network, check_portfolio
 from .check_inputs import check_reading
 from .container import packed, parsed, read_whole, unpacked, write_whole

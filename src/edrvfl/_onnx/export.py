@@ -17,6 +17,7 @@ from .._inputs.table import Columns
 from .._kernel.voter import KernelModel
 from .._network.records import Network
 from .._shell import to_numpy
+from .._version import __version__
 from .answers import calibrated, pooled
 from .encoder import Source, Table, encode, holds_text, missing_text, read_columns
 from .graph import IR_VERSION, ML_OPSET, OPSET, Graph, Name, import_onnx
@@ -118,8 +119,6 @@ def to_onnx(
         graph.nodes, name or type(model).__name__, _inputs(graph, fitted), graph.outputs, graph.constants
     )
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
-    from .. import __version__
-
     made = helper.make_model(
         proto,
         opset_imports=opsets,
