@@ -1,6 +1,9 @@
-"""Probabilities before and after calibration, on rows that were not trained on. Draws docs/calibration.png.
+"""
+Probabilities before and after calibration
+==========================================
 
-python examples/plot_calibration.py [file]
+How often what is said of new rows comes true, as the paper's network says it and after calibration.
+``python examples/plot_calibration.py [file]`` draws docs/calibration.png.
 """
 
 import sys
