@@ -26,6 +26,8 @@ extensions = [
 ]
 exclude_patterns = ["_build", "_ext", "_templates", "gallery/*.ipynb", "gallery/*.py"]
 templates_path = ["_templates"]
+smartquotes = False  # a default is "loo", as one types it
+toc_object_entries_show_parents = "hide"
 suppress_warnings = ["config.cache"]  # the gallery's settings hold a function
 
 myst_enable_extensions = ["colon_fence", "dollarmath"]
@@ -45,7 +47,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
-    "ignore_pattern": r"(demo|customers|plot_search)\.py",  # plot_tuning is a shorter search
+    "ignore_pattern": r"(demo|customers|plot_search|plot_layers)\.py",  # two take longer than ten seconds
     "within_subsection_order": "house.ExampleOrder",
     "reset_argv": argv_of_example,
     "backreferences_dir": "generated/examples",
@@ -53,6 +55,8 @@ sphinx_gallery_conf = {
     "reference_url": {"edrvfl": None},
     "download_all_examples": False,
     "show_signature": False,
+    "write_computation_times": False,  # that page would load scripts from elsewhere
+    "thumbnail_size": (600, 400),
     "min_reported_time": 1,
     "abort_on_example_error": True,
     "remove_config_comments": True,
@@ -69,6 +73,7 @@ html_sidebars = {"index": [], "start": []}
 html_theme_options = {
     "logo": {"text": "edrvfl"},
     "header_links_before_dropdown": 6,
+    "navbar_persistent": ["search-button"],
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],

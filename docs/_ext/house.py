@@ -14,7 +14,6 @@ ORDER = (
     "plot_tuning",
     "plot_early_stop",
     "plot_gpu",
-    "plot_layers",
     "plot_blocks",
 )
 
