@@ -1,4 +1,4 @@
-"""Check the built site: links lead somewhere, nothing is loaded from another host, every public name has its page.
+"""Check the built site: links lead somewhere, nothing is loaded from elsewhere, every name has its page.
 
 `python docs/check_site.py` reads docs/_build/html and asks no network.
 """
@@ -69,7 +69,8 @@ def main() -> None:
     files = [file for file in BUILT.rglob("*.html") if "_static" not in file.relative_to(BUILT).parts]
     pages = {file.resolve(): Page(file.read_text()) for file in files}
     found = [complaint for path in pages for complaint in complaints_of(path, pages)] + missing_names(pages)
-    print(f"{len(pages)} pages, {sum(len(page.links) for page in pages.values())} links, {len(found)} complaints")
+    n_links = sum(len(page.links) for page in pages.values())
+    print(f"{len(pages)} pages, {n_links} links, {len(found)} complaints")
     if found:
         sys.exit("\n".join(found))
 

@@ -22,8 +22,10 @@ HERE = Path(__file__).parent / "method"
 BLUE, RED, GREY, GREEN, YELLOW = "#0072b2", "#d55e00", "0.6", "#dcefe6", "#fbeccb"
 X, Y = make_moons(240, noise=0.25, random_state=1)
 SIDE = 90
-GRID = np.stack(np.meshgrid(np.linspace(-1.9, 2.9, SIDE), np.linspace(-1.5, 2.0, SIDE)), axis=-1).reshape(-1, 2)
 EXTENT = (-1.9, 2.9, -1.5, 2.0)
+GRID = np.stack(np.meshgrid(np.linspace(*EXTENT[:2], SIDE), np.linspace(*EXTENT[2:], SIDE)), axis=-1).reshape(
+    -1, 2
+)
 
 
 def features(model, rows):
@@ -57,8 +59,8 @@ def box(axes, x, y, words, colour, width=1.0, height=0.62):
 
 
 def arrow(axes, start, end, colour="0.3", bend=0.0):
-    way = {"arrowstyle": "-|>", "color": colour, "connectionstyle": f"arc3,rad={bend}", "shrinkA": 0, "shrinkB": 0}
-    axes.annotate("", end, start, arrowprops=way)
+    way = {"arrowstyle": "-|>", "color": colour, "connectionstyle": f"arc3,rad={bend}"}
+    axes.annotate("", end, start, arrowprops={**way, "shrinkA": 0, "shrinkB": 0})
 
 
 def draw_whole():
@@ -80,7 +82,8 @@ def draw_whole():
     axes.plot([2.3, 7.65], [-0.15, -0.15], color="0.3", linewidth=1)
     arrow(axes, (7.65, -0.15), (7.65, 0.1))
     box(axes, 7.05, 0.1, "vote, then\ncalibration", GREEN, 1.2)
-    axes.text(0.45, 3.0, "direct links: the inputs feed every layer and every read-out", color=RED, fontsize=10)
+    words = "direct links: the inputs feed every layer and every read-out"
+    axes.text(0.45, 3.0, words, color=RED, fontsize=10)
     axes.set(xlim=(-0.1, 8.4), ylim=(-0.25, 3.2))
     axes.axis("off")
     return figure
@@ -136,7 +139,11 @@ def draw_weighting():
     figure, axes = plt.subplots(figsize=(6.2, 3.2), layout="constrained")
     panel(axes, np.clip(score[:, 1] - score[:, 0], -1, 1), "", (-1, 1), points=False)
     axes.scatter(
-        *X.T, c=np.where(Y == 1, RED, BLUE), s=14 * omega**1.4, edgecolor=np.where(right, "white", "black"), linewidth=0.7
+        *X.T,
+        c=np.where(Y == 1, RED, BLUE),
+        s=14 * omega**1.4,
+        edgecolor=np.where(right, "white", "black"),
+        linewidth=0.7,
     )
     wrong = omega[~right][0]
     axes.set_title(f"right: weight 0.6; wrong (black ring): weight {wrong:.1f}", fontsize=10)

@@ -1,9 +1,8 @@
 """Photograph the built site, and list what its pages ask of other hosts, which must be nothing.
 
-`python docs/make_site_screenshots.py [FOLDER]` opens docs/_build/html from the disk in Chromium without a window and
-writes home, a guide page, the gallery, an API page, the method and the tables into FOLDER, by default docs/_build/screenshots, at
-1280 and 390 pixels, light and dark. It needs selenium, which the extra `test` brings, and Chromium with its
-driver.
+`python docs/make_site_screenshots.py [FOLDER]` opens docs/_build/html from the disk in Chromium without a
+window and photographs some of its pages into FOLDER, by default docs/_build/screenshots, at 1280 and 390
+pixels, light and dark. It needs selenium, which the extra `test` brings, and Chromium with its driver.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write the tables of compare.md from the records in results/. `python docs/make_tables.py` puts them in place.
+"""Write the tables of compare.md from the records in results/: `python docs/make_tables.py`.
 
 A table stands between the comments `<!-- name -->` and `<!-- /name -->`. Ranks are of rounded figures, as in
 the report.
@@ -21,6 +21,7 @@ from edrvfl.bench.data.frames import CONFIRMATION, FRAMES, VALUES
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "compare.md"
 OURS = ("edRVFL", "LaplaceRidge")
+KINDS = ("defaults", "values")  # of records of methods at their defaults
 TREES = ("RandomForest", "HistGradientBoosting", "LightGBM", "XGBoost", "CatBoost")
 DATASETS = {
     "uci24": GROUPS["uci24"],
@@ -34,8 +35,8 @@ DATASETS = {
 def read_records() -> list[dict[str, Any]]:
     """Return the records of methods at their defaults."""
     with gzip.open(ROOT / "results" / "study.jsonl.gz", "rt") as lines:
-        read = (json.loads(line) for line in lines if '"kind": "defaults"' in line or '"kind": "values"' in line)
-        return [line["record"] for line in read if line.get("kind") in ("defaults", "values")]
+        few = (line for line in lines if any(f'"kind": "{kind}"' in line for kind in KINDS))
+        return [line["record"] for line in map(json.loads, few) if line.get("kind") in KINDS]
 
 
 def by_dataset(records: Iterable[dict[str, Any]], datasets: Iterable[str], metric: str) -> pd.DataFrame:
@@ -86,9 +87,8 @@ def values_table(records: list[dict[str, Any]], datasets: Iterable[str]) -> str:
     """Compare regressors by R², the best rank first."""
     r2 = by_dataset(records, datasets, "r2")
     ranks = r2.round(4).rank(axis=1, ascending=False).mean().sort_values(kind="stable")
-    return rows_of(
-        ["", "R²", "rank by R²"], ([bold(m), f"{r2[m].mean():.4f}", f"{rank:.2f}"] for m, rank in ranks.items())
-    )
+    rows = ([bold(m), f"{r2[m].mean():.4f}", f"{rank:.2f}"] for m, rank in ranks.items())
+    return rows_of(["", "R²", "rank by R²"], rows)
 
 
 def trees_table(records: list[dict[str, Any]], names: Iterable[str], metric: str) -> str:

@@ -2,8 +2,8 @@
 Rows in blocks, and what a pass costs
 =====================================
 
-The way of rows that are read block by block, and by the formulas of docs/out_of_core.md the work of each pass for
-one row. ``python examples/plot_blocks.py [file]`` draws docs/out_of_core.png.
+The way of rows that are read block by block, and by the formulas of docs/out_of_core.md the work of each
+pass for one row. ``python examples/plot_blocks.py [file]`` draws docs/out_of_core.png.
 """
 
 import sys

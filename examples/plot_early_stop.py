@@ -2,8 +2,8 @@
 Stop early, by a callback
 =========================
 
-scikit-learn's callbacks are told after each layer and may say stop. This one ends the fit when two layers in a row
-did not lower the leave-one-out log-loss: no validation rows are needed.
+scikit-learn's callbacks are told after each layer and may say stop. This one ends the fit when two layers in
+a row did not lower the leave-one-out log-loss: no validation rows are needed.
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +28,7 @@ class Patience:
 
     def on_fit_task_begin(self, estimator, context, *, X=None, metadata=None): ...
 
-    def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
+    def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):  # noqa: ARG002
         if context.task_name != "layer":
             return False
         losses = list(fitted_estimator.loo_log_losses_)

@@ -2,8 +2,8 @@
 A frame with categories and missing values
 ==========================================
 
-Give a model the frame as it is. Text and categories become columns, gaps are filled and marked, rare and unseen
-categories are fine, and the answer is a calibrated probability.
+Give a model the frame as it is. Text and categories become columns, gaps are filled and marked, rare and
+unseen categories are fine, and the answer is a calibrated probability.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 On a GPU, or without one
 ========================
 
-The array decides where a network is fitted. With scikit-learn's ``array_api_dispatch`` on, a torch tensor on a GPU
-is computed there. Where there is no GPU the same lines run on the processor, and say so.
+The array decides where a network is fitted. With scikit-learn's ``array_api_dispatch`` on, a torch tensor on
+a GPU is computed there. Where there is no GPU the same lines run on the processor, and say so.
 """
 
 import os

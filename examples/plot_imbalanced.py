@@ -2,8 +2,8 @@
 Imbalanced classes
 ==================
 
-One row in twenty is of the class that matters. There are two honest ways. Keep the probabilities as they are and
-choose the threshold by what errors cost; or let ``class_weight="balanced"`` move the classes, and give up
+One row in twenty is of the class that matters. There are two honest ways. Keep the probabilities as they are
+and choose the threshold by what errors cost; or let ``class_weight="balanced"`` move the classes, and give up
 probabilities that come true.
 """
 

@@ -2,8 +2,8 @@
 The paper's networks, layer by layer
 ====================================
 
-One fit of ten layers is ten networks. Without re-normalisation (edRVFL_O) accuracy can fall as layers are added.
-``python examples/plot_layers.py [file]`` draws docs/accuracy_by_layer.png.
+One fit of ten layers is ten networks. Without re-normalisation (edRVFL_O) accuracy can fall as layers are
+added. ``python examples/plot_layers.py [file]`` draws docs/accuracy_by_layer.png.
 """
 
 import sys
