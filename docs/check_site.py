@@ -1,6 +1,6 @@
 """Check the built site: links lead somewhere, nothing is loaded from elsewhere, every name has its page.
 
-`python docs/check_site.py` reads docs/_build/html and asks no network.
+`python docs/check_site.py [FOLDER]` reads docs/_build/html or the folder that is named, and asks no network.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 import edrvfl
 import edrvfl.dask
 
-BUILT = Path(__file__).resolve().parent / "_build" / "html"
+BUILT = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "_build" / "html").resolve()
 LOADED = {("script", "src"), ("img", "src"), ("link", "href"), ("source", "src"), ("iframe", "src")}
 
 
