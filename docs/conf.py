@@ -69,7 +69,18 @@ html_css_files = ["site.css"]
 html_extra_path = ["../results/report.html"]
 html_show_sourcelink = False
 html_copy_source = False
-ALONE = ("index", "start", "method", "compare", "study", "paper_map", "decisions", "developing", "changelog")
+ALONE = (
+    "index",
+    "start",
+    "method",
+    "compare",
+    "study",
+    "results",
+    "paper_map",
+    "decisions",
+    "developing",
+    "changelog",
+)
 html_sidebars = {page: [] for page in ALONE}  # these have no pages below them
 html_theme_options = {
     "logo": {"text": "edrvfl"},

@@ -229,6 +229,13 @@ def test_every_public_name_is_in_the_reference():
     }
 
 
+@pytest.mark.parametrize("module", ["edrvfl", "edrvfl.dask"])
+def test_every_public_name_has_an_example(module):
+    found = importlib.import_module(module)
+    section = "    Examples\n    --------\n    >>> "
+    assert [name for name in found.__all__ if section not in getattr(found, name).__doc__] == []
+
+
 def test_the_tables_are_those_of_the_records(monkeypatch):
     monkeypatch.syspath_prepend(DOCS)
     page = (DOCS / "compare.md").read_text()
