@@ -21,7 +21,7 @@ from sklearn.model_selection import train_test_split
 
 from edrvfl import EDRVFLClassifier
 
-N_TRAIN, N_NEW = 4_000, 20_000
+N_TRAIN, N_NEW = 4_000, 10_000
 # The title of a panel, and the share of labels that are drawn at random.
 PANELS = {"Two classes that overlap": 0.0, "The same with a tenth of the labels drawn at random": 0.1}
 # What is said of a setting, where, in which colour and with which marker.
