@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUN := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint format bench docs docs-quick linkcheck dist dist-quick clean
 
 demo: .venv/.demo
 	$(BIN)/python examples/demo.py
@@ -26,6 +26,37 @@ bench: .venv/.demo
 	$(RUN) $(BIN)/python benchmarks/fit_bound.py
 	$(RUN) $(BIN)/python benchmarks/fit_memory.py
 
+SPHINX = $(RUN) $(BIN)/python -m sphinx -q -W --keep-going -b html
+
+# The site, in docs/_build/html. The examples run; those that did not change since the last time do not.
+docs: .venv/.docs
+	$(SPHINX) docs docs/_build/html
+	$(BIN)/python docs/check_site.py
+
+# The same without running the examples: their pages have the code, but no pictures.
+docs-quick: .venv/.docs
+	$(SPHINX) -D plot_gallery=0 docs docs/_build/quick
+	$(BIN)/python docs/check_site.py docs/_build/quick
+
+# Links between the pages of the site that was built, their anchors, and nothing from other hosts; no network.
+linkcheck: .venv/.docs
+	$(BIN)/python docs/check_site.py
+
+build_dist = rm -rf dist build && $(BIN)/python -m build --outdir dist && $(BIN)/python -m twine check --strict dist/*
+
+# Wheel and sdist, checked, and the wheel installed into an empty environment that runs the README's first block.
+dist: .venv/.dist
+	$(build_dist)
+	$(PYTHON) -m venv build/empty
+	build/empty/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl pandas
+	build/empty/bin/python docs/run_first_block.py README.md
+
+# The same, but what the wheel needs comes from .venv: half a minute less.
+dist-quick: .venv/.dist .venv/.demo
+	$(build_dist)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target build/wheel dist/*.whl
+	PYTHONPATH=$(CURDIR)/build/wheel $(BIN)/python docs/run_first_block.py README.md
+
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "edrvfl needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv .venv
@@ -35,4 +66,4 @@ bench: .venv/.demo
 	touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist docs/_build docs/gallery docs/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -24,9 +24,11 @@ SCREENS = {  # name: width, height, colour scheme
 FLAGS = "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars --no-first-run"
 
 
-def open_browser(profile: str) -> webdriver.Chrome:
+def open_browser(profile: str, capabilities: dict[str, object] | None = None) -> webdriver.Chrome:
     """Start Chromium without a window."""
     options = webdriver.ChromeOptions()
+    for name, value in (capabilities or {}).items():
+        options.set_capability(name, value)
     options.binary_location = shutil.which("chromium") or shutil.which("google-chrome") or ""
     for flag in (*FLAGS.split(), f"--user-data-dir={profile}"):
         options.add_argument(flag)

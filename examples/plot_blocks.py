@@ -1,9 +1,9 @@
-"""Show how rows that are read block by block become a network, and what each pass costs.
+"""
+Rows in blocks, and what a pass costs
+=====================================
 
-python examples/plot_blocks.py [file]
-
-Draws docs/out_of_core.png: the way of the rows, and by the formulas of docs/out_of_core.md the work of each
-pass for one row.
+The way of rows that are read block by block, and by the formulas of docs/out_of_core.md the work of each
+pass for one row. ``python examples/plot_blocks.py [file]`` draws docs/out_of_core.png.
 """
 
 import sys

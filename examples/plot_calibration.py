@@ -1,6 +1,9 @@
-"""Probabilities before and after calibration, on rows that were not trained on. Draws docs/calibration.png.
+"""
+Probabilities before and after calibration
+==========================================
 
-python examples/plot_calibration.py [file]
+How often what is said of new rows comes true, as the paper's network says it and after calibration.
+``python examples/plot_calibration.py [file]`` draws docs/calibration.png.
 """
 
 import sys
@@ -18,7 +21,7 @@ from sklearn.model_selection import train_test_split
 
 from edrvfl import EDRVFLClassifier
 
-N_TRAIN, N_NEW = 4_000, 20_000
+N_TRAIN, N_NEW = 4_000, 10_000
 # The title of a panel, and the share of labels that are drawn at random.
 PANELS = {"Two classes that overlap": 0.0, "The same with a tenth of the labels drawn at random": 0.1}
 # What is said of a setting, where, in which colour and with which marker.

@@ -1,6 +1,9 @@
-"""Test accuracy of the paper's networks, layer by layer. Draws docs/accuracy_by_layer.png.
+"""
+The paper's networks, layer by layer
+====================================
 
-python examples/plot_layers.py [file]
+One fit of ten layers is ten networks. Without re-normalisation (edRVFL_O) accuracy can fall as layers are
+added. ``python examples/plot_layers.py [file]`` draws docs/accuracy_by_layer.png.
 """
 
 import sys

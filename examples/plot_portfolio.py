@@ -1,6 +1,9 @@
-"""Fit a portfolio to a frame of mixed columns, and look inside. Draws docs/portfolio.png.
+"""
+A portfolio, and what is inside
+===============================
 
-python examples/plot_portfolio.py [file]
+Fit a portfolio to a frame of mixed columns, look at its members, and ask whether its probabilities come true.
+``python examples/plot_portfolio.py [file]`` draws docs/portfolio.png.
 """
 
 import sys

@@ -1,6 +1,9 @@
-"""Predict numbers from a frame of mixed columns, with intervals. Draws docs/regression.png.
+"""
+Numbers, with intervals
+=======================
 
-python examples/plot_regression.py [file]
+Predict numbers from a frame of mixed columns, and say how far off each prediction may be.
+``python examples/plot_regression.py [file]`` draws docs/regression.png.
 """
 
 import sys

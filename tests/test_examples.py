@@ -1,9 +1,11 @@
 """The examples run, with less to do, and draw what they say."""
 
 import importlib
+import runpy
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
@@ -23,8 +25,32 @@ QUICK = {
 }
 
 
+# Scripts to copy, which are run as they are, and a phrase that each prints.
+SCRIPTS = {
+    "plot_early_stop": "8 layers were grown and 6 kept",
+    "plot_frame": "8 columns become 91",
+    "plot_gpu": "largest difference between",
+    "plot_imbalanced": "plain, threshold 1/11",
+    "plot_tuning": "chosen: {",
+}
+
+
 def test_every_example_is_run():
-    assert {file.stem for file in EXAMPLES.glob("*.py")} == {*QUICK, "customers"}
+    assert {file.stem for file in EXAMPLES.glob("*.py")} == {*QUICK, *SCRIPTS, "customers"}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_script(name, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    plt.close("all")
+    runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    assert SCRIPTS[name] in capsys.readouterr().out
+    (figure,) = map(plt.figure, plt.get_fignums())  # one picture
+    figure.canvas.draw()
+    assert np.asarray(figure.canvas.buffer_rgba()).std() > 10  # and not an empty one
+    plt.close("all")
+    assert len((EXAMPLES / f"{name}.py").read_text().splitlines()) <= 60
 
 
 @pytest.mark.parametrize("name", QUICK)

@@ -163,7 +163,7 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
     n_features_in_ : int
         Number of columns seen in `fit`.
 
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when `X` has string names.
 
     loo_accuracies_ : tuple of float

@@ -87,7 +87,7 @@ class TabularEncoder(Saving, TransformerMixin, BaseEstimator):
     n_features_in_ : int
         Number of columns seen in `fit`.
 
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when `X` has string names.
 
     encoding_ : Encoding

@@ -83,7 +83,7 @@ class LaplaceRidgeClassifier(LaplaceRidge, CoveringClassifier):
     n_features_in_ : int
         Number of columns seen in `fit`.
 
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when `X` has string names.
 
     bandwidth_ : float
@@ -228,7 +228,7 @@ class LaplaceRidgeRegressor(LaplaceRidge, CoveringRegressor):
     n_features_in_ : int
         Number of columns seen in `fit`.
 
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when `X` has string names.
 
     bandwidth_ : float

@@ -86,7 +86,7 @@ class EDRVFLPortfolioClassifier(PortfolioEstimator, CoveringClassifier):
     n_features_in_ : int
         Number of columns seen in `fit`.
 
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when `X` has string names.
 
     members_ : dict of lists
@@ -236,7 +236,7 @@ class EDRVFLPortfolioRegressor(PortfolioEstimator, CoveringRegressor):
     n_features_in_ : int
         Number of columns seen in `fit`.
 
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when `X` has string names.
 
     members_ : dict of lists

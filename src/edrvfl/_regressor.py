@@ -127,7 +127,7 @@ class EDRVFLRegressor(LayeredEstimator, CoveringRegressor):
     n_features_in_ : int
         Number of columns seen in `fit`.
 
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when `X` has string names.
 
     loo_r2_scores_ : tuple of float

@@ -128,7 +128,7 @@ class FNNClassifier(ScoredClassifier):
     n_features_in_ : int
         Number of columns seen in `fit`.
 
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when `X` has string names.
 
     n_epochs_ : int

@@ -1,0 +1,49 @@
+"""The order of the examples, and two small repairs of what Sphinx reads."""
+
+import re
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+ORDER = (
+    "plot_frame",
+    "plot_portfolio",
+    "plot_calibration",
+    "plot_imbalanced",
+    "plot_regression",
+    "plot_tuning",
+    "plot_early_stop",
+    "plot_gpu",
+    "plot_blocks",
+)
+
+
+class ExampleOrder:
+    """Sort examples as a reader would meet them; an example without a place comes last."""
+
+    def __init__(self, _folder: str) -> None:
+        pass
+
+    def __call__(self, filename: str) -> tuple[int, str]:
+        """Return the place of an example."""
+        name = filename.removesuffix(".py")
+        return (ORDER.index(name) if name in ORDER else len(ORDER), name)
+
+
+def unlink(_app: Sphinx, _what: str, _name: str, thing: object, _options: object, lines: list[str]) -> None:
+    """Keep the words of scikit-learn's references: methods that are inherited point to pages of its site."""
+    if (getattr(thing, "__module__", None) or "").startswith("sklearn."):
+        lines[:] = [re.sub(r":(?:ref|doc|term):`([^`<]*?)(?:\s*<[^>]+>)?`", r"\1", line) for line in lines]
+
+
+def add_deployment(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put the page on deployment into the guide if there is one."""
+    if page == "guide" and Path(app.srcdir, "deployment.md").exists():
+        source[0] = source[0].replace("\nout_of_core\n", "\nout_of_core\ndeployment\n")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Connect them. Pages may be read and written side by side."""
+    app.connect("autodoc-process-docstring", unlink)
+    app.connect("source-read", add_deployment)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,96 @@
+"""How Sphinx builds the site. `make docs` calls it; nothing here asks the network."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import edrvfl
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+
+project = "edrvfl"
+author = "the edrvfl developers"
+copyright = author
+release = version = edrvfl.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "mathml",
+    "house",
+]
+exclude_patterns = ["_build", "_ext", "_templates", "gallery/*.ipynb", "gallery/*.py"]
+templates_path = ["_templates"]
+smartquotes = False  # a default is "loo", as one types it
+toc_object_entries_show_parents = "hide"
+suppress_warnings = ["config.cache"]  # the gallery's settings hold a function
+
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 4
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc's sections name the types
+numpydoc_show_class_members = False  # the template of a class lists them
+
+
+def argv_of_example(_config: dict, script: dict) -> list[str]:
+    """Give an example a file to draw into: without one it would draw over a picture of docs/."""
+    return [str(Path(tempfile.gettempdir()) / f"{Path(script['src_file']).stem}.png")]
+
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",
+    "ignore_pattern": r"(demo|customers|plot_search|plot_layers)\.py",  # two take longer than ten seconds
+    "within_subsection_order": "house.ExampleOrder",
+    "reset_argv": argv_of_example,
+    "backreferences_dir": "generated/examples",
+    "doc_module": ("edrvfl",),
+    "reference_url": {"edrvfl": None},
+    "download_all_examples": False,
+    "show_signature": False,
+    "write_computation_times": False,  # that page would load scripts from elsewhere
+    "thumbnail_size": (600, 400),
+    "min_reported_time": 1,
+    "abort_on_example_error": True,
+    "remove_config_comments": True,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "edrvfl"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_extra_path = ["../results/report.html"]
+html_show_sourcelink = False
+html_copy_source = False
+ALONE = (
+    "index",
+    "start",
+    "method",
+    "compare",
+    "study",
+    "results",
+    "paper_map",
+    "decisions",
+    "developing",
+    "changelog",
+)
+html_sidebars = {page: [] for page in ALONE}  # these have no pages below them
+html_theme_options = {
+    "logo": {"text": "edrvfl"},
+    "header_links_before_dropdown": 6,
+    "navbar_persistent": ["search-button"],
+    "navbar_end": ["theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "back_to_top_button": False,
+}

@@ -1,0 +1,217 @@
+"""Draw the pictures of method.md into docs/method/, from fitted networks. `python docs/make_pictures.py`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.patches import FancyBboxPatch
+from sklearn.datasets import make_moons
+
+from edrvfl import EDRVFLClassifier, variant
+from edrvfl._network.layers import features_by_layer
+from edrvfl._network.pruning import importance, survivor_mask
+from edrvfl._network.weighting import next_weights
+
+HERE = Path(__file__).parent / "method"
+BLUE, RED, GREY, GREEN, YELLOW = "#0072b2", "#d55e00", "0.6", "#dcefe6", "#fbeccb"
+X, Y = make_moons(240, noise=0.25, random_state=1)
+SIDE = 90
+EXTENT = (-1.9, 2.9, -1.5, 2.0)
+GRID = np.stack(np.meshgrid(np.linspace(*EXTENT[:2], SIDE), np.linspace(*EXTENT[2:], SIDE)), axis=-1).reshape(
+    -1, 2
+)
+
+
+def features(model, rows):
+    """Return a copy of [H, X, 1] of every layer."""
+    return [D.copy() for D in features_by_layer(model.network_, rows)]
+
+
+def panel(axes, values, title, limits=None, cmap="RdBu_r", points=True):
+    """A map of the plane, with the rows of both classes."""
+    low, high = limits or (values.min(), values.max())
+    axes.imshow(
+        values.reshape(SIDE, SIDE),
+        origin="lower",
+        extent=EXTENT,
+        vmin=low,
+        vmax=high,
+        cmap=cmap,
+        aspect="auto",
+        alpha=0.5,
+    )
+    if points:
+        axes.scatter(*X.T, c=np.where(Y == 1, RED, BLUE), s=7, edgecolor="white", linewidth=0.3)
+    axes.set_title(title, fontsize=10)
+    axes.set(xticks=[], yticks=[])
+
+
+def box(axes, x, y, words, colour, width=1.0, height=0.62):
+    style = "round,pad=0,rounding_size=0.08"
+    axes.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=style, fc=colour, ec="0.4"))
+    axes.text(x + width / 2, y + height / 2, words, ha="center", va="center", fontsize=10, linespacing=1.3)
+
+
+def arrow(axes, start, end, colour="0.3", bend=0.0):
+    way = {"arrowstyle": "-|>", "color": colour, "connectionstyle": f"arc3,rad={bend}"}
+    axes.annotate("", end, start, arrowprops={**way, "shrinkA": 0, "shrinkB": 0})
+
+
+def draw_whole():
+    """The whole network: layers from left to right, read-outs below, the vote at the end."""
+    figure, axes = plt.subplots(figsize=(9, 3.5), layout="constrained")
+    box(axes, 0, 1.4, "inputs X", "#f2f2f2", 0.9)
+    for i in range(3):
+        x = 1.7 + 1.75 * i
+        box(axes, x, 1.4, f"layer {i + 1}\nrandom, fixed", "#dcebf5", 1.2)
+        box(axes, x, 0.1, f"read-out {i + 1}\nridge", YELLOW, 1.2)
+        arrow(axes, (x + 0.6, 1.4), (x + 0.6, 0.72))
+        arrow(axes, (x - (0.8 if i == 0 else 0.55), 1.71), (x, 1.71))
+        if i:
+            arrow(axes, (0.45, 2.02), (x + 0.6, 2.02), RED, -0.2 - 0.03 * i)
+        axes.plot([0.45, 0.45], [1.4, 0.98], color=RED, linewidth=1)
+        axes.plot([0.45, x + 0.25], [0.98, 0.98], color=RED, linewidth=1)
+        arrow(axes, (x + 0.25, 0.98), (x + 0.25, 0.72), RED)
+        axes.plot([x + 0.6, x + 0.6], [0.1, -0.15], color="0.3", linewidth=1)
+    axes.plot([2.3, 7.65], [-0.15, -0.15], color="0.3", linewidth=1)
+    arrow(axes, (7.65, -0.15), (7.65, 0.1))
+    box(axes, 7.05, 0.1, "vote, then\ncalibration", GREEN, 1.2)
+    words = "direct links: the inputs feed every layer and every read-out"
+    axes.text(0.45, 3.0, words, color=RED, fontsize=10)
+    axes.set(xlim=(-0.1, 8.4), ylim=(-0.25, 3.2))
+    axes.axis("off")
+    return figure
+
+
+def draw_random_layer():
+    """What six neurons of the first layer answer over the plane."""
+    model = variant("edRVFL_N", n_layers=1, n_hidden=60, norm_scale=2.0, random_state=3).fit(X, Y)
+    H = features(model, GRID)[0]
+    figure, panels = plt.subplots(1, 5, figsize=(10, 2.3), layout="constrained")
+    for j, axes in enumerate(panels):
+        panel(axes, H[:, j], f"neuron {j + 1}", cmap="Greys")
+    return figure
+
+
+def draw_readout():
+    """The sum of neurons that ridge regression finds, for three penalties."""
+    figure, panels = plt.subplots(1, 3, figsize=(9, 2.8), layout="constrained")
+    words = ("too small", "about right", "too large")
+    for axes, lam, word in zip(panels, (1e-6, 1.0, 1e4), words, strict=True):
+        model = variant(
+            "edRVFL_N", n_layers=1, n_hidden=200, norm_scale=2.0, regularization=lam, random_state=0
+        ).fit(X, Y)
+        D = features(model, GRID)[0]
+        score = D @ np.asarray(model.network_.readouts[0])
+        panel(axes, np.clip(score[:, 1] - score[:, 0], -1.2, 1.2), f"penalty {lam:g}: {word}", (-1.2, 1.2))
+    return figure
+
+
+def draw_renormalisation():
+    """The size of features by layer, with and without re-normalisation."""
+    figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
+    for name, colour in (("edRVFL_O", RED), ("edRVFL_N", BLUE)):
+        model = variant(name, n_layers=8, n_hidden=200, random_state=0).fit(X, Y)
+        spread = [np.mean(D[:, :200].std(axis=0)) for D in features(model, X)]
+        label = {"edRVFL_O": "without (edRVFL_O)", "edRVFL_N": "with (edRVFL_N)"}[name]
+        axes.plot(range(1, 9), spread, "o-", color=colour, label=label)
+    axes.set(yscale="log", xlabel="layer", ylabel="standard deviation\nof a neuron's answer")
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25)
+    return figure
+
+
+def draw_weighting():
+    """What layer 1 got wrong, and the weights of layer 2."""
+    model = variant("WedRVFL", n_layers=2, n_hidden=30, correct_weight=0.6, random_state=0).fit(X, Y)
+    D, at_rows = features(model, GRID)[0], features(model, X)[0]
+    beta = np.asarray(model.network_.readouts[0])
+    score = D @ beta
+    right = (at_rows @ beta).argmax(axis=1) == Y
+    omega = next_weights(right, np.ones(len(Y)), 0.6)
+    figure, axes = plt.subplots(figsize=(6.2, 3.2), layout="constrained")
+    panel(axes, np.clip(score[:, 1] - score[:, 0], -1, 1), "", (-1, 1), points=False)
+    axes.scatter(
+        *X.T,
+        c=np.where(Y == 1, RED, BLUE),
+        s=14 * omega**1.4,
+        edgecolor=np.where(right, "white", "black"),
+        linewidth=0.7,
+    )
+    wrong = omega[~right][0]
+    axes.set_title(f"right: weight 0.6; wrong (black ring): weight {wrong:.1f}", fontsize=10)
+    return figure
+
+
+def draw_pruning():
+    """The importance of each neuron of a layer, in order."""
+    model = variant("PedRVFL", n_layers=2, n_hidden=100, prune_rate=0.3, random_state=0).fit(X, Y)
+    theta = np.asarray(importance(np.asarray(model.network_.readouts[0])[:100, :]))
+    kept = np.asarray(survivor_mask(theta, 0.3)) > 0
+    order = np.argsort(theta)
+    figure, axes = plt.subplots(figsize=(7, 2.8), layout="constrained")
+    axes.bar(np.arange(100), theta[order], color=np.where(kept[order], BLUE, "0.75"), width=0.9)
+    axes.set(xlabel="neurons of layer 1, in order", ylabel="importance θ")
+    axes.text(15, theta.max() * 0.45, "these 30 do not\nfeed layer 2", ha="center", color="0.4")
+    axes.text(60, theta.max() * 0.6, "these 70 do", ha="center", color=BLUE)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def draw_vote():
+    """What layers say alone, and together."""
+    model = variant("WPedRVFL", n_layers=6, n_hidden=30, regularization=0.1, random_state=0).fit(X, Y)
+    figure, panels = plt.subplots(1, 4, figsize=(10, 2.5), layout="constrained")
+    for l, axes in zip((0, 2, 5), panels, strict=False):
+        D = features(model, GRID)[l]
+        score = D @ np.asarray(model.network_.readouts[l])
+        alone = 1 / (1 + np.exp(-(score[:, 1] - score[:, 0])))
+        panel(axes, alone, f"layer {l + 1} alone", (0.25, 0.75))
+    panel(panels[3], model.predict_proba(GRID)[:, 1], "all six vote", (0.25, 0.75))
+    return figure
+
+
+def draw_leave_one_out():
+    """What leave-one-out says of each depth, beside many new rows."""
+    X_new, y_new = make_moons(20_000, noise=0.25, random_state=2)
+    model = EDRVFLClassifier(n_layers=8, n_hidden=100, random_state=0).fit(X, Y)
+    figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
+    depths = range(1, 9)
+    new = [np.mean(labels == y_new) for labels in model.staged_predict(X_new)]
+    axes.plot(depths, model.train_accuracies_, "o-", color="0.75", label="training rows, each layer alone")
+    axes.plot(depths, model.loo_accuracies_, "o-", color=RED, label="training rows, by leave-one-out")
+    axes.plot(depths, new, "o-", color=BLUE, label="20,000 new rows")
+    axes.set(xlabel="layers", ylabel="accuracy")
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25)
+    return figure
+
+
+PICTURES = {
+    "whole": draw_whole,
+    "random_layer": draw_random_layer,
+    "read_out": draw_readout,
+    "renormalisation": draw_renormalisation,
+    "weighting": draw_weighting,
+    "pruning": draw_pruning,
+    "vote": draw_vote,
+    "leave_one_out": draw_leave_one_out,
+}
+
+
+def main(folder: Path = HERE) -> None:
+    """Draw all."""
+    for name, draw in PICTURES.items():
+        draw().savefig(folder / f"{name}.png", dpi=130)
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:2]))

@@ -1,0 +1,135 @@
+"""Write the tables of compare.md from the records in results/: `python docs/make_tables.py`.
+
+A table stands between the comments `<!-- name -->` and `<!-- /name -->`. Ranks are of rounded figures, as in
+the report.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from edrvfl.bench.data import GROUPS
+from edrvfl.bench.data.frames import CONFIRMATION, FRAMES, VALUES
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "compare.md"
+OURS = ("edRVFL", "LaplaceRidge")
+KINDS = ("defaults", "values")  # of records of methods at their defaults
+TREES = ("RandomForest", "HistGradientBoosting", "LightGBM", "XGBoost", "CatBoost")
+DATASETS = {
+    "uci24": GROUPS["uci24"],
+    "frames": tuple(FRAMES),
+    # one fit of CatBoost on leaf_id_flavia takes longer than seven minutes
+    "confirmation": tuple(name for name in CONFIRMATION if name != "leaf_id_flavia"),
+    "values": tuple(VALUES),
+}
+
+
+def read_records() -> list[dict[str, Any]]:
+    """Return the records of methods at their defaults."""
+    with gzip.open(ROOT / "results" / "study.jsonl.gz", "rt") as lines:
+        few = (line for line in lines if any(f'"kind": "{kind}"' in line for kind in KINDS))
+        return [line["record"] for line in map(json.loads, few) if line.get("kind") in KINDS]
+
+
+def by_dataset(records: Iterable[dict[str, Any]], datasets: Iterable[str], metric: str) -> pd.DataFrame:
+    """Return the means over splits and seeds: a row for each dataset, a column for each method."""
+    asked = list(datasets)
+    found = [
+        (r["dataset"], r["method"], pd.DataFrame(r[metric]).to_numpy().mean())
+        for r in records
+        if r["dataset"] in asked and metric in r
+    ]
+    table = pd.DataFrame(found, columns=["dataset", "method", "mean"])
+    return table.pivot(index="dataset", columns="method", values="mean").loc[asked]
+
+
+def rows_of(head: list[str], rows: Iterable[list[str]]) -> str:
+    """Return a table in Markdown."""
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))
+
+
+def bold(method: str) -> str:
+    """Return the name, bold if it is ours."""
+    return f"**{method}**" if method.startswith(OURS) else method
+
+
+def classes_table(records: list[dict[str, Any]], datasets: Iterable[str]) -> str:
+    """Compare classifiers by accuracy, log-loss and calibration error, the best rank by log-loss first."""
+    accuracy, loss, error = (
+        by_dataset(records, datasets, metric) for metric in ("test_accuracy", "log_loss", "calibration_error")
+    )
+    accuracy_ranks = (100 * accuracy).round(2).rank(axis=1, ascending=False).mean()
+    loss_ranks = loss.round(4).rank(axis=1).mean().sort_values()
+    head = ["", "accuracy (%)", "log-loss", "calibration error", "rank by accuracy", "rank by log-loss"]
+    rows = (
+        [
+            bold(m),
+            f"{100 * accuracy[m].mean():.2f}",
+            f"{loss[m].mean():.3f}",
+            f"{error[m].mean():.3f}",
+            f"{accuracy_ranks[m]:.2f}",
+            f"{rank:.2f}",
+        ]
+        for m, rank in loss_ranks.items()
+    )
+    return rows_of(head, rows)
+
+
+def values_table(records: list[dict[str, Any]], datasets: Iterable[str]) -> str:
+    """Compare regressors by R², the best rank first."""
+    r2 = by_dataset(records, datasets, "r2")
+    ranks = r2.round(4).rank(axis=1, ascending=False).mean().sort_values(kind="stable")
+    rows = ([bold(m), f"{r2[m].mean():.4f}", f"{rank:.2f}"] for m, rank in ranks.items())
+    return rows_of(["", "R²", "rank by R²"], rows)
+
+
+def trees_table(records: list[dict[str, Any]], names: Iterable[str], metric: str) -> str:
+    """List the datasets on which a tree ensemble is ahead of the portfolio, the largest gap first."""
+    scores = by_dataset(records, names, metric)
+    factor, digits = (100, 2) if metric == "test_accuracy" else (1, 3)
+    trees = scores[[m for m in TREES if m in scores]] * factor
+    ours = scores["edRVFL portfolio"] * factor
+    gap = (trees.max(axis=1).round(digits) - ours.round(digits)).sort_values(ascending=False)
+    word = "accuracy (%)" if factor == 100 else "R²"
+    head = ["dataset", f"portfolio, {word}", f"best tree ensemble, {word}", "which"]
+    rows = (
+        [name, f"{ours[name]:.{digits}f}", f"{trees.loc[name].max():.{digits}f}", trees.loc[name].idxmax()]
+        for name, behind in gap.items()
+        if behind > 0
+    )
+    return rows_of(head, rows)
+
+
+def make_tables() -> dict[str, str]:
+    """Return all tables by name."""
+    records = read_records()
+    tables = {name: classes_table(records, DATASETS[name]) for name in ("uci24", "frames", "confirmation")}
+    tables["values"] = values_table(records, DATASETS["values"])
+    tables["trees"] = trees_table(records, DATASETS["uci24"], "test_accuracy")
+    tables["trees, frames"] = trees_table(
+        records, (*DATASETS["frames"], *DATASETS["confirmation"]), "test_accuracy"
+    )
+    tables["trees, values"] = trees_table(records, DATASETS["values"], "r2")
+    return tables
+
+
+def put_tables(text: str) -> str:
+    """Return the page with every table as the records have it."""
+    for name, table in make_tables().items():
+        place = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
+        text, found = re.subn(place, lambda m, t=table: f"{m[1]}\n{t}\n\n{m[2]}", text, flags=re.DOTALL)
+        if found != 1:
+            raise ValueError(f"{PAGE.name} must have one place <!-- {name} -->, but it has {found}.")
+    return text
+
+
+if __name__ == "__main__":
+    PAGE.write_text(put_tables(PAGE.read_text()))
