@@ -47,7 +47,7 @@ class SearchResult:
     epochs: tuple[float, ...] | None = None  # by configuration, of methods that stop early
 
 
-# --- three ways to search ----------------------------------------------------------------------------
+# --- four ways to search -----------------------------------------------------------------------------
 
 
 def search_networks(
@@ -125,9 +125,8 @@ def search_by_nodes(
     with arrays_on(device, split.X_fit, split.X_validation) as (X_fit, X_validation):
         largest = max(configurations, key=lambda c: c["max_nodes"])
         network = method.build(largest, seed).fit(X_fit, split.y_fit)
-        answers = [network.first_nodes(c["max_nodes"]).predict(X_validation) for c in configurations]
-        scores = [[float(np.mean(to_host(labels) == split.y_validation))] for labels in answers]
-    return SearchResult(np.array(scores))
+        smaller = (network.first_nodes(c["max_nodes"]) for c in configurations)
+        return _judge(method, smaller, X_validation, split.y_validation)
 
 
 # --- a row -------------------------------------------------------------------------------------------
@@ -171,28 +170,22 @@ class Method:
         return [self.search_with(self, configurations, split, seed, device) for split in splits]
 
     def build(
-        self, configuration: Configuration, seed: int, depth: int | None = None, epochs: int | None = None
-    ) -> Any:
-        """Make the classifier of a configuration, not fitted, with the depth and epochs that were found."""
-        return self._make(self.estimator, configuration, seed, depth, epochs)
-
-    def build_final(
-        self, configuration: Configuration, seed: int, depth: int | None, epochs: int | None
-    ) -> Any:
-        """Make what is fitted on all training rows after the search."""
-        return self._make(self.final or self.estimator, configuration, seed, depth, epochs)
-
-    def _make(
         self,
-        estimator: Callable[..., Any],
         configuration: Configuration,
         seed: int,
-        depth: int | None,
-        epochs: int | None,
+        depth: int | None = None,
+        epochs: int | None = None,
+        *,
+        final: bool = False,
     ) -> Any:
+        """Make the classifier of a configuration, not fitted, with the depth and epochs that were found.
+
+        `final` asks for what is fitted on all training rows after the search.
+        """
+        make = self.final if final and self.final is not None else self.estimator
         found = ((self.depth, depth), (self.epochs, epochs))
         chosen = {name: value for name, value in found if name is not None and value is not None}
-        return estimator(random_state=seed, **{**self.fixed, **configuration, **chosen})
+        return make(random_state=seed, **{**self.fixed, **configuration, **chosen})
 
     def batches(self, configurations: Sequence[Configuration]) -> list[tuple[int, ...]]:
         """Return the numbers of the configurations, grouped by who is searched in one call.

@@ -213,7 +213,8 @@ def _refit_units(cell: StudyCell, done: Done) -> Iterator[tuple[str, list[list[R
 
 def _build(cell: StudyCell, unit: RefitUnit) -> Any:
     seed = seed_of("hidden", cell.dataset.name, unit.repeat)
-    return cell.method.build_final(cell.configurations[unit.configuration], seed, unit.depth, unit.epochs)
+    configuration = cell.configurations[unit.configuration]
+    return cell.method.build(configuration, seed, unit.depth, unit.epochs, final=True)
 
 
 def refit_together(cell: StudyCell, units: Sequence[RefitUnit]) -> list[Value]:

@@ -24,7 +24,29 @@ HELD_OUT = 0.1  # the share of the rows by whose loss boosting stops
 # --- four packages -----------------------------------------------------------------------------------
 
 
-class Coded(ClassifierMixin, BaseEstimator):
+class _OnCodes(ClassifierMixin, BaseEstimator):
+    """A classifier whose model was fitted on the codes 0..k-1 of the labels `classes_`."""
+
+    classes_: np.ndarray
+
+    def _ask(self, method: str, X: Any) -> Any:
+        """Let the model answer, by its method `predict` or `predict_proba`."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict labels as they came in `fit`."""
+        labels: np.ndarray = self.classes_[np.asarray(self._ask("predict", X)).ravel()]
+        return labels
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Predict probabilities in the order of `classes_`."""
+        # XGBoost's are float32, whose sums are too far from 1 for scikit-learn's log-loss.
+        P = np.asarray(self._ask("predict_proba", X), dtype=np.float64)
+        normalised: np.ndarray = P / P.sum(axis=1, keepdims=True)
+        return normalised
+
+
+class Coded(_OnCodes):
     """A classifier that is fitted on the codes 0..k-1 of the labels.
 
     XGBoost refuses labels with gaps, which appear where a rare class is absent from the rows of a fit.
@@ -45,21 +67,8 @@ class Coded(ClassifierMixin, BaseEstimator):
         self.estimator_ = clone(self.estimator).fit(X, codes)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict labels as they came in `fit`."""
-        labels: np.ndarray = self.classes_[np.asarray(self.estimator_.predict(X)).ravel()]
-        return labels
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict probabilities in the order of `classes_`."""
-        return normalised(self.estimator_.predict_proba(X))
-
-
-def normalised(P: Any) -> np.ndarray:
-    """Divide probabilities by their sum: XGBoost's float32 are too far from 1 for scikit-learn's log-loss."""
-    P = np.asarray(P, dtype=np.float64)
-    divided: np.ndarray = P / P.sum(axis=1, keepdims=True)
-    return divided
+    def _ask(self, method: str, X: Any) -> Any:
+        return getattr(self.estimator_, method)(X)
 
 
 def hist_gradient_boosting(
@@ -148,7 +157,7 @@ BOOSTERS: Mapping[str, Booster] = MappingProxyType(
 )
 
 
-class EarlyStopped(ClassifierMixin, BaseEstimator):
+class EarlyStopped(_OnCodes):
     """Boosting that finds its number of rounds on rows that it holds out, or takes the number it is given.
 
     All four packages are treated alike: a share of every class is held out, boosting stops `PATIENCE` rounds
@@ -205,15 +214,6 @@ class EarlyStopped(ClassifierMixin, BaseEstimator):
             self.model_.fit(X, codes)
             self.n_rounds_ = booster.count(self.model_)
         return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict labels as they came in `fit`."""
-        labels: np.ndarray = self.classes_[np.asarray(self._ask("predict", X)).ravel()]
-        return labels
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict probabilities in the order of `classes_`."""
-        return normalised(self._ask("predict_proba", X))
 
     def _ask(self, method: str, X: Any) -> Any:
         """Ask the best rounds. scikit-learn alone would answer with all rounds up to the stop."""

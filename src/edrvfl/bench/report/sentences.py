@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from .. import paper
 from ..paper import two_digits
+from ..scores import CALIBRATION_BINS
 from .standing import Standing
 from .summary import ChoiceSummary, Summary
 
@@ -20,6 +21,10 @@ PAPER = (
     "Functional Link Network for Tabular Data Classification"
 )
 PAPER_LINK = "https://arxiv.org/abs/2201.05809"
+CALIBRATION_ERROR = (
+    f"the gap between confidence and accuracy in {CALIBRATION_BINS} bins of equal width of the largest "
+    "probability, weighted by their rows"
+)
 
 MEANINGS: Mapping[str, str] = MappingProxyType(
     {

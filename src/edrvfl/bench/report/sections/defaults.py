@@ -16,9 +16,8 @@ from ...data import FRAME_GROUPS
 from ...defaults import Defaults
 from ...figures import MISSING
 from ...record import AsItComesRecord
-from ...scores import CALIBRATION_BINS
 from ..page import Grid, GridCell, GridRow, Section, count_cell, number_cell, status_cell, text_cell
-from ..sentences import count
+from ..sentences import CALIBRATION_ERROR, count
 from ..standing import default_name
 from ..summary import Summary
 
@@ -76,9 +75,8 @@ def show_defaults(s: Summary) -> Section | None:
     text = [
         "Every method at the defaults of its package, on one thread; nothing is searched. A fit is on the "
         "training rows of a split (fit and validation rows), the scores are on its test rows. A figure is "
-        "the mean over splits and seeds, of seconds the median. Calibration error: the gap between "
-        f"confidence and accuracy in {CALIBRATION_BINS} bins of equal width of the largest probability, "
-        "weighted by their rows. Seconds do not count what a frame needs before a package takes it.",
+        f"the mean over splits and seeds, of seconds the median. Calibration error: {CALIBRATION_ERROR}. "
+        "Seconds do not count what a frame needs before a package takes it.",
         *(_leaders(d, group, datasets) for group, datasets in d.groups().items()),
     ]
     groups = d.groups()

@@ -20,9 +20,8 @@ from ...comparison import (
     score_table,
 )
 from ...figures import probabilities_figure
-from ...scores import CALIBRATION_BINS
 from ..page import Grid, GridCell, GridRow, Picture, Section, number_cell, text_cell
-from ..sentences import count, p_text
+from ..sentences import CALIBRATION_ERROR, count, p_text
 from ..standing import Standing
 from ..summary import Summary
 from .ranks import diagram, pairs_grid, signs_grid
@@ -121,10 +120,9 @@ def run_tests(losses: Losses) -> Tests:
 def _meanings() -> tuple[str, ...]:
     return (
         "Log-loss is the mean of -log p, p being the probability that a method gives to the true class: it "
-        "grows without bound when a method is sure and wrong. Calibration error is the gap between "
-        f"confidence and accuracy in {CALIBRATION_BINS} bins of equal width of the largest probability, "
-        "weighted by their rows. Less is better for both. All figures are on test rows, means over splits "
-        "and seeds: of searches by the strict choice, and of methods at their defaults.",
+        f"grows without bound when a method is sure and wrong. Calibration error is {CALIBRATION_ERROR}. "
+        "Less is better for both. All figures are on test rows, means over splits and seeds: of searches by "
+        "the strict choice, and of methods at their defaults.",
     )
 
 
