@@ -70,11 +70,11 @@ def search(dataset, architecture, arguments):
 
 def compare_precisions(dataset, architecture, arguments):
     """Print what a search finds in float32 and in TF32."""
-    found = {}
+    found, usual = {}, stack.PRECISION
     for precision in ("highest", "high"):
         stack.PRECISION = precision
         found[precision] = search(dataset, architecture, arguments)
-    stack.PRECISION = "highest"
+    stack.PRECISION = usual
     (full, slow), (short, quick) = found["highest"], found["high"]
     print(
         f"{dataset.name:20s} {architecture:8s} mean {full.mean():.4f} and {short.mean():.4f} with TF32, "

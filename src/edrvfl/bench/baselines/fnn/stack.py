@@ -21,7 +21,7 @@ from .draws import Draws, thresholds
 from .networks import Layer, drop_neurons, forward
 from .training import MEASURED_ROWS, Course, Job, Trained
 
-PRECISION = "highest"  # of products of float32 on a GPU; "high" is TF32, see benchmarks/stacks.py
+PRECISION = "high"  # of products of float32 on a GPU: TF32; benchmarks/stacks.py compares with "highest"
 GRAPHS = True  # whether a step on a GPU is a CUDA graph
 # Weights times rows. Ten epochs of so much take a GPU longer than to make a stack anew, by an estimate.
 IDLE_WORK = 10**11
