@@ -13,7 +13,8 @@ from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_err
 from . import options
 from .cells import Place, read_numbers, refuse_missing
 from .models import Matched, classifies, columns_of, load_model, match, note_unused
-from .screen import listing, plural, put, say, share_bar, table as drawn
+from .screen import listing, plural, put, say, share_bar
+from .screen import table as drawn
 from .tables import Block, Table, need_column, open_table
 
 

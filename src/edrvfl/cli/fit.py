@@ -39,7 +39,7 @@ def fit(
     task: Annotated[
         Task,
         typer.Option(
-            help=f"What the target holds. auto takes text and at most {FEW} different whole numbers for classes."
+            help=f"What the target holds. auto takes text, and up to {FEW} different whole numbers, for classes."
         ),
     ] = "auto",
     model: Annotated[
@@ -171,7 +171,7 @@ def make_estimator(model: str, classes: bool, seed: int, declared: list[str]) ->
         return portfolio(random_state=seed, categorical_features=declared or "from_dtype")
     network = (edrvfl.EDRVFLClassifier if classes else edrvfl.EDRVFLRegressor)(random_state=seed)
     if declared:
-        network.set_params(encoder=edrvfl.TabularEncoder(network.encoder, categorical_features=declared))
+        network.set_params(encoder=edrvfl.TabularEncoder("standard", categorical_features=declared))
     return network
 
 
@@ -190,7 +190,7 @@ class Watch:
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
         """Only ends count."""
 
-    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:  # noqa: ARG002
         """Count a piece: a layer, or a member."""
         if context.parent is not None and context.parent.max_subtasks:
             self._done += 1

@@ -66,7 +66,7 @@ def _members(members: dict[str, list[Any]]) -> tuple[Row, list[Row]]:
     }
     shown = {name: text for name, text in names.items() if name in members}
     order = numpy.argsort([-weight for weight in members["weight"]], kind="stable")
-    rows = [
+    rows: list[Row] = [
         tuple("-" if members[n][i] is None else text.format(members[n][i]) for n, text in shown.items())
         for i in order
     ]

@@ -24,7 +24,10 @@ EXTRA = (
     "tqdm",
     "typer",
 )
-NEEDS_MODEL_EXTRA = "edrvfl's command line needs the extra cli: pip install 'edrvfl[cli]' (from a clone: pip install '.[cli]')"
+NEEDS_MODEL_EXTRA = (
+    "edrvfl's command line needs the extra cli: pip install 'edrvfl[cli]' "
+    "(from a clone: pip install '.[cli]')"
+)
 NEEDS_EXTRA = (
     "edrvfl bench needs the extra bench: pip install 'edrvfl[bench]' (from a clone: pip install '.[bench]')"
 )

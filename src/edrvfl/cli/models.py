@@ -79,8 +79,8 @@ def match(model: Any, table: Table, target: str | None) -> Matched:
     if not named:
         if len(there) != len(known):
             raise ValueError(
-                f"{table.path}: the model knows {len(known)} columns without names, but here are {len(there)} "
-                f"beside the target: {listing(there)}."
+                f"{table.path}: the model knows {len(known)} columns without names, but there are "
+                f"{len(there)} beside the target: {listing(there)}."
             )
         return Matched(model, table, dict(zip(there, known.values(), strict=True)), named)
     if missing := [name for name in known if name not in there]:
@@ -110,7 +110,7 @@ FIGURES = {  # fitted attributes of all kinds of models, in the order in which t
 
 def loo_figures(model: Any) -> dict[str, Sequence[float]]:
     """Return the leave-one-out figures of a model: one, or one for each depth, the last for all layers."""
-    found = {}
+    found: dict[str, Sequence[float]] = {}
     for words, names in FIGURES.items():
         values = next((getattr(model, name) for name in names if hasattr(model, name)), ())
         if values := values if isinstance(values, tuple) else (values,):

@@ -158,8 +158,8 @@ def _rows_of(path: Path, raw: IO[bytes], separator: str) -> Iterator[Iterator[li
         yield filter(None, reader)  # an empty line is no row
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{path}: after line {reader.line_num} there is text that is not UTF-8 ({error.reason}). Save the "
-            "file as UTF-8."
+            f"{path}: after line {reader.line_num} there is text that is not UTF-8 ({error.reason}). Save "
+            "the file as UTF-8."
         ) from error
     except csv.Error as error:
         raise ValueError(f"{path}: line {reader.line_num} is not what CSV should be ({error}).") from error
