@@ -60,7 +60,7 @@ def number_of(cell: str) -> float | None:
     if cell in TRUTH:
         return TRUTH[cell]
     try:
-        return None if "_" in cell else float(cell)
+        return float(cell) if cell.isascii() and "_" not in cell else None  # Python knows more digits
     except ValueError:
         return None
 
@@ -96,7 +96,8 @@ def _kind_of_type(column: Any) -> Kind:
 
 def _at_once(cells: list[str]) -> numpy.ndarray | None:
     """Return numbers if all cells are numbers or missing: the fast way, which most columns go."""
-    if "_" in "".join(cells):
+    together = "".join(cells)
+    if "_" in together or not together.isascii():
         return None
     texts = ["nan" if cell in MISSING else cell for cell in cells]
     try:

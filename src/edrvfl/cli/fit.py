@@ -39,7 +39,7 @@ def fit(
     task: Annotated[
         Task,
         typer.Option(
-            help=f"What the target holds. auto takes text, and up to {FEW} different whole numbers, for classes."
+            help=f"What the target holds; auto: text, or up to {FEW} different whole numbers, are classes."
         ),
     ] = "auto",
     model: Annotated[

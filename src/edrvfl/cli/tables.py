@@ -110,8 +110,9 @@ def need_column(table: Table, name: str, option: str) -> str:
 
 def said(name: str, names: Sequence[str]) -> str:
     """Say which columns there are, and which one may have been meant."""
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"Did you mean {near[0]!r}? " if near else ""
+    lowered = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(name.lower(), lowered, n=1)
+    hint = f"Did you mean {lowered[near[0]]!r}? " if near else ""
     return f"{hint}Its columns are {_list(names)}."
 
 
