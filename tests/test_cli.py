@@ -13,8 +13,9 @@ import pytest
 from edrvfl import __version__, cli
 from edrvfl.bench.data import ALL_FRAMES
 from edrvfl.bench.store import Store
-from edrvfl.cli.app import COMMANDS, repeat_options
-from edrvfl.cli.main import EXTRA, NEEDS_EXTRA
+from edrvfl.cli.app import MODEL_COMMANDS
+from edrvfl.cli.main import EXTRA, MODEL_EXTRA, NEEDS_EXTRA, NEEDS_MODEL_EXTRA
+from edrvfl.cli.study import COMMANDS, repeat_options
 
 ROOT = Path(__file__).parents[1]
 
@@ -52,15 +53,28 @@ def test_a_missing_extra_is_told_in_one_line_before_the_work(missing):
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", NEEDS_EXTRA + "\n")
 
 
+@pytest.mark.parametrize("missing", ["typer", "pandas"])
+def test_a_missing_extra_for_models_is_told_in_one_line(missing):
+    ended = command("inspect", "model.edrvfl", before=f"sys.modules[{missing!r}] = None")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", NEEDS_MODEL_EXTRA + "\n")
+
+
+def test_models_need_nothing_of_the_study():
+    others = sorted(set(EXTRA) - set(MODEL_EXTRA))
+    ended = command("fit", "--help", before=f"sys.modules |= dict.fromkeys({others})")
+    assert ended.returncode == 0
+    assert "--target" in ended.stdout
+
+
 def test_without_the_extra_there_is_still_a_version():
     ended = command("--version", before="sys.modules['typer'] = None")
     assert (ended.returncode, ended.stdout) == (0, f"edrvfl {__version__}\n")
 
 
 def test_all_of_the_extra_is_looked_for():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    bench = {text.split(">")[0].replace("-", "_") for text in project["optional-dependencies"]["bench"]}
-    assert bench <= set(EXTRA)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for name, looked_for in (("bench", EXTRA), ("cli", MODEL_EXTRA)):
+        assert {text.split(">")[0].replace("-", "_") for text in extras[name]} == set(looked_for)
 
 
 @pytest.mark.parametrize("arguments", [[], ["bench"]])
@@ -70,9 +84,15 @@ def test_a_group_alone_prints_its_help(arguments, capsys):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help(name, capsys):
+def test_every_command_of_the_study_has_help(name, capsys):
     assert cli.main(["bench", name, "--help"]) == 0
     assert COMMANDS[name].__doc__.split(".")[0][:40] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", MODEL_COMMANDS)
+def test_every_command_for_models_has_help(name, capsys):
+    assert cli.main([name, "--help"]) == 0
+    assert MODEL_COMMANDS[name].__doc__.split(".")[0][:40] in capsys.readouterr().out
 
 
 def test_the_help_of_run_names_the_groups(capsys, monkeypatch):

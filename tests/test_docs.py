@@ -2,7 +2,10 @@
 
 import importlib
 import inspect
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import matplotlib
@@ -46,6 +49,7 @@ def run_page(page):
 def test_the_guide_is_what_is_run_here():
     runs = {
         "calibration",
+        "command_line",
         "frames",
         "gpu",
         "intervals",
@@ -132,6 +136,26 @@ def test_the_page_on_callbacks_runs():
 def test_the_page_on_gpus_runs():
     names = run_page("guide/gpu.md")  # torch computes on the host if there is no GPU
     assert np.mean(names["home"].predict(names["X"]) == names["y"]) > 0.95
+
+
+def test_the_page_on_the_command_line_runs(tmp_path, monkeypatch):
+    blocks = re.findall(r"```sh\n(.*?)```", (DOCS / "guide" / "command_line.md").read_text(), re.DOTALL)
+    command = tmp_path / "edrvfl"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m edrvfl.cli "$@"\n')
+    command.chmod(0o755)
+    path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+    ended = subprocess.run(
+        ["sh", "-e", "-c", "\n".join(blocks)],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "Not used: 'returns'.\n")
+    scores = [float(score) for score in re.findall(r"accuracy (0\.\d+)", ended.stdout)]
+    assert len(scores) == 3  # fit, inspect, evaluate
+    assert min(scores) > 0.8
+    assert len((tmp_path / "predictions.csv").read_text().splitlines()) == 101
 
 
 def blocks_on_many_rows(phrase, without):

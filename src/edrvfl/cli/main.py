@@ -9,8 +9,9 @@ from importlib.util import find_spec
 
 import edrvfl
 
-# What the extra `bench` brings. All of it is looked for before any work: a command that computes for an hour
-# and then lacks matplotlib has lost the hour.
+# What the extras `cli` and `bench` bring. All of it is looked for before any work: a command that computes
+# for an hour and then lacks matplotlib has lost the hour.
+MODEL_EXTRA = ("pandas", "rich", "typer")
 EXTRA = (
     "filelock",
     "jinja2",
@@ -23,9 +24,12 @@ EXTRA = (
     "tqdm",
     "typer",
 )
+NEEDS_MODEL_EXTRA = (
+    "edrvfl's command line needs the extra cli: pip install 'edrvfl[cli]' "
+    "(from a clone: pip install '.[cli]')"
+)
 NEEDS_EXTRA = (
-    "edrvfl's command line needs the extra bench: pip install 'edrvfl[bench]' "
-    "(from a clone: pip install '.[bench]')"
+    "edrvfl bench needs the extra bench: pip install 'edrvfl[bench]' (from a clone: pip install '.[bench]')"
 )
 
 
@@ -46,10 +50,11 @@ def _run(arguments: list[str]) -> int:
     if arguments[:1] == ["--version"]:
         print(f"edrvfl {edrvfl.__version__}", flush=True)
         return 0
-    if any(find_spec(name) is None for name in EXTRA):
-        print(NEEDS_EXTRA, file=sys.stderr)
+    study = arguments[:1] == ["bench"]
+    if any(find_spec(name) is None for name in (EXTRA if study else MODEL_EXTRA)):
+        print(NEEDS_EXTRA if study else NEEDS_MODEL_EXTRA, file=sys.stderr)
         return 2
     os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn asks for it before it lets tensors through
-    from .app import call  # imports scikit-learn and the study, which takes a second
+    from .app import call  # imports scikit-learn, which takes a second
 
     return call(arguments)

@@ -57,3 +57,27 @@ Jobs = Annotated[
         show_default=f"one a core, here {cores()}; with cuda at most {CUDA_JOBS}",
     ),
 ]
+
+
+# --- models of one's own tables ----------------------------------------------------------------------
+
+
+def separator(text: str) -> str:
+    """Read the mark between the cells of a CSV file."""
+    found = {"tab": "\t", "\\t": "\t"}.get(text, text)
+    if len(found) != 1 or found in '"\r\n':
+        raise typer.BadParameter(f"expected one character or the word tab, got {text!r}")
+    return found
+
+
+Model = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A file that `edrvfl fit` or `model.save` wrote.")
+]
+Separator = Annotated[
+    str,
+    typer.Option(
+        metavar="MARK", parser=separator, help="What stands between cells of a CSV file: , ; or tab."
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")]
+Silent = Annotated[bool, typer.Option("--quiet", help="No notes and no progress.")]

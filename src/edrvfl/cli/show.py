@@ -1,19 +1,16 @@
-"""What the commands print: tables and words on standard output, progress and notes on standard error."""
+"""What the commands of the study print: records as tables, and how far a run is."""
 
 from __future__ import annotations
 
-import io
-import os
 import statistics
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from rich import box, progress
+from rich import progress
 from rich.console import Console
 from rich.table import Table
 
@@ -28,52 +25,15 @@ from edrvfl.bench.record import (
 )
 from edrvfl.bench.schedule import Progress
 
-Row = Sequence[str]
+from .screen import Row, can_write, duration, listing, plural, put, say, table
 
-UNBOUNDED = 10_000  # columns of a file or a pipe, in which a line may be as long as it likes
-
-
-# --- words -------------------------------------------------------------------------------------------
-
-
-def plural(number: int, noun: str) -> str:
-    """Count a thing in words.
-
-    Examples
-    --------
-    >>> plural(1, "cell"), plural(2, "cell")
-    ('1 cell', '2 cells')
-    """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def listing(names: Sequence[str]) -> str:
-    """Join names as one would say them.
-
-    Examples
-    --------
-    >>> listing(["a"]), listing(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
-def duration(seconds: float) -> str:
-    """Write a time in words.
-
-    Examples
-    --------
-    >>> duration(42), duration(150), duration(3 * 3600)
-    ('42 s', '2.5 min', '3.0 h')
-    """
-    size, unit = next(((n, u) for n, u in ((3600, "h"), (60, "min")) if seconds >= 2 * n), (1, "s"))
-    return f"{seconds / size:.1f} {unit}" if size > 1 else f"{seconds:.0f} s"
+__all__ = ["Row", "duration", "listing", "plural", "put", "say", "study_bar", "summaries", "table"]
 
 
 def accuracy(record: RunRecord, choice: str) -> str:
     """Write the accuracy of one choice in percent, with its deviation over the seeds if there are several."""
     mean, deviation = record.choices[choice].mean_and_sd()
-    sign = "±" if _can_write("±") else "+-"
+    sign = "±" if can_write("±") else "+-"
     return f"{100 * mean:.2f}" + (f" {sign} {100 * deviation:.2f}" if record.seeds > 1 else "")
 
 
@@ -134,61 +94,6 @@ def summaries(records: Sequence[Record]) -> list[Table]:
     kinds = dict.fromkeys(record.kind for record in records) or (RunRecord.kind,)
     of_kind = {kind: [record for record in records if record.kind == kind] for kind in kinds}
     return [table(KINDS[kind][0], map(summary_row, some)) for kind, some in of_kind.items()]
-
-
-# --- the two streams ---------------------------------------------------------------------------------
-
-
-def put(*parts: str | Table) -> None:
-    """Print on standard output, at once, so that a full disk or a reader who left is noticed here."""
-    if sys.stdout is None:  # closed by the caller, who wants none of it
-        return
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a name that this encoding lacks ends no command
-    try:
-        for part in parts:
-            print(part if isinstance(part, str) else _drawn(part))
-        sys.stdout.flush()
-    except OSError as error:
-        with suppress(OSError):  # what is left in the buffer would raise once more when Python ends
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            raise
-        raise OSError(error.errno, error.strerror, "standard output") from error
-
-
-def say(text: str) -> None:
-    """Print on standard error."""
-    print(text, file=sys.stderr)
-
-
-def table(header: Row, rows: Iterable[Row]) -> Table:
-    """Align rows of text in columns."""
-    drawn = Table(*header, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    for column in drawn.columns:
-        column.overflow = "fold"  # on a narrow terminal a text goes on in the next line; nothing is cut off
-    for row in rows:
-        drawn.add_row(*row)
-    return drawn
-
-
-def _drawn(table: Table) -> str:
-    """Draw a table as wide as the terminal, or as wide as it likes where there is none."""
-    width = None if sys.stdout.isatty() else UNBOUNDED
-    # Names of datasets are a user's own: square brackets in them are no markup.
-    console = Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
-    with console.capture() as captured:
-        console.print(table)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
-
-
-def _can_write(text: str) -> bool:
-    """Tell whether standard output has these characters."""
-    try:
-        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 # --- progress ----------------------------------------------------------------------------------------

@@ -1,0 +1,240 @@
+"""The command `edrvfl fit`."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy
+import pandas
+import typer
+
+import edrvfl
+
+from . import options
+from .cells import Kind, Place, find_kinds, read_categories, read_numbers, refuse_missing
+from .models import classifies, columns_of, loo_words, naming
+from .output import check_output
+from .screen import listing, plural, put, say, share_bar, size_words
+from .tables import Block, Table, column_names, need_column, open_table
+
+FEW = 10  # so many different whole numbers are classes, more are values, unless the user says
+
+Task = Literal["auto", "classification", "regression"]
+Names = Annotated[
+    list[str] | None, typer.Option(metavar="NAME,...", help="Columns of numbers that are only names.")
+]
+
+
+# The signature is long because it is the list of the command's options.
+def fit(
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV or Parquet: a header, and rows.")],
+    target: Annotated[str, typer.Option(metavar="NAME", help="The column to predict.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The model to write.")],
+    task: Annotated[
+        Task,
+        typer.Option(
+            help=f"What the target holds; auto: text, or up to {FEW} different whole numbers, are classes."
+        ),
+    ] = "auto",
+    model: Annotated[
+        Literal["portfolio", "network"],
+        typer.Option(help="Several networks and a kernel voter, or one network: smaller, less exact."),
+    ] = "portfolio",
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 2, help="Of all random draws.")] = 0,
+    categories: Names = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="NAME,...", help="Columns that the model must not see: ids.")
+    ] = None,
+    separator: options.Separator = ",",
+    force: options.Force = False,
+    quiet: options.Silent = False,
+) -> int:
+    """Fit a model to a table and save it. Text columns are categories; empty cells are missing values."""
+    check_output(out, force, [table])
+    opened = open_table(table, separator)
+    need_column(opened, target, "--target")
+    left_out = {target, *column_names(opened, ignore, "--ignore")}
+    names = [name for name in opened.names if name not in left_out]
+    declared = column_names(opened, categories, "--categories")
+    check_names(opened, names, declared)
+    frame, y = read_training(opened, names, target, quiet)
+    classes = has_classes(y, task)
+    estimator = make_estimator(model, classes, seed, declared)
+    begun = time.perf_counter()
+    with naming(table), fit_bar(estimator, quiet), said_warnings(quiet):
+        estimator.fit(frame, labels_of(y) if classes else values_of(opened, target, y))
+    seconds = time.perf_counter() - begun
+    estimator.save(out)
+    if not quiet:
+        put(
+            f"{table}: {plural(len(frame), 'row')}, {column_words(estimator)}",
+            f"target {target!r}: {target_words(estimator, y)}{doubt(y, classes, task)}",
+            loo_words(estimator),
+            f"{out}: {type(estimator).__name__}, {size_words(out.stat().st_size)}, fitted in {seconds:.1f} s",
+        )
+    return 0
+
+
+def check_names(table: Table, names: Sequence[str], declared: Sequence[str]) -> None:
+    """Refuse columns without a name, no columns, and declared ones that are not there."""
+    if not names:
+        raise ValueError(f"{table.path}: there is no column to learn from beside the target.")
+    if "" in names:
+        raise ValueError(
+            f"{table.path}: column {table.names.index('') + 1} has no name. Name it, or remove it if it only "
+            "numbers the rows."
+        )
+    if outside := [name for name in declared if name not in names]:
+        raise ValueError(f"--categories names {listing(outside)}, which the model does not see.")
+
+
+# --- rows --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The column to predict: floats, or texts; `kind` tells what they stand for."""
+
+    kind: Kind
+    values: Any
+
+
+def read_training(table: Table, names: Sequence[str], target: str, quiet: bool) -> tuple[Any, Target]:
+    """Return a frame and the target. The file is read twice: first to tell numbers from text."""
+    wanted = [*names, target]
+    with share_bar("looking", quiet) as report:
+        kinds = find_kinds(table, wanted, reported(table.blocks(wanted), report))
+    parts: dict[str, list[Any]] = {name: [] for name in wanted}
+    with share_bar("reading", quiet) as report:
+        for block in reported(table.blocks(wanted), report):
+            refuse_missing(block.columns[target], Place(table, target, block.start))
+            for name in wanted:
+                cells, place = block.columns[name], Place(table, name, block.start)
+                text = kinds[name] == "text"
+                parts[name].append(
+                    pandas.Series(read_categories(cells) if text else read_numbers(cells, place))
+                )
+    frame = pandas.DataFrame({name: pandas.concat(parts[name], ignore_index=True) for name in wanted})
+    return frame[list(names)], Target(kinds[target], frame[target].to_numpy())
+
+
+def reported(blocks: Iterator[Block], report: Callable[[float], None]) -> Iterator[Block]:
+    """Pass blocks on, and tell how far they are."""
+    for block in blocks:
+        yield block
+        report(block.done)
+
+
+# --- targets -----------------------------------------------------------------------------------------
+
+
+def has_classes(y: Target, task: Task) -> bool:
+    """Tell whether the target holds classes."""
+    if task != "auto":
+        return task == "classification"
+    return y.kind != "numbers" or (_whole(y) and len(numpy.unique(y.values)) <= FEW)
+
+
+def _whole(y: Target) -> bool:
+    numbers = y.values.astype(numpy.float64)
+    return bool((numbers == numpy.round(numbers)).all() and numpy.abs(numbers).max() < 2**53)
+
+
+def labels_of(y: Target) -> numpy.ndarray:
+    """Return labels: whole numbers, truth values, or text."""
+    if y.kind == "truth":
+        return y.values.astype(bool)
+    if y.kind == "numbers" and _whole(y):
+        return y.values.astype(numpy.int64)
+    return numpy.array([str(value) for value in y.values.tolist()])
+
+
+def values_of(table: Table, target: str, y: Target) -> numpy.ndarray:
+    """Return numbers; refuse text, with its row."""
+    values = [str(value) for value in y.values.tolist()] if y.kind == "text" else y.values
+    return numpy.asarray(read_numbers(values, Place(table, target, 0)), dtype=numpy.float64)
+
+
+# --- the fit -----------------------------------------------------------------------------------------
+
+
+def make_estimator(model: str, classes: bool, seed: int, declared: list[str]) -> Any:
+    """Return the estimator that a model's name stands for, with its defaults."""
+    if model == "portfolio":
+        portfolio = edrvfl.EDRVFLPortfolioClassifier if classes else edrvfl.EDRVFLPortfolioRegressor
+        return portfolio(random_state=seed, categorical_features=declared or "from_dtype")
+    network = (edrvfl.EDRVFLClassifier if classes else edrvfl.EDRVFLRegressor)(random_state=seed)
+    if declared:
+        network.set_params(encoder=edrvfl.TabularEncoder("standard", categorical_features=declared))
+    return network
+
+
+class Watch:
+    """A callback of scikit-learn that tells how many of the pieces of a fit are done."""
+
+    def __init__(self, report: Callable[[float], None]) -> None:
+        self._report, self._done = report, 0
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Nothing is to be prepared."""
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Nothing is to be closed."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """Only ends count."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:  # noqa: ARG002
+        """Count a piece: a layer, or a member."""
+        if context.parent is not None and context.parent.max_subtasks:
+            self._done += 1
+            self._report(self._done / context.parent.max_subtasks)
+
+
+@contextmanager
+def fit_bar(estimator: Any, quiet: bool) -> Iterator[None]:
+    """Show how far a fit is."""
+    with share_bar("fitting", quiet) as report:
+        estimator.set_callbacks(Watch(report))
+        yield
+
+
+@contextmanager
+def said_warnings(quiet: bool) -> Iterator[None]:
+    """Print warnings as notes: where in the code they arose is of no use here."""
+    with warnings.catch_warnings(record=True) as caught:
+        yield
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        if not quiet:
+            say(f"Note: {text}")
+
+
+# --- words -------------------------------------------------------------------------------------------
+
+
+def column_words(model: Any) -> str:
+    """Count the columns by what they hold."""
+    texts = sum(categories is not None for categories in columns_of(model).values())
+    return f"{plural(model.n_features_in_ - texts, 'column')} of numbers, {texts} of categories"
+
+
+def target_words(model: Any, y: Target) -> str:
+    """Say what the target holds."""
+    if not classifies(model):
+        return f"numbers from {y.values.min():.6g} to {y.values.max():.6g}"
+    labels, counts = numpy.unique(labels_of(y), return_counts=True)
+    some = [f"{label} ({count})" for label, count in zip(labels.tolist(), counts, strict=True)]
+    return f"{len(some)} classes: {', '.join(some[:10])}{', ...' if len(some) > 10 else ''}"
+
+
+def doubt(y: Target, classes: bool, task: Task) -> str:
+    """Say what else numbers could have been taken for, and how."""
+    if task != "auto" or y.kind != "numbers":
+        return ""
+    return f" (if these are {'amounts: --task regression' if classes else 'classes: --task classification'})"

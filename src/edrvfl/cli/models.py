@@ -1,0 +1,124 @@
+"""What a model in a file knows of tables: its columns, which a new table must have, and its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+import edrvfl
+
+from .cells import Known, make_frame
+from .screen import listing, say
+from .tables import Block, Table, said
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """A model and the columns of a table that it asks for."""
+
+    model: Any
+    table: Table
+    known: Known  # by the names of the table
+    named: bool  # whether the model knows names; if not, it knows an order
+
+    def answers(self, block: Block) -> numpy.ndarray:
+        """Return the probabilities of a classifier, or the values of a regressor (rows, outputs)."""
+        frame = make_frame(self.table, block, self.known)
+        if not self.named:
+            frame.columns = range(len(self.known))
+        with naming(self.table.path):
+            if classifies(self.model):
+                return numpy.asarray(self.model.predict_proba(frame))
+            return numpy.asarray(self.model.predict(frame)).reshape(len(frame), -1)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Make an error of the library about a table name the file."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def classifies(model: Any) -> bool:
+    """Tell whether a model has classes."""
+    return hasattr(model, "classes_")
+
+
+def load_model(path: Path) -> Any:
+    """Return a model that predicts."""
+    model = edrvfl.load(path)
+    if not hasattr(model, "predict"):
+        raise ValueError(
+            f"{path}: holds a {type(model).__name__}, which prepares columns and predicts nothing."
+        )
+    return model
+
+
+def columns_of(model: Any) -> dict[str, numpy.ndarray | None]:
+    """Return the columns by name, with the categories of those that hold some."""
+    found = next(
+        getattr(model, n) for n in ("portfolio_", "network_", "model_", "encoding_") if hasattr(model, n)
+    )
+    if found.columns is not None:
+        return dict(zip(found.columns.names, found.columns.categories, strict=True))
+    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
+    return dict.fromkeys(names)
+
+
+def match(model: Any, table: Table, target: str | None) -> Matched:
+    """Find the columns of a model in a table."""
+    known, named = columns_of(model), hasattr(model, "feature_names_in_")
+    there = [name for name in table.names if name != target]
+    if not named:
+        if len(there) != len(known):
+            raise ValueError(
+                f"{table.path}: the model knows {len(known)} columns without names, but there are "
+                f"{len(there)} beside the target: {listing(there)}."
+            )
+        return Matched(model, table, dict(zip(there, known.values(), strict=True)), named)
+    if missing := [name for name in known if name not in there]:
+        words = "a column" if len(missing) == 1 else f"{len(missing)} columns"
+        raise ValueError(
+            f"{table.path}: {words} of the model is missing: {', '.join(map(repr, missing[:10]))}. "
+            f"{said(missing[0], there)}"
+        )
+    return Matched(model, table, known, named)
+
+
+def note_unused(matched: Matched, target: str | None, quiet: bool) -> None:
+    """Say which columns of a table are not looked at."""
+    unused = [repr(name) for name in matched.table.names if name not in matched.known and name != target]
+    if unused and not quiet:
+        say(f"Not used: {listing(unused[:10])}{' and more' if len(unused) > 10 else ''}.")
+
+
+# --- how good it is by leave-one-out -----------------------------------------------------------------
+
+FIGURES = {  # fitted attributes of all kinds of models, in the order in which they are looked for
+    "accuracy": ("loo_accuracy_", "loo_accuracies_"),
+    "log-loss": ("loo_log_loss_", "loo_log_losses_"),
+    "R^2": ("loo_r2_score_", "loo_r2_scores_"),
+}
+
+
+def loo_figures(model: Any) -> dict[str, Sequence[float]]:
+    """Return the leave-one-out figures of a model: one, or one for each depth, the last for all layers."""
+    found: dict[str, Sequence[float]] = {}
+    for words, names in FIGURES.items():
+        values = next((getattr(model, name) for name in names if hasattr(model, name)), ())
+        if values := values if isinstance(values, tuple) else (values,):
+            found[words] = values
+    return found
+
+
+def loo_words(model: Any) -> str:
+    """Say how good a model would be, by leave-one-out."""
+    figures = [f"{words} {values[-1]:.4f}" for words, values in loo_figures(model).items()]
+    return f"leave-one-out {', '.join(figures)}" if figures else "no leave-one-out figures were asked for"

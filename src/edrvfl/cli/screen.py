@@ -1,0 +1,139 @@
+"""What every command prints with: words, tables and notes, on standard output and on standard error."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from rich import box, progress
+from rich.console import Console
+from rich.table import Table
+
+Row = Sequence[str]
+
+UNBOUNDED = 10_000  # columns of a file or a pipe, in which a line may be as long as it likes
+
+
+# --- words -------------------------------------------------------------------------------------------
+
+
+def plural(number: int, noun: str) -> str:
+    """Count a thing in words.
+
+    Examples
+    --------
+    >>> plural(1, "cell"), plural(2, "cell")
+    ('1 cell', '2 cells')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listing(names: Sequence[str]) -> str:
+    """Join names as one would say them.
+
+    Examples
+    --------
+    >>> listing(["a"]), listing(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def duration(seconds: float) -> str:
+    """Write a time in words.
+
+    Examples
+    --------
+    >>> duration(42), duration(150), duration(3 * 3600)
+    ('42 s', '2.5 min', '3.0 h')
+    """
+    size, unit = next(((n, u) for n, u in ((3600, "h"), (60, "min")) if seconds >= 2 * n), (1, "s"))
+    return f"{seconds / size:.1f} {unit}" if size > 1 else f"{seconds:.0f} s"
+
+
+# --- the two streams ---------------------------------------------------------------------------------
+
+
+def put(*parts: str | Table) -> None:
+    """Print on standard output, at once, so that a full disk or a reader who left is noticed here."""
+    if sys.stdout is None:  # closed by the caller, who wants none of it
+        return
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name that this encoding lacks ends no command
+    try:
+        for part in parts:
+            print(part if isinstance(part, str) else _drawn(part))
+        sys.stdout.flush()
+    except OSError as error:
+        with suppress(OSError):  # what is left in the buffer would raise once more when Python ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise OSError(error.errno, error.strerror, "standard output") from error
+
+
+def say(text: str) -> None:
+    """Print on standard error."""
+    print(text, file=sys.stderr)
+
+
+def table(header: Row, rows: Iterable[Row]) -> Table:
+    """Align rows of text in columns."""
+    drawn = Table(*header, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for column in drawn.columns:
+        column.overflow = "fold"  # on a narrow terminal a text goes on in the next line; nothing is cut off
+    for row in rows:
+        drawn.add_row(*row)
+    return drawn
+
+
+def _drawn(table: Table) -> str:
+    """Draw a table as wide as the terminal, or as wide as it likes where there is none."""
+    width = None if sys.stdout.isatty() else UNBOUNDED
+    # Names of datasets are a user's own: square brackets in them are no markup.
+    console = Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
+    with console.capture() as captured:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def can_write(text: str) -> bool:
+    """Tell whether standard output has these characters."""
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# --- progress ----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def share_bar(text: str, quiet: bool) -> Iterator[Callable[[float], None]]:
+    """Give a function that is told how much is done, from 0 to 1; a terminal shows it as a bar."""
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    columns = (
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(bar_width=None),
+        progress.TaskProgressColumn(),
+        progress.TimeRemainingColumn(),
+    )
+    hidden = quiet or not console.is_interactive
+    with progress.Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        task = bar.add_task(text, total=1.0)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def size_words(n_bytes: int) -> str:
+    """Write the size of a file in words.
+
+    Examples
+    --------
+    >>> size_words(900), size_words(253_000), size_words(2_400_000)
+    ('0.9 kB', '253.0 kB', '2.4 MB')
+    """
+    return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:.1f} kB"

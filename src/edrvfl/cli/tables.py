@@ -1,0 +1,201 @@
+"""Tables in files, read in blocks of rows: CSV by Python's own reader, Parquet by pyarrow."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import gzip
+import io
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+BLOCK_ROWS, BLOCK_CELLS = 10_000, 1_000_000  # a block has no more of either
+PARQUET = (".parquet", ".pq")
+NEEDS_ARROW = "Parquet files need pyarrow: pip install 'edrvfl[cli,arrow]', or save the table as CSV."
+
+Column: TypeAlias = Any  # the texts of a CSV file's cells in a list, or a Series of a Parquet file
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some rows of a table."""
+
+    start: int  # how many rows come before
+    columns: dict[str, Column]
+    done: float  # how much of the file is read, from 0 to 1
+
+
+@dataclass(frozen=True, slots=True)
+class CsvFile:
+    """Comma-separated text with a header, in UTF-8, maybe packed by gzip."""
+
+    path: Path
+    separator: str
+    names: list[str]
+
+    def blocks(self, wanted: Sequence[str]) -> Iterator[Block]:
+        """Read the wanted columns, block by block."""
+        places = [self.names.index(name) for name in wanted]
+        size, most, start = self.path.stat().st_size, block_rows(len(self.names)), 0
+        with self.path.open("rb") as raw, _rows_of(self.path, raw, self.separator) as rows:
+            next(rows)
+            while True:
+                kept = _some_rows(self, rows, start, most)
+                if not kept:
+                    return
+                columns = {name: [row[j] for row in kept] for name, j in zip(wanted, places, strict=True)}
+                yield Block(start, columns, raw.tell() / size)
+                start += len(kept)
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFile:
+    """A Parquet file, whose columns have types."""
+
+    path: Path
+    names: list[str]
+
+    def blocks(self, wanted: Sequence[str]) -> Iterator[Block]:
+        """Read the wanted columns, block by block."""
+        with _opened_parquet(self.path) as file:
+            start, size = 0, file.metadata.num_rows
+            most = block_rows(len(wanted))
+            for batch in file.iter_batches(most, columns=list(wanted), use_threads=False):
+                frame = batch.to_pandas()
+                start += len(frame)
+                yield Block(start - len(frame), {name: frame[name] for name in wanted}, start / size)
+
+
+Table: TypeAlias = CsvFile | ParquetFile
+
+
+def block_rows(n_columns: int) -> int:
+    """Return how many rows of so many columns are held at once."""
+    return max(1, min(BLOCK_ROWS, BLOCK_CELLS // max(1, n_columns)))
+
+
+def open_table(path: Path, separator: str) -> Table:
+    """Return a table whose columns have different names and that has rows."""
+    if is_parquet(path):
+        with _opened_parquet(path) as file:
+            names, n_rows = list(file.schema_arrow.names), file.metadata.num_rows
+        if not n_rows:
+            raise ValueError(f"{path}: there are no rows.")
+        table: Table = ParquetFile(path, names)
+    else:
+        table = _open_csv(path, separator)
+    if repeated := [name for name, count in Counter(table.names).items() if name and count > 1]:
+        raise ValueError(
+            f"{path}: columns must have different names, but these come twice: {_list(repeated)}."
+        )
+    return table
+
+
+def is_parquet(path: Path) -> bool:
+    """Tell whether the ending of a name is that of Parquet files."""
+    return path.suffix.lower() in PARQUET
+
+
+def need_column(table: Table, name: str, option: str) -> str:
+    """Return the name of a column that an option asks for, if the table has it."""
+    if name not in table.names or not name:
+        raise ValueError(f"{table.path}: there is no column {name!r} ({option}). {said(name, table.names)}")
+    return name
+
+
+def said(name: str, names: Sequence[str]) -> str:
+    """Say which columns there are, and which one may have been meant."""
+    lowered = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(name.lower(), lowered, n=1)
+    hint = f"Did you mean {lowered[near[0]]!r}? " if near else ""
+    return f"{hint}Its columns are {_list(names)}."
+
+
+def column_names(table: Table, given: Sequence[str] | None, option: str) -> list[str]:
+    """Return the columns that an option names: repeated, or separated by commas."""
+    found = []
+    for text in given or ():
+        found += [text] if text in table.names else [part.strip() for part in text.split(",") if part.strip()]
+    return [need_column(table, name, option) for name in found]
+
+
+def _list(names: Sequence[str], most: int = 20) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(repr(name) for name in names[:most]) + more
+
+
+# --- CSV ---------------------------------------------------------------------------------------------
+
+
+def _open_csv(path: Path, separator: str) -> CsvFile:
+    with path.open("rb") as raw, _rows_of(path, raw, separator) as rows:
+        header = next(rows, None)
+        if header is None:
+            raise ValueError(f"{path}: it is empty. Expected a header and rows below it.")
+        other = next((mark for mark in ";\t," if mark != separator and mark in header[0]), None)
+        if len(header) == 1 and other is not None:
+            raise ValueError(
+                f"{path}: its header has one column, {header[0]!r}. If cells are separated by {other!r}, say "
+                f"so: --separator {'tab' if other == chr(9) else repr(other)}"
+            )
+        if next(rows, None) is None:
+            raise ValueError(f"{path}: there is a header, but there are no rows below it.")
+    return CsvFile(path, separator, header)
+
+
+@contextmanager
+def _rows_of(path: Path, raw: IO[bytes], separator: str) -> Iterator[Iterator[list[str]]]:
+    """Read lists of cells, and make errors name the file and the line."""
+    packed: Any = gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw
+    reader = csv.reader(
+        io.TextIOWrapper(packed, encoding="utf-8-sig", newline=""), delimiter=separator, strict=True
+    )
+    try:
+        yield filter(None, reader)  # an empty line is no row
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path}: after line {reader.line_num} there is text that is not UTF-8 ({error.reason}). Save "
+            "the file as UTF-8."
+        ) from error
+    except csv.Error as error:
+        raise ValueError(f"{path}: line {reader.line_num} is not what CSV should be ({error}).") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"{path}: it is not a whole gzip file ({error}).") from error
+
+
+def _some_rows(file: CsvFile, rows: Iterator[list[str]], start: int, most: int) -> list[list[str]]:
+    """Return the next rows, at most so many, after a look at their lengths."""
+    d, kept = len(file.names), []
+    for row in rows:
+        kept.append(row)
+        if len(row) != d:
+            raise ValueError(
+                f"{file.path}: row {start + len(kept)} has {len(row)} cells, but the header has {d}. Quote "
+                f"cells that hold a {file.separator!r}."
+            )
+        if len(kept) == most:
+            break
+    return kept
+
+
+# --- Parquet -----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _opened_parquet(path: Path) -> Iterator[Any]:
+    """Open a Parquet file, and make pyarrow's errors name it."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ValueError(NEEDS_ARROW) from error
+    try:
+        with path.open("rb") as raw, parquet.ParquetFile(raw, pre_buffer=False) as file:
+            yield file
+    except pyarrow.ArrowException as error:
+        raise ValueError(f"{path}: it cannot be read as Parquet ({error}).") from error

@@ -1,0 +1,158 @@
+"""`edrvfl fit`: a model from a table, and what is refused before and while it is read."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import edrvfl as library
+
+NETWORK = "--model network --out m.edrvfl"
+
+
+def test_a_table_becomes_the_model_that_python_fits(edrvfl, guests):
+    guests.drop(columns="bill").to_csv("train.csv", index=False)
+    status, out, err = edrvfl("fit train.csv --target returns --seed 3 --out m.edrvfl")
+    assert (status, err) == (0, "")
+    frame = pd.read_csv("train.csv", dtype={"room": str})
+    X, y = frame.drop(columns="returns"), frame["returns"]
+    model = library.EDRVFLPortfolioClassifier(random_state=3).fit(X, y)
+    loaded = library.load("m.edrvfl")
+    assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    counts = y.value_counts()
+    assert out.splitlines() == [
+        "train.csv: 120 rows, 2 columns of numbers, 2 of categories",
+        f"target 'returns': 2 classes: no ({counts['no']}), yes ({counts['yes']})",
+        f"leave-one-out accuracy {model.loo_accuracy_:.4f}, log-loss {model.loo_log_loss_:.4f}",
+        out.splitlines()[-1],
+    ]
+    size = Path("m.edrvfl").stat().st_size
+    assert out.splitlines()[-1].startswith(
+        f"m.edrvfl: EDRVFLPortfolioClassifier, {size / 1e3:.1f} kB, fitted"
+    )
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
+def test_values_are_fitted_from_every_kind_of_file(edrvfl, guests, ending):
+    name = f"train.{ending}"
+    (guests.to_parquet if ending == "parquet" else guests.to_csv)(name, index=False)
+    status, out, _ = edrvfl(f"fit {name} --target bill --ignore returns,member {NETWORK}")
+    assert status == 0
+    X = guests[["age", "city", "room"]]
+    model = library.EDRVFLRegressor(random_state=0).fit(X, guests["bill"])
+    assert_array_equal(library.load("m.edrvfl").predict(X), model.predict(X))
+    assert f"leave-one-out R^2 {model.loo_r2_scores_[-1]:.4f}" in out
+    assert "(if these are classes: --task classification)" in out
+
+
+@pytest.mark.parametrize(
+    ("labels", "task", "classes"),
+    [
+        (["red", "blue"], "auto", ["blue", "red"]),
+        (["1", "0"], "auto", [0, 1]),
+        (["True", "False"], "auto", [False, True]),
+        ([f"{i}" for i in range(20)], "auto", None),
+        ([f"{i}" for i in range(20)], "classification", list(range(20))),
+        (["0.5", "1.5"], "auto", None),
+        (["0.5", "1.5"], "classification", ["0.5", "1.5"]),
+        (["1", "0"], "regression", None),
+    ],
+)
+def test_what_the_target_is_taken_for(edrvfl, labels, task, classes):
+    rows = [f"{i % 7},{labels[i % len(labels)]}" for i in range(60)]
+    Path("t.csv").write_text("\n".join(["a,y", *rows]))
+    status, out, _ = edrvfl(f"fit t.csv --target y --task {task} {NETWORK}")
+    assert status == 0
+    assert ("if these are" in out) is (task == "auto" and labels[0][0] in "01")
+    model = library.load("m.edrvfl")
+    assert (model.classes_.tolist() if classes else not hasattr(model, "classes_")) == (classes or True)
+    status, out, _ = edrvfl("evaluate m.edrvfl t.csv")
+    assert status == 0
+    frame = pd.read_csv("t.csv", dtype={"y": str} if classes and isinstance(classes[0], str) else None)
+    assert f"{model.score(frame[['a']], frame['y']):.4f}" in out.splitlines()[0]
+
+
+@pytest.mark.parametrize("model", ["portfolio", "network"])
+def test_numbers_that_are_only_names(edrvfl, answers, model):
+    rng = np.random.default_rng(0)
+    gate = rng.integers(1, 5, 80)
+    pd.DataFrame({"gate": gate, "b": rng.random(80), "y": gate % 2}).to_csv("t.csv", index=False)
+    assert edrvfl(f"fit t.csv --target y --categories gate --model {model} --out m.edrvfl")[0] == 0
+    out = edrvfl("inspect m.edrvfl")[1]
+    assert "categories   4: 1, 2, 3, 4" in out
+    Path("new.csv").write_text("gate,b\n 2,0.5\n2.0,0.5\n9,0.5\nx,0.5\n,0.5\n")
+    assert edrvfl("predict m.edrvfl new.csv --out p.csv")[0] == 0
+    known = library.load("m.edrvfl").predict_proba(pd.DataFrame({"gate": [2, 9, None], "b": 0.5}))
+    assert_allclose(answers("p.csv", 1), known[[0, 0, 1, 1, 2]], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "phrase"),
+    [
+        ("", "", "t.csv: it is empty. Expected a header and rows below it."),
+        ("a,y\n", "", "t.csv: there is a header, but there are no rows below it."),
+        ("a,Y\n1,2\n", "", "t.csv: there is no column 'y' (--target). Did you mean 'Y'? Its columns are 'a'"),
+        ("a,y\n1,u\n2,\n3,v\n", "", "t.csv: column 'y', row 2: the target is missing."),
+        ("a,y\n1,u\n2,v\n3\n", "", "t.csv: row 3 has 1 cells, but the header has 2."),
+        ("a,y\n1,u\n2,v,w\n", "", "t.csv: row 2 has 3 cells, but the header has 2."),
+        ("a,y\n1,u\n2,x\n", "--task regression", "t.csv: column 'y', row 1: 'u' is not a number."),
+        ("a,y\n1,u\ninf,x\n", "", "t.csv: column 'a', row 2: 'inf' is too large."),
+        ("a,a,y\n1,2,u\n", "", "t.csv: columns must have different names, but these come twice: 'a'."),
+        (",a,y\n1,2,u\n", "", "t.csv: column 1 has no name."),
+        ("y\nu\nv\n", "", "t.csv: there is no column to learn from beside the target."),
+        ("a;y\n1;u\n", "", "If cells are separated by ';', say so: --separator ';'"),
+        ("a\ty\n1\tu\n", "", "say so: --separator tab"),
+        ('a,y\n1,"u\n', "", "t.csv: line 2 is not what CSV should be (unexpected end of data)."),
+        (b"a,y\n1,\xfc\n", "", "there is text that is not UTF-8"),
+        ("a,y\n1,u\n2,u\n", "", "t.csv: "),  # one class: the library's own words
+        ("a,y\n1,u\n2,v\n", "--categories b", "there is no column 'b' (--categories)"),
+        ("a,y\n1,u\n2,v\n", "--categories y", "--categories names y, which the model does not see."),
+        ("a,y\n1,u\n2,v\n", "--separator ab", "expected one character or the word tab"),
+        ("a,y\n1,u\n2,v\n", "--seed -1", "'--seed'"),
+    ],
+)
+def test_bad_tables_are_told_in_words(edrvfl, monkeypatch, content, options, phrase):
+    monkeypatch.setenv("COLUMNS", "200")
+    Path("t.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    status, out, err = edrvfl(f"fit t.csv --target y {NETWORK} {options}")
+    assert (status, out) == (2, "")
+    assert phrase in err
+    assert "Traceback" not in err
+    assert [*map(str, Path().iterdir())] == ["t.csv"]
+
+
+def test_other_separators(edrvfl):
+    Path("t.csv").write_text("a;y\n" + "\n".join(f"{i % 3};{'uv'[i % 2]}" for i in range(30)))
+    assert edrvfl(f"fit t.csv --target y --separator ; {NETWORK}")[0] == 0
+    assert edrvfl("predict m.edrvfl t.csv --separator ; --out p.csv --quiet") == (0, "", "")
+    assert Path("p.csv").read_text().splitlines()[0] == "prediction;probability_u;probability_v"
+
+
+def test_no_file_is_replaced_unasked(edrvfl):
+    Path("t.csv").write_text("a,y\n" + "\n".join(f"{i % 3},{'uv'[i % 2]}" for i in range(30)))
+    Path("m.edrvfl").write_text("mine")
+    command = f"fit t.csv --target y {NETWORK}"
+    status, _, err = edrvfl(command)
+    assert (status, err) == (
+        2,
+        "edrvfl: m.edrvfl: exists already. Take another name, or --force to replace it.\n",
+    )
+    assert Path("m.edrvfl").read_text() == "mine"
+    assert edrvfl(command, "--force", "--quiet") == (0, "", "")
+    assert library.load("m.edrvfl").classes_.tolist() == ["u", "v"]
+    for out, phrase in (("t.csv", "is read by this command"), (".", "a folder"), ("no/m", "no folder 'no'")):
+        status, _, err = edrvfl(f"fit t.csv --target y --force --out {out}")
+        assert (status, phrase in err) == (2, True)
+    assert edrvfl("fit no.csv --target y --out x")[::2] == (2, "edrvfl: no.csv: No such file or directory\n")
+
+
+def test_a_command_of_its_own(tmp_path):
+    (tmp_path / "t.csv").write_text("a,y\n" + "\n".join(f"{i % 3},{'uv'[i % 2]}" for i in range(30)))
+    command = [sys.executable, "-m", "edrvfl.cli", *f"fit t.csv --target y {NETWORK}".split()]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")  # a pipe gets no bar
+    assert library.load(tmp_path / "m.edrvfl").classes_.tolist() == ["u", "v"]

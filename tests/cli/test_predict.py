@@ -1,0 +1,199 @@
+"""`edrvfl predict` and `edrvfl evaluate`: what the model in the file says, block by block."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import log_loss
+
+import edrvfl as library
+from edrvfl.cli import tables
+
+SMALL = {"n_hidden": 16, "n_layers": 2, "random_state": 0}
+COLUMNS = ["age", "city", "room", "member"]
+
+
+@pytest.fixture(scope="module")
+def model(guests):
+    return library.EDRVFLClassifier(**SMALL).fit(guests[COLUMNS], guests["returns"])
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
+def test_predictions_are_those_of_the_library(edrvfl, answers, guests, model, ending):
+    model.save("m.edrvfl")
+    name, frame = f"new.{ending}", guests[["member", *COLUMNS[:3], "returns"]]  # in another order
+    (frame.to_parquet if ending == "parquet" else frame.to_csv)(name, index=False)
+    status, out, err = edrvfl(f"predict m.edrvfl {name} --out p.csv")
+    assert (status, out, err) == (0, "p.csv: 120 predictions\n", "Not used: 'returns'.\n")
+    found = answers("p.csv", 1).assign(prediction=pd.read_csv("p.csv")["prediction"])
+    assert Path("p.csv").read_text().startswith("prediction,probability_no,probability_yes\n")
+    loaded = library.load("m.edrvfl")
+    assert_array_equal(found["prediction"], loaded.predict(guests[COLUMNS]))
+    assert_array_equal(found.iloc[:, :2], loaded.predict_proba(guests[COLUMNS]))
+    assert edrvfl(f"predict m.edrvfl {name} --out p.parquet --quiet") == (0, "", "")
+    assert pd.read_parquet("p.parquet")[found.columns].equals(found)
+    score = model.score(guests[COLUMNS], guests["returns"])
+    loss = log_loss(guests["returns"], model.predict_proba(guests[COLUMNS]))
+    status, out, _ = edrvfl(f"evaluate m.edrvfl {name}")
+    assert (status, out.splitlines()[0]) == (0, f"120 rows: accuracy {score:.4f}, log-loss {loss:.4f}")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("rows", [9, 60, 119, 120])
+def test_blocks_say_what_the_whole_says(edrvfl, guests, model, monkeypatch, ending, rows):
+    model.save("m.edrvfl")
+    (guests.to_parquet if ending == "parquet" else guests.to_csv)(f"new.{ending}", index=False)
+    monkeypatch.setattr(tables, "BLOCK_ROWS", rows)
+    assert edrvfl(f"predict m.edrvfl new.{ending} --out p.csv")[0] == 0
+    P = pd.read_csv("p.csv").iloc[:, 1:].to_numpy()
+    assert_allclose(P, model.predict_proba(guests[COLUMNS]), atol=1e-12)
+    scores = edrvfl(f"evaluate m.edrvfl new.{ending} --target returns")[1]
+    assert scores.startswith(f"120 rows: accuracy {model.score(guests[COLUMNS], guests['returns']):.4f}")
+
+
+def test_cells_are_read_as_in_training_whatever_they_look_like(edrvfl, answers, model):
+    model.save("m.edrvfl")
+    # all rooms look like numbers, all members like text, and NA is no city
+    Path("new.csv").write_text("age,city,room,member\n30,Oslo,0,1\n30,Oslo,1,TRUE\n30,NA,0,0\n,,7,false\n")
+    assert edrvfl("predict m.edrvfl new.csv --out p.csv")[0] == 0
+    same = {"age": [30, 30, 30, None], "city": ["Oslo", "Oslo", None, None]}
+    same |= {"room": ["0", "1", "0", "7"], "member": [True, True, False, False]}
+    assert_array_equal(answers("p.csv", 1), model.predict_proba(pd.DataFrame(same)))
+
+
+def test_a_text_that_training_knew_as_a_category_is_no_gap(edrvfl):
+    country = np.array(["NA", "DE", None] * 20, dtype=object)  # Namibia, Germany, not known
+    y = np.array(["u", "v", "w"] * 20)
+    frame = pd.DataFrame({"country": country})
+    library.EDRVFLClassifier(**SMALL).fit(frame, y).save("m.edrvfl")
+    frame.assign(y=y).to_csv("new.csv", index=False)
+    assert edrvfl("evaluate m.edrvfl new.csv")[1].startswith("60 rows: accuracy 1.0000")
+
+
+def test_numbers_that_were_written_as_text_in_a_parquet_file(edrvfl, guests, model):
+    model.save("m.edrvfl")
+    frame = guests[COLUMNS].astype({"age": object})
+    frame["age"] = [None if np.isnan(age) else f"{age:g}" for age in guests["age"]]
+    frame.to_parquet("new.parquet")
+    assert edrvfl("predict m.edrvfl new.parquet --out p.csv")[0] == 0
+    assert_array_equal(pd.read_csv("p.csv")["prediction"], model.predict(guests[COLUMNS]))
+    frame.loc[16, "age"] = "old"
+    frame.to_parquet("new.parquet")
+    status, _, err = edrvfl("predict m.edrvfl new.parquet --out q.csv")
+    assert (status, "column 'age', row 17: 'old' is not a number" in err) == (2, True)
+
+
+def test_a_model_without_names_takes_columns_in_their_order(edrvfl, answers):
+    X = np.random.default_rng(0).random((50, 2))
+    values = np.column_stack([X @ [1.0, 2.0], X @ [3.0, -1.0]])
+    library.EDRVFLRegressor(**SMALL).fit(X, values).save("m.edrvfl")
+    pd.DataFrame(X, columns=["p", "q"]).to_csv("new.csv", index=False)
+    assert edrvfl("predict m.edrvfl new.csv --out p.csv")[0] == 0
+    found = answers("p.csv")
+    assert list(found.columns) == ["prediction_1", "prediction_2"]
+    assert_array_equal(found, library.load("m.edrvfl").predict(X))
+    pd.DataFrame(X).assign(more=1).to_csv("new.csv", index=False)
+    status, _, err = edrvfl("predict m.edrvfl new.csv --out p.csv --force")
+    assert (status, "the model knows 2 columns without names, but there are 3" in err) == (2, True)
+    status, _, err = edrvfl("evaluate m.edrvfl new.csv --target more")
+    assert (status, "predicts 2 values a row" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "phrase"),
+    [
+        (
+            {"columns": ["ages", "city", "room", "member"]},
+            "of the model is missing: 'age'. Did you mean 'ages'?",
+        ),
+        (
+            {"row": 17, "column": "age", "cell": "old"},
+            "new.csv: column 'age', row 17: 'old' is not a number.",
+        ),
+        (
+            {"row": 101, "column": "age", "cell": "1_0"},
+            "new.csv: column 'age', row 101: '1_0' is not a number.",
+        ),
+        (
+            {"row": 3, "column": "member", "cell": "yes"},
+            "new.csv: column 'member', row 3: 'yes' is not a number.",
+        ),
+    ],
+)
+def test_bad_rows_are_told_and_leave_no_file(edrvfl, guests, model, monkeypatch, change, phrase):
+    monkeypatch.setattr(tables, "BLOCK_ROWS", 10)
+    model.save("m.edrvfl")
+    frame = guests[COLUMNS].astype(object)
+    if "row" in change:
+        frame.loc[change["row"] - 1, change["column"]] = change["cell"]
+    frame.set_axis(change.get("columns", COLUMNS), axis=1).to_csv("new.csv", index=False)
+    status, out, err = edrvfl("predict m.edrvfl new.csv --out p.csv")
+    assert (status, out) == (2, "")
+    assert phrase in err
+    assert sorted(map(str, Path().iterdir())) == ["m.edrvfl", "new.csv"]
+    Path("p.csv").write_text("before")
+    assert edrvfl("predict m.edrvfl new.csv --out p.csv --force")[0] == 2
+    assert Path("p.csv").read_text() == "before"
+
+
+def test_what_is_no_model_is_told(edrvfl, guests):
+    Path("new.csv").write_text("age\n1\n")
+    for typed in ("predict new.csv new.csv --out p.csv", "evaluate new.csv new.csv", "inspect new.csv"):
+        status, _, err = edrvfl(typed)
+        assert (status, "'new.csv' cannot be loaded" in err) == (2, True)
+    assert edrvfl("inspect no.edrvfl")[::2] == (2, "edrvfl: no.edrvfl: No such file or directory\n")
+    library.TabularEncoder().fit(guests[COLUMNS]).save("e.edrvfl")
+    status, _, err = edrvfl("predict e.edrvfl new.csv --out p.csv")
+    assert (status, "holds a TabularEncoder, which prepares columns and predicts nothing" in err) == (2, True)
+    assert "city     categories   3: Lyon, Oslo, Åre, north" in edrvfl("inspect e.edrvfl")[1]
+
+
+def test_evaluate_says_which_rows_have_strange_classes_and_asks_for_the_target(edrvfl, guests, model):
+    model.save("m.edrvfl")
+    frame = guests[[*COLUMNS, "returns"]]
+    frame.loc[3, "returns"] = "maybe"
+    frame.to_csv("new.csv", index=False)
+    status, out, err = edrvfl("evaluate m.edrvfl new.csv")
+    known = frame["returns"] != "maybe"
+    right = (model.predict(guests[COLUMNS]) == frame["returns"]).mean()
+    loss = log_loss(frame["returns"][known], model.predict_proba(guests[COLUMNS])[known])
+    assert (status, out.splitlines()[0]) == (0, f"120 rows: accuracy {right:.4f}, log-loss {loss:.4f}")
+    assert err == "The model does not know 'maybe': 1 row, which count as wrong and have no log-loss.\n"
+    guests.to_csv("new.csv", index=False)
+    status, _, err = edrvfl("evaluate m.edrvfl new.csv")
+    assert status == 2
+    assert (
+        "which column is the target? The model does not know 'returns' and 'bill'. Say --target NAME." in err
+    )
+    guests[COLUMNS].to_csv("new.csv", index=False)
+    assert "The model knows all columns" in edrvfl("evaluate m.edrvfl new.csv")[2]
+
+
+def test_values_are_evaluated_as_scikit_learn_does(edrvfl, answers, guests):
+    model = library.LaplaceRidgeRegressor().fit(guests[COLUMNS], guests["bill"])
+    model.save("m.edrvfl")
+    guests.drop(columns="returns").to_csv("new.csv", index=False)
+    status, out, _ = edrvfl("evaluate m.edrvfl new.csv")
+    errors = model.predict(guests[COLUMNS]) - guests["bill"]
+    figures = model.score(guests[COLUMNS], guests["bill"]), (errors**2).mean() ** 0.5, abs(errors).mean()
+    words = "120 rows: R^2 {:.4f}, root mean squared error {:.6g}, mean absolute error {:.6g}\n"
+    assert (status, out) == (0, words.format(*figures))
+    assert edrvfl("predict m.edrvfl new.csv --out p.csv")[0] == 0
+    assert_array_equal(answers("p.csv")["prediction"], model.predict(guests[COLUMNS]))
+
+
+def test_inspect_tells_each_depth_of_a_network(edrvfl, guests, model):
+    model.save("m.edrvfl")
+    status, out, err = edrvfl("inspect m.edrvfl")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == f"m.edrvfl: EDRVFLClassifier, {Path('m.edrvfl').stat().st_size / 1e3:.1f} kB"
+    assert lines[1] == "predicts 2 classes: no, yes"
+    figures = list(zip(model.loo_accuracies_, model.loo_log_losses_, strict=True))
+    assert lines[2] == "leave-one-out accuracy {:.4f}, log-loss {:.4f}".format(*figures[-1])
+    assert [line.split() for line in lines if line.startswith(("1 ", "2 "))] == [
+        [str(depth), f"{accuracy:.4f}", f"{loss:.4f}"] for depth, (accuracy, loss) in enumerate(figures, 1)
+    ]
+    assert "room     categories   3: 0, 1, 1a" in lines
