@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._arrays import array_namespace, from_numpy, take_rows
 from ._inputs.rows import to_host
 
-# Answers whose variance is below this share of their mean square are constant but for rounding.
-ROUNDING = 1e-12
+ROUNDING = 64  # answers that deviate by less than so many units in the last place are the same
 
 
 def feature_importance(estimator: Any, X: Any, *, n_repeats: int = 5, random_state: Any = None) -> Bunch:
@@ -87,12 +86,14 @@ def feature_importance(estimator: Any, X: Any, *, n_repeats: int = 5, random_sta
     order = state.permutation(rows.m)
     shifts = 1 + state.permutation(rows.m - 1)[:n_repeats]  # different ones, so that no pair counts twice
     before = _answers(ask, X)
+    variance = _variance(before)
     found = numpy.empty((rows.d, len(shifts)))
     for r, shift in enumerate(shifts):
         other = numpy.empty(rows.m, dtype=numpy.int64)
         other[order] = numpy.roll(order, -shift)
         for j, exchanged in enumerate(rows.exchanged(other)):
-            found[j, r] = _share(before, _answers(ask, exchanged), by_output=is_regressor(estimator))
+            change = ((before - _answers(ask, exchanged)) ** 2).mean(axis=0, dtype=float) / 2
+            found[j, r] = _share(change, variance, by_output=is_regressor(estimator))
     names = rows.names or getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(rows.d)])
     return Bunch(
         importances_mean=found.mean(axis=1),
@@ -116,18 +117,24 @@ def _method(estimator: Any) -> Any:
 
 
 def _answers(ask: Any, X: Any) -> numpy.ndarray:
-    answers = to_host(ask(X)).astype(float)
-    return answers.reshape(len(answers), -1)
+    answers = to_host(ask(X))
+    answers = answers if answers.dtype.kind == "f" else answers.astype(float)
+    return answers.reshape(answers.shape[0], -1)
 
 
-def _share(before: numpy.ndarray, after: numpy.ndarray, by_output: bool) -> float:
+def _variance(answers: numpy.ndarray) -> numpy.ndarray:
+    """Return the variance of each output over the rows, 0 if they differ by rounding alone."""
+    variance = answers.var(axis=0, ddof=1, dtype=float)
+    least = ROUNDING * numpy.finfo(answers.dtype).eps * numpy.abs(answers).max(axis=0)
+    return numpy.where(variance > least.astype(float) ** 2, variance, 0.0)
+
+
+def _share(change: numpy.ndarray, variance: numpy.ndarray, by_output: bool) -> float:
     """E |f(x) - f(x')|^2 / (2 Var f), x' being x with one value of another row.
 
     Outputs have units of their own, so each is compared with its own variance. The probabilities of the
     classes have the same, and are added.
     """
-    change, variance = ((before - after) ** 2).mean(axis=0) / 2, before.var(axis=0, ddof=1)
-    variance = numpy.where(variance > ROUNDING * (before**2).mean(axis=0), variance, 0.0)
     if not by_output:
         change, variance = change.sum(keepdims=True), variance.sum(keepdims=True)
     return float(numpy.divide(change, variance, out=numpy.zeros_like(change), where=variance > 0).mean())

@@ -79,7 +79,7 @@ def _search(model: Any) -> str:
     tried, splits = len(model.cv_results_["params"]), _count(model.n_splits_, "split")
     said = f"Best mean score over {splits}: {_figure(model.best_score_)}, of {tried:,} that were tried."
     chosen = _table("what was chosen", ["parameter", "value"], list(model.best_params_.items()))
-    best = _description(model.best_estimator_) if hasattr(model, "best_estimator_") else ""
+    best = _description(model.best_estimator_) if model.refit else ""
     return _sentence(said) + chosen + best
 
 
