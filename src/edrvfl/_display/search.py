@@ -57,7 +57,8 @@ class SearchDisplay:
     --------
     >>> from sklearn.datasets import load_iris
     >>> from edrvfl import EDRVFLClassifier, EDRVFLSearchCV, SearchDisplay
-    >>> search = EDRVFLSearchCV(EDRVFLClassifier(random_state=0), n_iter=20, cv=3, random_state=0)
+    >>> space = {"n_hidden": [8, 16, 32], "activation": ["relu", "tanh"]}
+    >>> search = EDRVFLSearchCV(EDRVFLClassifier(n_layers=3, random_state=0), space, n_iter=None, cv=3)
     >>> search = search.fit(*load_iris(return_X_y=True))
     >>> display = SearchDisplay.from_estimator(search)  # doctest: +SKIP
     >>> display.figure_.savefig("search.png")  # doctest: +SKIP
