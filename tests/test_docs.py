@@ -53,6 +53,7 @@ def test_the_guide_is_what_is_run_here():
         "frames",
         "gpu",
         "intervals",
+        "looking",
         "network",
         "portfolio",
         "regression",
@@ -84,6 +85,16 @@ def test_the_page_on_networks_runs():
     names = run_page("guide/network.md")
     assert names["sparse"].loo_log_losses_[-1] < 0.2
     assert len(names["weighted"].network_.votes) == 10 >= names["early"].n_layers_
+
+
+def test_the_page_on_looking_runs():
+    names = run_page("guide/looking.md")
+    assert names["importance"].importances[:5].min() > names["importance"].importances[5:].max()
+    assert names["found"].importances_mean == pytest.approx(names["importance"].importances.mean(axis=1))
+    assert len(names["depth"].ax_) == 2
+    assert len(names["tried"].ax_) == 4
+    assert sum(names["reliability"].counts) == len(names["y_new"])
+    plt.close("all")
 
 
 def test_the_page_on_regression_runs():

@@ -30,6 +30,7 @@ SCRIPTS = {
     "plot_early_stop": "8 layers were grown and 6 kept",
     "plot_frame": "8 columns become 91",
     "plot_gpu": "largest difference between",
+    "plot_importance": "income",
     "plot_imbalanced": "plain, threshold 1/11",
     "plot_tuning": "chosen: {",
 }

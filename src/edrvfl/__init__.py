@@ -9,9 +9,14 @@ from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from ._classifier import EDRVFLClassifier
-    from ._display import MembersDisplay
+    from ._display.depth import DepthDisplay
+    from ._display.importance import ImportanceDisplay
+    from ._display.members import MembersDisplay
+    from ._display.reliability import ReliabilityDisplay
+    from ._display.search import SearchDisplay
     from ._encoder import TabularEncoder
     from ._files.models import TRUSTED_TYPES, load
+    from ._importance import feature_importance
     from ._laplace import LaplaceRidgeClassifier, LaplaceRidgeRegressor
     from ._onnx.converters import register_onnx_converters
     from ._onnx.export import to_onnx
@@ -25,16 +30,21 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TRUSTED_TYPES",
+    "DepthDisplay",
     "EDRVFLClassifier",
     "EDRVFLPortfolioClassifier",
     "EDRVFLPortfolioRegressor",
     "EDRVFLRegressor",
     "EDRVFLSearchCV",
+    "ImportanceDisplay",
     "LaplaceRidgeClassifier",
     "LaplaceRidgeRegressor",
     "MembersDisplay",
+    "ReliabilityDisplay",
     "RowBlocks",
+    "SearchDisplay",
     "TabularEncoder",
+    "feature_importance",
     "load",
     "paper_configurations",
     "register_onnx_converters",
@@ -44,17 +54,22 @@ __all__ = [
 ]
 
 _MODULES = {
+    "DepthDisplay": "_display.depth",
     "EDRVFLClassifier": "_classifier",
     "EDRVFLPortfolioClassifier": "_portfolio",
     "EDRVFLPortfolioRegressor": "_portfolio",
     "EDRVFLRegressor": "_regressor",
     "EDRVFLSearchCV": "_search_cv",
+    "ImportanceDisplay": "_display.importance",
     "LaplaceRidgeClassifier": "_laplace",
     "LaplaceRidgeRegressor": "_laplace",
-    "MembersDisplay": "_display",
+    "MembersDisplay": "_display.members",
+    "ReliabilityDisplay": "_display.reliability",
     "RowBlocks": "_stream.source",
+    "SearchDisplay": "_display.search",
     "TRUSTED_TYPES": "_files.models",
     "TabularEncoder": "_encoder",
+    "feature_importance": "_importance",
     "load": "_files.models",
     "paper_configurations": "_search.space",
     "register_onnx_converters": "_onnx.converters",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Array, array_namespace, converted, device
@@ -21,6 +21,7 @@ from ._network.records import scaling_for_rows
 from ._reading import read_new_table, read_training_table, refuse_source
 from ._shell import Saving, unchanged_on_failure
 from ._sklearn import Count, StrOptions, _check_feature_names_in, _fit_context, check_same_namespace
+from ._summary import Shown
 
 ENCODERS = ("standard", "robust", "bins")  # the encoders that have a name, after what they do with numbers
 
@@ -38,7 +39,7 @@ class Encoding:
         return dataclasses.replace(self, inputs=converted(self.inputs, converter), like=converter(self.like))
 
 
-class TabularEncoder(Saving, TransformerMixin, BaseEstimator):
+class TabularEncoder(Saving, TransformerMixin, Shown):
     """Turn a table of numbers, categories, text and missing values into columns of numbers.
 
     Everything is learnt from the training rows of `fit`. What comes from numbers has mean 0 and variance 1

@@ -19,6 +19,7 @@ from ._inputs.rows import Rows, prepare_rows, prepare_values, refuse_one_class, 
 from ._inputs.table import Columns
 from ._reading import read_new_table, read_training_numbers, read_training_table, refuse_source
 from ._sklearn import CALLBACK_ATTRIBUTES, _estimator_with_converted_arrays, check_same_namespace
+from ._summary import Shown
 
 Estimator = TypeVar("Estimator")
 
@@ -59,7 +60,7 @@ class Saving:
         save_model(self, path)
 
 
-class Shell(Saving, BaseEstimator):
+class Shell(Saving, Shown):
     """An estimator that reads frames and arrays. Subclasses compute the answers."""
 
     _classifies: Any  # whether the targets are classes: an attribute, or a property

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any
 
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-# Blue and vermillion can be told apart by everyone, and so can grey from both by its lightness.
-KEPT, DROPPED, COMMON = "#0072b2", "0.75", "#d55e00"
+from .canvas import FIRST, PALE, SECOND, bars_from_the_top, divided, new_axes
 
 
 class MembersDisplay:
@@ -127,23 +125,15 @@ class MembersDisplay:
         display : MembersDisplay
             The display, with the axes and the figure.
         """
-        if ax is None:
-            height = 1.3 + 0.34 * len(self.names)
-            _, ax = _pyplot().subplots(figsize=(8, height), layout="constrained")
-        ax.set_axis_off()
-        left, right = ax.inset_axes((0, 0, 0.47, 1)), ax.inset_axes((0.53, 0, 0.47, 1))
+        ax = new_axes(ax, 8, 1.3 + 0.34 * len(self.names))
+        left, right = divided(ax, 2, 2)
         better = -1 if self.measure == "R^2" else 1  # the larger, or the smaller
         order = sorted(range(len(self.names)), key=lambda i: (-self.weights[i], better * self.figures[i]))
-        colours = [KEPT if self.weights[i] > 0 else DROPPED for i in order]
+        colours = [FIRST if self.weights[i] > 0 else PALE for i in order]
         self._draw_weights(left, order, colours)
         self._draw_figures(right, order, colours)
         for panel in (left, right):
-            panel.set_ylim(len(order) - 0.4, -0.6)  # the heaviest is on top
-            panel.spines[["top", "right", "left"]].set_visible(False)
-            panel.tick_params(axis="y", length=0)
-            panel.grid(axis="x", alpha=0.25)
-            panel.locator_params(axis="x", nbins=5)
-            panel.set_axisbelow(True)
+            bars_from_the_top(panel, len(order))
         self.ax_, self.figure_ = (left, right), ax.figure
         return self
 
@@ -164,23 +154,10 @@ class MembersDisplay:
         places = range(len(order))
         panel.scatter([self.figures[i] for i in order], places, c=colours, s=44, zorder=3)
         common = self.common_figure
-        panel.axvline(common, color=COMMON, linewidth=1.8, zorder=2)
+        panel.axvline(common, color=SECOND, linewidth=1.8, zorder=2)
         panel.set_yticks(places, [""] * len(order))
         panel.margins(x=0.08)
         side = "left" if common < sum(panel.get_xlim()) / 2 else "right"  # where there is room for words
         above = {"transform": panel.get_xaxis_transform(), "ha": side, "va": "bottom"}
-        panel.text(common, 1.01, f"portfolio {common:.3g}", color=COMMON, **above)
+        panel.text(common, 1.01, f"portfolio {common:.3g}", color=SECOND, **above)
         panel.set_xlabel(f"leave-one-out {self.measure}")
-
-
-def _pyplot() -> ModuleType:
-    """Import matplotlib, or say how to get it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            "MembersDisplay needs matplotlib, which edrvfl does not install by itself: "
-            "pip install 'edrvfl[demo]', or pip install matplotlib."
-        ) from error
-    found: ModuleType = plt
-    return found

@@ -1,0 +1,1 @@
+"""Pictures of fitted models, in scikit-learn's manner."""
