@@ -258,16 +258,19 @@ def test_every_public_name_is_in_the_reference():
         r"currentmodule:: (\S+)\n(.*?)(?=\.\. currentmodule|```)", (DOCS / "api.md").read_text(), re.DOTALL
     )
     listed = {module: sorted(re.findall(r"^   (\w+)$", text, re.MULTILINE)) for module, text in lists}
-    assert listed == {
-        name: sorted(importlib.import_module(name).__all__) for name in ("edrvfl", "edrvfl.dask")
-    }
+    public = {name: set(importlib.import_module(name).__all__) for name in ("edrvfl", "edrvfl.dask")}
+    assert "``TRUSTED_TYPES``" in (DOCS / "api.md").read_text()  # a list, which has no page of its own
+    public["edrvfl"] -= {"TRUSTED_TYPES"}
+    assert listed == {name: sorted(names) for name, names in public.items()}
 
 
 @pytest.mark.parametrize("module", ["edrvfl", "edrvfl.dask"])
 def test_every_public_name_has_an_example(module):
     found = importlib.import_module(module)
     section = "    Examples\n    --------\n    >>> "
-    assert [name for name in found.__all__ if section not in getattr(found, name).__doc__] == []
+    names = [name for name in found.__all__ if callable(getattr(found, name))]
+    assert len(names) >= len(found.__all__) - 1
+    assert [name for name in names if section not in getattr(found, name).__doc__] == []
 
 
 def test_the_tables_are_those_of_the_records(monkeypatch):
