@@ -4,7 +4,7 @@
 random forest on two tables that come with scikit-learn, by TabArena's protocol: eight folds, whose eight
 models answer together. It takes some minutes and no network:
 
-    pip install tabarena edrvfl
+    pip install 'tabarena[plot]' edrvfl
     python tabarena_adapter.py
 
 For TabArena's own tables take ``TabArenaContext()`` in place of ``AbstractArenaContext``, and
@@ -19,7 +19,7 @@ from typing import ClassVar
 try:
     from autogluon.core.models import AbstractModel
 except ModuleNotFoundError as missing:
-    raise SystemExit(f"This example needs TabArena: pip install tabarena. ({missing})") from missing
+    raise SystemExit(f"This example needs TabArena: pip install 'tabarena[plot]'. ({missing})") from missing
 
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.model_selection import ShuffleSplit
