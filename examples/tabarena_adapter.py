@@ -111,7 +111,8 @@ def main():
         user_tasks=list(tasks),
         debug_mode=True,
     )
-    print(context.compare(output_dir=folder / "comparison").to_string())
+    board = context.compare(output_dir=folder / "comparison")
+    print(board[["method", "rank", "improvability", "time_train_s", "time_infer_s"]].to_string())
 
 
 if __name__ == "__main__":
