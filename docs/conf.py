@@ -47,7 +47,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
-    "ignore_pattern": r"(demo|customers|plot_search|plot_layers)\.py",  # two take longer than ten seconds
+    # the last two take longer than ten seconds
+    "ignore_pattern": r"(demo|customers|tabarena_adapter|plot_search|plot_layers)\.py",
     "within_subsection_order": "house.ExampleOrder",
     "reset_argv": argv_of_example,
     "backreferences_dir": "generated/examples",

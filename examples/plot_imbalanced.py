@@ -9,7 +9,6 @@ probabilities that come true.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.calibration import CalibrationDisplay
 from sklearn.datasets import make_classification
 from sklearn.metrics import average_precision_score, confusion_matrix, log_loss
 from sklearn.model_selection import train_test_split
@@ -39,13 +38,23 @@ for name, said in rules.items():
     print(f"{name:24} found {found:3} of {np.sum(y_new)}, false alarms {false:3}, cost {cost:4}")
 
 # %%
-# Both order the rows about equally well. Only the plain model's probabilities are frequencies.
+# Both order the rows about equally well. The plain model costs least near the threshold that the costs ask
+# for. The other one's best threshold has to be searched: its probabilities are no frequencies any more.
 
-figure, axes = plt.subplots(figsize=(6, 4.2), layout="constrained")
+thresholds = np.geomspace(0.005, 0.95, 200)
+figure, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")
 for name, p in P.items():
-    label = f"{name}: log-loss {log_loss(y_new, p):.2f}, precision {average_precision_score(y_new, p):.2f}"
-    CalibrationDisplay.from_predictions(y_new, p, n_bins=8, strategy="quantile", name=label, ax=axes)
-axes.set(xlabel="predicted probability of a case", ylabel="share of cases")
-axes.legend(frameon=False, loc="upper left", fontsize=9)
+    missed = [np.sum((p <= threshold) & (y_new == 1)) for threshold in thresholds]
+    alarms = [np.sum((p > threshold) & (y_new == 0)) for threshold in thresholds]
+    precision = average_precision_score(y_new, p)
+    label = f"{name}: log-loss {log_loss(y_new, p):.2f}, average precision {precision:.2f}"
+    axes.plot(thresholds, MISSED * np.array(missed) + ALARM * np.array(alarms), label=label)
+for threshold, name in ((1 / 11, "1/11"), (1 / 2, "1/2")):
+    axes.axvline(threshold, color="0.6", linewidth=1, linestyle=":")
+    axes.annotate(
+        name, (threshold, 0.02), (3, 0), xycoords=("data", "axes fraction"), textcoords="offset points"
+    )
+axes.set(xscale="log", xlabel="threshold", ylabel="cost on new rows", ylim=(0, 900))
+axes.legend(frameon=False, loc="lower left")
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -1,148 +1,150 @@
-"""A reader of model files that knows what docs/file_format.md says: NumPy, and nothing of edrvfl.
-
-It reads an EDRVFLClassifier whose encoder is "standard" or None and whose columns are all numbers.
-"""
+"""Read a model's file and answer, as docs/file_format.md says, with NumPy and nothing of edrvfl."""
 
 import hashlib
 import json
-import struct
 import zlib
-from pathlib import Path
+from types import SimpleNamespace as Record
 
 import numpy as np
 
-DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "U8": "u1", "U32": "<u4", "BOOL": "?"}
 
-
-def read_container(path):
-    """Return the description and the arrays of a file (sections 1 and 2)."""
-    content = Path(path).read_bytes()
-    (length,) = struct.unpack("<Q", content[:8])
-    header = json.loads(content[8 : 8 + length])
-    digits = header["__metadata__"]["sha256"].encode()
-    assert content[35:99] == digits
-    assert hashlib.sha256(content[:35] + b"0" * 64 + content[99:]).hexdigest().encode() == digits
-    data, arrays = content[8 + length :], {}
+def load(path):
+    """Return the record that answers: a Network, KernelModel, Portfolio or Encoding (sections 1 to 3)."""
+    content = np.fromfile(path, np.uint8).tobytes()
+    assert hashlib.sha256(content[:35] + b"0" * 64 + content[99:]).hexdigest().encode() == content[35:99]
+    start, arrays, shared = 8 + int.from_bytes(content[:8], "little"), {}, []
+    header, data = json.loads(content[8:start]), content[start:]
+    description = json.loads(header.pop("__metadata__")["edrvfl"])
     for name, entry in header.items():
-        if name != "__metadata__":
-            start, stop = entry["data_offsets"]
-            flat = np.frombuffer(data[start:stop], DTYPES[entry["dtype"]])
-            arrays[name] = flat.reshape(entry["shape"])
-    return json.loads(header["__metadata__"]["edrvfl"]), arrays
+        kind, bits = entry["dtype"][0].lower(), entry["dtype"].replace("BOOL", "U8")[1:]
+        flat = np.frombuffer(
+            data[slice(*entry["data_offsets"])], f"<{kind.replace('b', 'u')}{int(bits) // 8}"
+        )
+        arrays[name] = flat.reshape(entry["shape"])
 
-
-class Tree:
-    """The values that a description stands for (section 3). Records are dicts."""
-
-    def __init__(self, description, arrays):
-        self.arrays, self.shared = arrays, []
-        for entry in description["shared"]:
-            self.shared.append(self.value(entry))
-        self.fitted = {name: self.value(v) for name, v in description["fitted"].items()}
-
-    def value(self, v):
+    def value_of(v):
         if isinstance(v, list):
-            return [self.value(part) for part in v]
-        if not isinstance(v, dict):
-            return v
-        if "record" in v:
-            return {name: self.value(part) for name, part in v["fields"].items()}
-        if "shared" in v:
-            return self.shared[v["shared"]]
-        if "array" in v:
-            return self.arrays[v["array"]].T if v.get("turned") else self.arrays[v["array"]]
-        if "texts" in v:
-            raw, ends = (self.arrays[name] for name in v["texts"][:2])
-            starts = [0, *ends[:-1]]
-            return np.array([raw[a:b].tobytes().decode() for a, b in zip(starts, ends, strict=True)])
-        if "tuple" in v:
-            return tuple(self.value(v["tuple"]))
-        if "float" in v:
-            return float(v["float"])
-        if "number" in v:
-            return np.dtype(v["number"][0]).type(self.value(v["number"][1]))
-        raise NotImplementedError(str(v))
+            return [value_of(part) for part in v]
+        kind = next(iter(v)) if isinstance(v, dict) else None
+        return kinds[kind](v[kind], v) if kind in kinds else v
+
+    kinds = {
+        "record": lambda name, v: Record(kind=name, **{k: value_of(part) for k, part in v["fields"].items()}),
+        "shared": lambda i, v: shared[i],
+        "array": lambda name, v: arrays[name].T if v.get("turned") else arrays[name],
+        "texts": lambda t, v: [p.tobytes().decode() for p in np.split(arrays[t[0]], arrays[t[1]])[:-1]],
+        "tuple": lambda parts, v: value_of(parts),
+        "float": lambda text, v: float(text),
+    }
+    for entry in description["shared"]:
+        shared.append(value_of(entry))
+    (name,) = {"network_", "model_", "portfolio_", "encoding_"} & set(description["fitted"])
+    return value_of(description["fitted"][name])
 
 
-def uniform(seed, child, size):
-    """Numbers in [0, 1) from the top 53 bits of PCG64 (section 5)."""
-    bits = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=child)).random_raw(size)
-    return (bits >> np.uint64(11)) * 2.0**-53
+def encode(columns, inputs, table, dtype):
+    """Turn a table, a list of columns, into the inputs of a network (section 4)."""
+    X = np.full((len(table[0]), len(table)), np.nan, dtype)
+    for j, column in enumerate(table):
+        known = None if columns is None else columns.categories[j]
+        place = None if known is None else {value: i for i, value in enumerate(known)}
+        for i, value in enumerate(column):
+            if value is not None and value == value:
+                X[i, j] = value if place is None else place.get(value, -1)
+    Z, parts, bound = X[:, :0], [], float(np.finfo(dtype).max) ** 0.25
+    if (part := inputs.numbers) is not None:
+        Z = np.clip((X if part.columns is None else X[:, part.columns]) / part.divisor, -bound, bound)
+        Z = R = np.where(np.isnan(Z), part.fill, Z)
+        if part.center is not None:
+            R = np.clip((Z - part.center) / part.spread, -bound, bound)
+            R = R / np.sqrt(1 + (R / 3) ** 2)
+        R = (R - part.mean) / part.sd
+        parts.append(R if part.center is None else np.clip(R, -8, 8))
+    if inputs.missing is not None:
+        parts.append(np.isnan(X[:, inputs.missing]))
+    if (part := inputs.bins) is not None:
+        R = (Z[:, part.columns] - part.left) * part.slope + part.offset
+        parts.append(np.clip(R, part.low, part.high))
+    if (part := inputs.categories) is not None:
+        code = X[:, part.columns]
+        e = np.where(np.isnan(code), part.end, np.clip(code + part.start + 1, part.start, part.end - 1))
+        Z = np.hstack([Z, part.table[e.astype(int)]])
+    if (part := inputs.onehots) is not None:
+        V = Z[:, part.columns]
+        parts.append(np.where((part.low <= V) & (part.high > V), part.on, part.off))
+    return np.hstack(parts or [X]).astype(dtype) * (1 if inputs.factors is None else inputs.factors)
 
 
-def weights(network, l):
-    """Draw the weights of layer l, and compare their checksum (section 5)."""
-    layer, n, d = network["layers"][l], network["n_hidden"], network["inputs"]["width"]
-    dtype = network["readouts"][0].dtype
-    if layer["W"] is not None:
-        return layer["W"]
-    rows = d if l == 0 else n + d
-    W = (2 * uniform(network["seed"], (l, 0), rows * n) - 1).reshape(rows, n).astype(dtype)
-    if layer["kept"] is not None:
-        W = W[[*layer["kept"], *range(n, n + d)]]
-    if layer["pairs"] is not None:
-        W[:, : layer["pairs"].shape[1]] = layer["pairs"]
-    assert zlib.crc32(W.tobytes()) == layer["checksum"]
+def draw(network, l, dtype):
+    """Give the hidden weights of layer l again, and compare their checksum (section 5)."""
+    layer, draws, n, d = network.layers[l], network.draws, network.n_hidden, network.inputs.width
+
+    def u(what, *shape):
+        generator = np.random.PCG64(np.random.SeedSequence(network.seed, spawn_key=(l, what)))
+        return ((generator.random_raw(int(np.prod(shape))) >> np.uint64(11)) * 2.0**-53).reshape(shape)
+
+    W = 2 * u(0, d + n * (l > 0), n) - 1
+    if (q := draws.inputs_per_neuron) is not None:
+        names, source = np.unique(network.inputs.source, return_inverse=True)
+        order = u(3, len(names), n).argsort(0).argsort(0)
+        W[-d:] *= (order < np.floor(1 + u(2, n) * min(q, len(names))))[source]
+    if l > 0 and (draws.hidden_per_neuron or n) < n:
+        W[:n] *= u(4, n, n).argsort(0).argsort(0) < draws.hidden_per_neuron
+    W = (W if layer.kept is None else np.vstack([W[layer.kept], W[-d:]])).astype(dtype)
+    if layer.pairs is not None:
+        W[:, : layer.pairs.shape[1]] = layer.pairs
+    assert zlib.crc32(np.ascontiguousarray(W).tobytes()) == layer.checksum
     return W
 
 
 def softmax(Z):
-    E = np.exp(Z - Z.max(axis=-1, keepdims=True))
-    return E / E.sum(axis=-1, keepdims=True)
-
-
-def encode(inputs, X):
-    """The columns that the network sees (section 4)."""
-    numbers = inputs["numbers"]
-    if numbers is None:
-        return X
-    bound = float(np.finfo(X.dtype).max) ** 0.25
-    Z = np.clip(X / numbers["divisor"], -bound, bound)
-    Z = (np.where(np.isnan(Z), numbers["fill"], Z) - numbers["mean"]) / numbers["sd"]
-    if inputs["missing"] is not None:
-        Z = np.concatenate([Z, np.isnan(X[:, inputs["missing"]]).astype(X.dtype)], axis=1)
-    return Z
+    E = np.exp(Z - Z.max(axis=1, keepdims=True))
+    return E / E.sum(axis=1, keepdims=True)
 
 
 def calibrate(c, P):
-    """Calibrated probabilities (section 7)."""
-    k = P.shape[1]
-    top = P.max(axis=1, keepdims=True)
-    logits = c["a"] * np.log((P + c["floor"]) / (top + c["floor"]))
-    if k == 2:
-        z = bend(c, logits[:, 1] - logits[:, 0])
-        logits = np.stack([np.zeros_like(z), z], axis=1)
-    Q = (1 - c["uniform"]) * softmax(logits) + c["uniform"] / k
-    if c["matrix"] is None:
+    """Turn probabilities into others (section 7)."""
+    if c is None:
+        return P
+    z = c.a * np.log((P + c.floor) / (P.max(axis=1, keepdims=True) + c.floor))
+    if P.shape[1] == 2:
+        t = np.append(z[:, 1] - z[:, 0], 0)  # the last one gives f(0)
+        f = np.maximum(t, c.high) + (np.clip(t, c.low, c.high) - c.low) ** 2 / 2 / max(c.high - c.low, 1e-30)
+        z = np.outer((c.shift + c.low_slope * t + (c.high_slope - c.low_slope) * (f - f[-1]))[:-1], [0, 1])
+    Q = (1 - c.uniform) * softmax(z) + c.uniform / P.shape[1]
+    if c.matrix is None:
         return Q
-    Z = np.log(Q)
-    logits = (Z @ c["matrix"].T if c["matrix"].ndim == 2 else Z * c["matrix"]) + c["offset"]
-    return (1 - c["uniform"]) * softmax(logits) + c["uniform"] / k
+    M = np.diag(c.matrix) if c.matrix.ndim == 1 else c.matrix
+    return (1 - c.uniform) * softmax(np.log(Q) @ M.T + c.offset) + c.uniform / P.shape[1]
 
 
-def bend(c, z):
-    low, high = c["low"], c["high"]
-    width = max(high - low, 1e-30)
-
-    def area(t):
-        return (np.clip(t, low, high) - low) ** 2 / (2 * width) + np.maximum(t, high) - high
-
-    return c["shift"] + c["low_slope"] * z + (c["high_slope"] - c["low_slope"]) * (area(z) - area(0.0))
+G = {"relu": lambda z: np.maximum(z, 0), "sigmoid": lambda z: 1 / (1 + np.exp(-z)), "tanh": np.tanh,
+    "sin": np.sin, "radbas": lambda z: np.exp(-(z**2)), "swish": lambda z: z / (1 + np.exp(-z)),
+    "selu": lambda z: 1.0507009873554805 * np.where(z > 0, z, 1.6732632423543772 * np.expm1(z))}  # fmt: skip
+RULES = {"softmax": softmax, "vote": lambda scores: np.eye(scores.shape[1])[scores.argmax(axis=1)]}
 
 
-def predict_proba(path, X):
-    """The probabilities that the classifier in a file gives (section 6)."""
-    network = Tree(*read_container(path)).fitted["network_"]
-    E = encode(network["inputs"], X)
-    H = np.zeros((len(X), 0))
-    g = {"relu": lambda Z: np.maximum(Z, 0), "tanh": np.tanh, "sigmoid": lambda Z: 0.5 + 0.5 * np.tanh(Z / 2)}
-    total = 0.0
-    for l, layer in enumerate(network["layers"]):
-        kept = slice(None) if layer["kept"] is None else layer["kept"]
-        Z = np.concatenate([H[:, kept], E], axis=1) @ weights(network, l)
-        H = g[network["activation"]]((Z if layer["scale"] is None else Z * layer["scale"]) + layer["shift"])
-        scores = np.concatenate([H, E, np.ones((len(X), 1), X.dtype)], axis=1) @ network["readouts"][l]
-        total = total + network["votes"][l] * (softmax(scores) if network["rule"] == "softmax" else scores)
-    P = total / sum(network["votes"])
-    P = softmax(P) if network["rule"] == "mean" else P
-    return P if network["calibrations"][-1] is None else calibrate(network["calibrations"][-1], P)
+def answer(model, table):
+    """Answer the rows of a table, with probabilities or values (sections 6 and 8)."""
+    regresses = model.classes is None
+    if model.kind != "Network":
+        if model.kind == "KernelModel":
+            E = encode(model.columns, model.voter.inputs, table, model.voter.alpha.dtype)
+            distances = np.sqrt(((E[:, None] - model.voter.landmarks) ** 2).sum(axis=2))
+            K = np.exp(-distances / (model.voter.bandwidth * np.sqrt(E.shape[1])))
+            scores = model.voter.scale * (K @ model.voter.alpha) + model.voter.prior
+        else:
+            answers = np.stack([answer(voter, table) for voter in model.voters])
+            scores = np.tensordot(model.weights, answers if regresses else np.log(answers + 1e-30), axes=1)
+        return scores if regresses else calibrate(model.calibration, softmax(scores))
+    E = encode(model.columns, model.inputs, table, model.readouts[0].dtype)
+    H, features, scores = E[:, :0], [E, np.ones_like(E[:, :1])], []
+    for l, layer in enumerate(model.layers):
+        A = np.hstack([H if layer.kept is None else H[:, layer.kept], E])
+        Z = A @ (draw(model, l, E.dtype) if layer.W is None else layer.W)
+        H = G[model.activation](Z * (1 if layer.scale is None else layer.scale) + layer.shift)
+        features = [*features, H] if model.joint else [H, *features[-2:]]
+        scores.append(np.hstack(features) @ model.readouts[l])
+    answers = [RULES[model.rule](s) if model.rule in RULES else s for s in scores]
+    P = answers[-1] if model.joint else np.average(answers, axis=0, weights=model.votes)
+    return calibrate(model.calibrations[-1], softmax(P) if model.rule == "mean" else P)

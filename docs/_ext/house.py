@@ -13,6 +13,7 @@ ORDER = (
     "plot_regression",
     "plot_tuning",
     "plot_early_stop",
+    "plot_deployment",
     "plot_gpu",
     "plot_blocks",
 )
