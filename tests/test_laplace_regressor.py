@@ -48,7 +48,12 @@ def small_parts(monkeypatch):
 
 @pytest.mark.parametrize(
     "names",
-    [("defaults",), ("given", "numbers as they are"), ("landmarks", "categories"), ("landmarks for most rows",)],
+    [
+        ("defaults",),
+        ("given", "numbers as they are"),
+        ("landmarks", "categories"),
+        ("landmarks for most rows",),
+    ],
     ids=" and ".join,
 )
 def test_scikit_learns_checks_pass(names):

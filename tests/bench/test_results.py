@@ -1,5 +1,6 @@
 """The shipped study: its records can be read back, and the README's table follows from them."""
 
+import functools
 import gzip
 import json
 import re
@@ -12,7 +13,6 @@ import pytest
 
 from edrvfl.bench.comparison import average_ranks
 from edrvfl.bench.data import CONFIRMATION, FRAMES, GROUPS, VALUES
-from edrvfl.bench.exchange import import_files
 from edrvfl.bench.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -20,11 +20,8 @@ FIVE = ("edRVFL_O", "edRVFL_N", "WedRVFL", "PedRVFL", "WPedRVFL")  # the paper's
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    path = tmp_path_factory.mktemp("shipped") / "study.db"
-    (report,) = import_files(path, [ROOT / "results" / "study.jsonl.gz"]).values()
-    assert not report.conflicts
-    with Store(path, create=False) as store:
+def records(shipped_store):
+    with Store(shipped_store, create=False) as store:
         # of several searches of one method the largest counts, as in the report
         found = sorted(store.records(), key=lambda r: r.n_configurations)
         return {(r.dataset, r.method): r for r in found} | {
@@ -105,6 +102,7 @@ def test_the_readme_prints_the_values_that_were_measured():
     assert ranks.idxmin() == "edRVFL portfolio"
 
 
+@functools.cache
 def shipped_defaults(kind="defaults"):
     """The records of methods at their defaults, read without the library."""
     with gzip.open(ROOT / "results" / "study.jsonl.gz", "rt") as lines:
