@@ -270,10 +270,9 @@ def test_the_paper_s_box_is_that_of_edrvfl_n():
     "params",
     [
         {"regularization": 0.0},
-        {"regularization": "loo"},
-        {"layer_votes": "prefix", "calibration": "matrix"},
+        {"regularization": "loo", "class_weight": "balanced"},
+        {"layer_votes": "prefix", "calibration": "matrix", "encoder": "bins"},
         {"n_hidden": 40, "calibration": "loo"},
-        {"encoder": "bins", "class_weight": "balanced"},
         {"renormalize": False, "encoder": None},
     ],
     ids=str,

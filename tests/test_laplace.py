@@ -37,7 +37,7 @@ def setting_name(params):
     return "-".join(f"{k}={v}" for k, v in params.items()) or "defaults"
 
 
-@pytest.mark.parametrize("params", [GRID[0], GRID[2], GRID[4], GRID[7]], ids=setting_name)
+@pytest.mark.parametrize("params", [GRID[0], {**GRID[2], **GRID[7]}, GRID[4]], ids=setting_name)
 def test_scikit_learns_checks_pass(params):
     assert_passes_scikit_learns_checks(LaplaceRidgeClassifier(**params))
 

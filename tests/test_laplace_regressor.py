@@ -46,9 +46,18 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(edrvfl._kernel.voter, "SEARCH_ROWS", (30, 50))
 
 
-@EVERY_OPTION
-def test_scikit_learns_checks_pass(name):
-    assert_passes_scikit_learns_checks(kernel(name))
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("defaults",),
+        ("given", "numbers as they are"),
+        ("landmarks", "categories"),
+        ("landmarks for most rows",),
+    ],
+    ids=" and ".join,
+)
+def test_scikit_learns_checks_pass(names):
+    assert_passes_scikit_learns_checks(kernel(names[0], **OPTIONS[names[-1]]))
 
 
 # --- against brute force ---------------------------------------------------------------------------------

@@ -42,8 +42,13 @@ SPARSE = ("sparse", EDRVFLClassifier(**SHARED, encoder="robust", inputs_per_neur
 SIGMOID = ("sigmoid", EDRVFLClassifier(**SHARED, encoder="bins", activation="sigmoid", norm_scale=(1.0, 4.0)))
 MEMBERS = [KERNEL, DENSE, SPARSE, SIGMOID]
 ROUGH = {"members": [KERNEL, SIGMOID]}
+# the default members, of 16 neurons a layer instead of hundreds
+NARROW = [
+    (name, member if name == "kernel" else member.set_params(n_hidden=16))
+    for name, member in EDRVFLPortfolioClassifier.default_members()
+]
 GRID = [
-    {},
+    {"members": NARROW},
     {"members": MEMBERS, "finalists": 1},
     {**ROUGH, "weights": "equal", "calibration": None, "class_weight": "balanced"},
     {"members": [SPARSE], "finalists": None, "calibration": "temperature"},

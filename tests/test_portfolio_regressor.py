@@ -50,8 +50,13 @@ SIGMOID = (
     ),
 )
 MEMBERS = [KERNEL, DENSE, SPARSE, SIGMOID]
+# the default members, of 16 neurons a layer instead of hundreds
+NARROW = [
+    (name, member if name == "kernel" else member.set_params(n_hidden=16))
+    for name, member in EDRVFLPortfolioRegressor.default_members()
+]
 GRID = [
-    {},
+    {"members": NARROW},
     {"members": MEMBERS, "finalists": 1},
     {"members": [KERNEL, SIGMOID], "weights": "equal"},
     {"members": [SPARSE], "finalists": None},

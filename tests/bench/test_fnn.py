@@ -263,7 +263,7 @@ def test_divergence_warns_and_keeps_finite_weights(fixed):
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_scikit_learns_checks_pass(architecture):
-    results = check_estimator(FNNClassifier(architecture, **SMALL, max_epochs=30), on_skip=None, on_fail=None)
+    results = check_estimator(FNNClassifier(architecture, **SMALL, max_epochs=12), on_skip=None, on_fail=None)
     assert [r["check_name"] for r in results if r["status"] == "failed"] == []
     assert sum(r["status"] == "passed" for r in results) >= 45
 

@@ -57,11 +57,9 @@ def wine():
     ("name", "params"),
     [
         ("SCN", {}),
-        ("SCN", {"standardize": False}),
-        ("SCN", {"scales": [2.0], "contractions": [0.9999]}),
+        ("SCN", {"standardize": False, "scales": [2.0], "contractions": [0.9999]}),
         ("BLS", {}),
-        ("BLS", {"scaling": "sample"}),
-        ("BLS", {"n_windows": 1, "n_window_nodes": 30}),
+        ("BLS", {"scaling": "sample", "n_windows": 1, "n_window_nodes": 30}),
         ("H-ELM", {}),
         ("H-ELM", {"scaling": "sample"}),
         ("H-ELM", {"n_hidden": 10}),

@@ -10,7 +10,6 @@ import pytest
 from report_samples import cells
 from scipy import stats
 
-from edrvfl.bench.exchange import import_files
 from edrvfl.bench.report.front import make_front
 from edrvfl.bench.report.study import read_study
 from edrvfl.bench.report.summary import summarise
@@ -28,10 +27,8 @@ def printed(value, digits):
 
 
 @pytest.fixture(scope="module")
-def front(tmp_path_factory):
-    path = tmp_path_factory.mktemp("shipped") / "study.db"
-    import_files(path, [SHIPPED])
-    return make_front(summarise(read_study(path)))
+def front(shipped_store):
+    return make_front(summarise(read_study(shipped_store)))
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """The shipped study: its records can be read back, and the tables of the documents follow from them."""
 
+import functools
 import gzip
 import json
 import re
@@ -13,7 +14,6 @@ from scipy.stats import wilcoxon
 from statsmodels.stats.multitest import multipletests
 
 from edrvfl.bench.data import CONFIRMATION, FRAMES, GROUPS, VALUES
-from edrvfl.bench.exchange import import_files
 from edrvfl.bench.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -25,11 +25,8 @@ TWELVE = ("SNN", "MSRAinit", "Highway", "ResNet", "SCN", "BLS", "H-ELM", *FIVE)
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    path = tmp_path_factory.mktemp("shipped") / "study.db"
-    (report,) = import_files(path, [ROOT / "results" / "study.jsonl.gz"]).values()
-    assert not report.conflicts
-    with Store(path, create=False) as store:
+def records(shipped_store):
+    with Store(shipped_store, create=False) as store:
         # of several searches of one method the largest counts, as in the report
         found = sorted(store.records(), key=lambda r: r.n_configurations)
         return {(r.dataset, r.method): r for r in found}
@@ -159,6 +156,7 @@ def test_the_page_prints_the_values_that_were_measured():
     assert ranks.idxmin() == "edRVFL portfolio"
 
 
+@functools.cache
 def shipped_defaults(kind="defaults"):
     """The records of methods at their defaults, read without the library."""
     with gzip.open(ROOT / "results" / "study.jsonl.gz", "rt") as lines:

@@ -174,9 +174,18 @@ def test_a_method_without_its_package_is_refused_before_any_data_are_loaded():
         grid([absent], map(load_dataset, ["no such dataset"]), 1, 1)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_any_number_of_processes_gives_the_records_of_a_quiet_run(tmp_path, quiet_run, jobs):
-    assert_same_records(run(cells("slow"), tmp_path / "study.db", jobs=jobs), quiet_run)
+@pytest.fixture(scope="module", params=[1, 2], ids=["jobs=1", "jobs=2"])
+def studied(request, tmp_path_factory):
+    """A study of several methods, done by some processes: its store, and its records by method."""
+    path = tmp_path_factory.mktemp("studied") / "study.db"
+    names = ("slow", "stacked", "weighted", "one thread")
+    with threadpool_limits(2):
+        records = run(cells(*names), path, jobs=request.param)
+    return path, {name: [record for record in records if record.method == name] for name in names}
+
+
+def test_any_number_of_processes_gives_the_records_of_a_quiet_run(studied, quiet_run):
+    assert_same_records(studied[1]["slow"], quiet_run)
 
 
 def test_a_finished_study_is_not_done_again(tmp_path, monkeypatch):
@@ -186,11 +195,9 @@ def test_a_finished_study_is_not_done_again(tmp_path, monkeypatch):
     assert run(cells("slow"), path) == first
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_every_unit_is_done_on_one_thread(tmp_path, jobs):
-    with threadpool_limits(2):
-        (record,) = run(cells("one thread", datasets=["iris"]), tmp_path / "study.db", jobs=jobs)
-    assert record.status == "ok", record.message
+def test_every_unit_is_done_on_one_thread(studied):
+    for record in studied[1]["one thread"]:
+        assert record.status == "ok", record.message
 
 
 def test_a_study_grows(tmp_path):
@@ -221,11 +228,11 @@ def test_a_large_array_reaches_the_workers_as_a_memory_map():
 # --- killed and taken up again ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_killed_and_started_again(tmp_path, quiet_run, start, jobs):
+@pytest.mark.parametrize(("jobs", "kills"), [(1, (1, 12)), (2, (7,))])
+def test_killed_and_started_again(tmp_path, quiet_run, start, jobs, kills):
     path = tmp_path / "study.db"
     kept = 0
-    for after in (1, 12):
+    for after in kills:
         process = start(path, jobs)
         wait_for(lambda after=after: finished_units(path) > after)
         process.kill()
@@ -273,8 +280,8 @@ def test_a_dead_worker_ends_the_run_with_the_name_of_its_unit_and_the_next_run_g
     assert again[1].status == "ok"
 
 
-@pytest.mark.parametrize("method", ["slow", "sleepy"])
-@pytest.mark.parametrize("jobs", [1, 2])
+# one process is in the middle of its unit in either case
+@pytest.mark.parametrize(("jobs", "method"), [(1, "slow"), (2, "slow"), (2, "sleepy")])
 def test_ctrl_c_ends_the_run_at_once_and_what_was_done_stays(tmp_path, start, jobs, method):
     path = tmp_path / "study.db"
     process = start(path, jobs, method)
@@ -299,15 +306,14 @@ def is_refit(unit):
     return isinstance(unit, RefitUnit)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_refits_in_one_call_find_what_refits_one_by_one_find(tmp_path, jobs):
-    found = run(cells("stacked", "weighted"), tmp_path / "study.db", jobs=jobs)
-    assert [record.status for record in found] == ["ok"] * 4
-    for one, other in zip(found[::2], found[1::2], strict=True):
+def test_refits_in_one_call_find_what_refits_one_by_one_find(studied):
+    path, found = studied
+    assert [record.status for name in ("stacked", "weighted") for record in found[name]] == ["ok"] * 4
+    for one, other in zip(found["stacked"], found["weighted"], strict=True):
         for choice in ("paper", "strict"):
             assert one.choices[choice].test_accuracy == other.choices[choice].test_accuracy
             assert one.choices[choice].configuration == other.choices[choice].configuration
-    with Store(tmp_path / "study.db") as store:
+    with Store(path) as store:
         for cell in cells("stacked"):
             seconds = [value["seconds"] for unit, value in store.values(cell.key).items() if is_refit(unit)]
             assert len(set(seconds)) == 1

@@ -326,7 +326,8 @@ def test_the_estimate_of_the_memory_holds(shape, params):
     split = (np.arange(rows * 3 // 4), np.arange(rows * 3 // 4, rows))
     table, seen = learn_table(open_table(X))
     search = Search(Sample(table, y, None), seen, np.unique(y), "neg_log_loss", "raise", False)
-    score_split(search, candidates, split, memory=2**30)  # what is loaded only once
+    few = np.split(np.arange(rows // 4), [rows // 8])
+    score_split(search, candidates, few, memory=2**30)  # what is loaded only once
     need = bytes_needed([candidates], search.size(split, candidates[0]))
     tracemalloc.start()
     score_split(search, candidates, split, memory=need)

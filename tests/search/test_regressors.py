@@ -427,7 +427,8 @@ def test_the_estimate_of_the_memory_holds(k, params):
     candidates = list(dict.fromkeys(row.candidate for row in result_rows(network, tried)))
     split = (np.arange(1200), np.arange(1200, 1600))
     search = Search(Sample(X, Y, None), None, None, None, "raise", False)
-    score_split(search, candidates, split, memory=2**30)  # what is loaded only once
+    few = np.split(np.arange(400), [200])
+    score_split(search, candidates, few, memory=2**30)  # what is loaded only once
     need = bytes_needed([candidates], search.size(split, candidates[0]))
     tracemalloc.start()
     score_split(search, candidates, split, memory=need)

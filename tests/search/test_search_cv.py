@@ -507,8 +507,8 @@ def test_the_budget_is_kept(name, weight_from, shape):
     ids=["accuracy", "log-loss", "a scorer by call"],
 )
 def test_scikit_learns_checks_pass(params):
-    network = EDRVFLClassifier(n_layers=3)
-    assert_passes_scikit_learns_checks(EDRVFLSearchCV(network, SPACE, n_iter=3, cv=3, **params))
+    network = EDRVFLClassifier(n_layers=2)
+    assert_passes_scikit_learns_checks(EDRVFLSearchCV(network, SPACE, n_iter=2, cv=2, **params))
 
 
 def test_documented_defaults_are_the_real_ones():

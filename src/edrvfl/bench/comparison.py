@@ -19,7 +19,6 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
-import scikit_posthocs
 from scipy import stats
 
 ALPHA = 0.05
@@ -323,6 +322,8 @@ def critical_difference(scores: pd.DataFrame, alpha: float = ALPHA) -> CriticalD
         return None
     by_rank = sorted(average_ranks(complete, digits=None).items(), key=lambda item: item[1])
     methods, ranks = zip(*by_rank, strict=True)
+    import scikit_posthocs  # it imports matplotlib.pyplot, which most commands do not need
+
     p = scikit_posthocs.posthoc_nemenyi_friedman(complete).loc[list(methods), list(methods)].clip(upper=1.0)
     # scikit-posthocs gives p-values only; the difference itself is drawn in the figure (Demsar 2006).
     difference = float(stats.studentized_range.ppf(1 - alpha, k, np.inf)) * math.sqrt(k * (k + 1) / (12 * n))
