@@ -47,6 +47,7 @@ def test_of_many_columns_the_largest_are_drawn_with_short_names():
         display.importances.mean(axis=1)[largest]
     )
     assert all(len(label.get_text()) == 30 for label in labels)
+    assert [label.get_text()[-2:] for label in labels] == [f"{j:02d}" for j in largest]  # they still differ
     assert min(label.get_window_extent().x0 for label in labels) >= 0
     assert "26 less important columns" in display.ax_.get_xlabel()
 
