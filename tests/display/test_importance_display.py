@@ -1,5 +1,7 @@
 """Bars are the importances, the largest on top."""
 
+import sys
+
 import matplotlib
 import numpy as np
 import pytest
@@ -63,3 +65,10 @@ def test_permutation_importances_of_scikit_learn_can_be_drawn_beside_it():
     assert ax.get_xlabel() == "importance: loss of R^2"
     figure.draw_without_rendering()
     assert sorted(bar.get_width() for bar in ax.patches) == pytest.approx(sorted(found.importances_mean))
+
+
+def test_without_matplotlib_nothing_is_computed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)  # importing it fails
+    model, X = small_model("kernel")
+    with pytest.raises(ImportError, match=r"pip install 'edrvfl\[demo\]'"):
+        ImportanceDisplay.from_estimator(model, X[:1])  # one row would be refused

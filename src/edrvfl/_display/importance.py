@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from .._importance import feature_importance
-from .canvas import FIRST, bars_from_the_top, new_axes, plain
+from .canvas import FIRST, bars_from_the_top, new_axes, plain, pyplot
 
 
 class ImportanceDisplay:
@@ -109,6 +109,7 @@ class ImportanceDisplay:
         display : ImportanceDisplay
             The display, with the axes and the figure.
         """
+        pyplot()  # where it is missing, one should not wait for the importances first
         found = feature_importance(estimator, X, n_repeats=n_repeats, random_state=random_state)
         display = cls(
             importances=found.importances, feature_names=found.feature_names, max_features=max_features
