@@ -109,6 +109,9 @@ def test_long_words_do_not_reach_the_next_panel():
     display.figure_.draw_without_rendering()
     above, below = display.ax_[0].get_tightbbox(), display.ax_[3].get_tightbbox()
     assert above.y0 > below.y1
+    alike = ["a long word, 1, and its end", "a long word, 2, and its end"]  # shortened they are the same
+    (panel,) = SearchDisplay(values={"a": alike}, scores=[0.1, 0.2], best_index=1).plot().ax_
+    assert sorted(dots(panel, 0, 1)[:, 0]) == [0, 1]
 
 
 def test_scikit_learns_searches_are_drawn_too():

@@ -208,11 +208,12 @@ def _places(panel: Any, name: str, values: list[Any]) -> tuple[numpy.ndarray, nu
         scaled = numpy.log2(x) if panel.get_xscale() == "log" else x
         ends = numpy.linspace(scaled.min(), scaled.max(), 9)
         return x, numpy.digitize(scaled, ends[1:-1])
-    words = [plain(value, LONGEST) for value in values]
+    words = [str(value) for value in values]
     different_words = list(dict.fromkeys(words))
     x = numpy.array([different_words.index(word) for word in words], dtype=float)
     turned = {"rotation": 30, "ha": "right"} if _turned(values) else {}
-    panel.set_xticks(range(len(different_words)), different_words, **turned)
+    labels = [plain(word, LONGEST) for word in different_words]
+    panel.set_xticks(range(len(labels)), labels, **turned)
     return x, x
 
 
