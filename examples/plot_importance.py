@@ -19,9 +19,9 @@ options = {"encoder": "bins", "regularization": "loo", "n_hidden": 128, "n_layer
 model = EDRVFLClassifier(**options, random_state=0).fit(X, y)
 
 # %%
-# An importance of 0.4 says: if all other columns are known, this one decides 40 % of the variance of the
-# answers. In truth nothing depends on the size of a customer's shoes. The model uses it a little all the
-# same: an importance says what a model does, not whether it is right.
+# An importance of 0.4 says: when all other columns are known, 40 % of the variance of the answers is still
+# open, and this column decides it. In truth nothing depends on the size of a customer's shoes. The model
+# uses it a little all the same: an importance says what a model does, not whether it is right.
 
 found = feature_importance(model, X_new, random_state=0)
 for j in found.importances_mean.argsort()[::-1]:

@@ -2,6 +2,7 @@
 
 from html.parser import HTMLParser
 
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone
@@ -112,6 +113,22 @@ def test_a_search_shows_what_it_chose_and_the_winner():
     assert f"{search.best_estimator_.n_layers_} layer" in shown.text
     search.set_params(refit=False).fit(X, codes)
     assert "neurons" not in read(search).text  # nothing was refitted
+    assert read(search.set_params(refit=True)).text == read(search.set_params(refit=False)).text
+
+
+def test_of_many_columns_the_first_are_shown():
+    encoder = TabularEncoder().fit(np.eye(3, 1234))
+    shown = read(encoder)
+    assert [row[0] for row in shown.rows[1:]] == [f"x{j}" for j in range(100)]
+    assert "1,234 columns become" in shown.text
+    assert shown.text.endswith("and 1,134 more")
+
+
+def test_parameters_that_are_set_after_a_fit_change_nothing_below():
+    X, codes, _ = numbers()
+    model = EDRVFLClassifier(**SMALL).fit(X, codes)
+    before = read(model).text
+    assert read(model.set_params(n_hidden=99, n_layers=7, calibration=None)).text == before
 
 
 def test_names_cannot_put_tags_into_the_page():

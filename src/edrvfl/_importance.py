@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any
 
 import narwhals.stable.v2 as narwhals
 import numpy
 from sklearn.base import is_classifier, is_regressor
-from sklearn.utils import Bunch, check_array, check_random_state
+from sklearn.utils import Bunch, check_array, check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from ._arrays import array_namespace, from_numpy, take_rows
+from ._arrays import array_namespace, from_numpy, take_entries
 from ._inputs.rows import to_host
 
 ROUNDING = 64  # answers that deviate by less than so many units in the last place are the same
@@ -23,7 +24,10 @@ def feature_importance(estimator: Any, X: Any, *, n_repeats: int = 5, random_sta
     A row keeps all its values but one, which it takes from another row. Half the mean squared change of the
     answer, divided by the variance of the answers over the rows, is the importance of the column: 0 if the
     model ignores it, 1 if it decides alone. Importances of columns that work together add up to more than 1,
-    those of columns that say the same to less. Answers are probabilities, or values.
+    those of columns that say the same to less.
+
+    Answers are probabilities, whose squared changes and variances are added over the classes; or values,
+    where the importance is the mean over the outputs that vary, each with its own variance.
 
     No labels are needed. It is the same for numbers, categories, text and gaps, because a column moves as a
     whole, before it is encoded.
@@ -39,11 +43,11 @@ def feature_importance(estimator: Any, X: Any, *, n_repeats: int = 5, random_sta
         of the fit.
 
     n_repeats : int, default=5
-        With how many other rows each row exchanges values. All pairs of rows are used, and the result is
-        exact, if it is at least n_samples - 1.
+        From how many other rows each row takes values, one after another; at most n_samples - 1. Then all
+        pairs of rows are used, and nothing is random.
 
     random_state : int, RandomState instance or None, default=None
-        Decides which rows exchange values.
+        Decides which rows give their values to which.
 
     Returns
     -------
@@ -77,11 +81,10 @@ def feature_importance(estimator: Any, X: Any, *, n_repeats: int = 5, random_sta
     True
     """
     ask = _method(estimator)
+    check_scalar(n_repeats, "n_repeats", Integral, min_val=1)
     rows = _FrameRows.of(X) or _ArrayRows(X)
     if rows.m < 2:
-        raise ValueError(f"feature_importance exchanges values among rows, but X has {rows.m} row(s).")
-    if n_repeats < 1:
-        raise ValueError(f"n_repeats must be at least 1, got {n_repeats}.")
+        raise ValueError(f"feature_importance takes values from other rows, but X has {rows.m} row(s).")
     state = check_random_state(random_state)
     order = state.permutation(rows.m)
     shifts = 1 + state.permutation(rows.m - 1)[:n_repeats]  # different ones, so that no pair counts twice
@@ -117,7 +120,14 @@ def _method(estimator: Any) -> Any:
 
 
 def _answers(ask: Any, X: Any) -> numpy.ndarray:
-    answers = to_host(ask(X))
+    """Return the answers for rows in NumPy, a column for each class or output."""
+    answers = ask(X)
+    if isinstance(answers, list):
+        raise TypeError(
+            f"feature_importance takes a classifier of one output, but this one has {len(answers)}: ask it "
+            "about the classifier of each output."
+        )
+    answers = to_host(answers)
     answers = answers if answers.dtype.kind == "f" else answers.astype(float)
     return answers.reshape(answers.shape[0], -1)
 
@@ -133,11 +143,12 @@ def _share(change: numpy.ndarray, variance: numpy.ndarray, by_output: bool) -> f
     """E |f(x) - f(x')|^2 / (2 Var f), x' being x with one value of another row.
 
     Outputs have units of their own, so each is compared with its own variance. The probabilities of the
-    classes have the same, and are added.
+    classes have the same, and are added. Nothing decides an output that does not vary.
     """
     if not by_output:
         change, variance = change.sum(keepdims=True), variance.sum(keepdims=True)
-    return float(numpy.divide(change, variance, out=numpy.zeros_like(change), where=variance > 0).mean())
+    varies = variance > 0
+    return float((change[varies] / variance[varies]).mean()) if varies.any() else 0.0
 
 
 class _ArrayRows:
@@ -146,7 +157,7 @@ class _ArrayRows:
     names = None
 
     def __init__(self, X: Any) -> None:
-        if not hasattr(X, "__dlpack__"):  # lists, in which numbers may stand beside text
+        if not hasattr(X, "__dlpack__") or X.ndim != 2:  # lists, in which numbers may stand beside text
             X = check_array(X, dtype=object, ensure_all_finite=False)
         self.X = X
         self.m, self.d = X.shape
@@ -154,10 +165,10 @@ class _ArrayRows:
     def exchanged(self, other: numpy.ndarray) -> Iterator[Any]:
         """Yield the rows with one column after another taken from the other rows."""
         X, xp = self.X, array_namespace(self.X)
-        moved = take_rows(X, from_numpy(other, X, xp.int64))
+        other = from_numpy(other, X, xp.int64)
         copy = xp.asarray(X, copy=True)
         for j in range(self.d):
-            copy[:, j] = moved[:, j]
+            copy[:, j] = take_entries(X[:, j], other)
             yield copy
             copy[:, j] = X[:, j]
 
@@ -182,5 +193,5 @@ class _FrameRows:
         """Yield the rows with one column after another taken from the other rows."""
         for name in self.names:
             # by position: narwhals gives the moved values the index of the frame
-            moved = self.frame.get_column(name)[other.tolist()]
+            moved = self.frame.get_column(name)[other]
             yield self.frame.with_columns(moved.alias(name)).to_native()

@@ -251,6 +251,8 @@ class EDRVFLSearchCV(CallbackSupportMixin, SearchShell):
         self.best_index_, self.best_params_ = order[0], rows[order[0]].params
         self.best_score_ = float(self.cv_results_["mean_test_score"][order[0]])
         self.n_splits_ = len(material.splits)
+        for name in ("estimators_", "best_estimator_"):  # what an earlier fit chose
+            self.__dict__.pop(name, None)
         if self.refit:
             depths: dict[Candidate, int] = {}
             for i in order:  # each configuration once, at its best depth

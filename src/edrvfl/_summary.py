@@ -16,6 +16,7 @@ FIGURES_BY_LAYER = {"loo_accuracies_": "accuracy", "loo_log_losses_": "log-loss"
 BOX = "margin: 0.4em 0 0.8em 0.4em; font-size: 0.92em; line-height: 1.5"
 TABLE = "border-collapse: collapse; font-size: inherit; margin: 0.3em 0"
 CELL = "padding: 0.1em 0.8em; white-space: nowrap; text-align: {side}; background: none; color: inherit"
+MOST = 100  # rows of a table: a page should stay small
 LINE = "; border-bottom: 1px solid color-mix(in srgb, currentColor 35%, transparent)"
 
 Rows = Sequence[Sequence[Any]]
@@ -72,14 +73,14 @@ def _portfolio(model: Any) -> str:
     figures = {name: words for name, words in FIGURES.items() if name in table}
     columns = [*(table[name] for name in head), *([_share(v) for v in table[name]] for name in figures)]
     rows = sorted(zip(*columns, strict=True), key=lambda row: -row[1])
-    return _sentence(said) + _table("members, by leave-one-out", [*head.values(), *figures.values()], rows)
+    return _sentence(said) + _table("members, with leave-one-out", [*head.values(), *figures.values()], rows)
 
 
 def _search(model: Any) -> str:
     tried, splits = len(model.cv_results_["params"]), _count(model.n_splits_, "split")
     said = f"Best mean score over {splits}: {_figure(model.best_score_)}, of {tried:,} that were tried."
     chosen = _table("what was chosen", ["parameter", "value"], list(model.best_params_.items()))
-    best = _description(model.best_estimator_) if model.refit else ""
+    best = _description(model.best_estimator_) if hasattr(model, "best_estimator_") else ""
     return _sentence(said) + chosen + best
 
 
@@ -138,8 +139,9 @@ def _sentence(words: str) -> str:
 def _table(title: str, head: Sequence[str], rows: Rows) -> str:
     """Return a table that is opened by a click. The first column holds names, the others mostly figures."""
     sides = ["left", *["right"] * (len(head) - 1)]
-    lines = [_line("th", head, sides), *(_line("td", row, sides) for row in rows)]
+    lines = [_line("th", head, sides), *(_line("td", row, sides) for row in rows[:MOST])]
     table = f'<table style="{TABLE}">{"".join(lines)}</table>'
+    table += f"<div>and {len(rows) - MOST:,} more</div>" if len(rows) > MOST else ""
     return f'<details><summary style="cursor: pointer">{html.escape(title)}</summary>{table}</details>'
 
 

@@ -61,12 +61,21 @@ def test_the_depth_that_answers_is_not_marked_if_it_is_the_deepest():
     assert set(lines(DepthDisplay.from_estimator(model).ax_[0])) == {"leave-one-out"}
 
 
+def test_one_layer_is_drawn_at_a_whole_number():
+    display = DepthDisplay(loo={"R^2": [0.5]}, test={}).plot()
+    (panel,) = display.ax_
+    low, high = panel.get_xlim()
+    assert [place for place in panel.get_xticks() if low <= place <= high] == [1]
+
+
 def test_the_network_of_a_search_is_drawn():
     X, codes, _ = numbers()
     search = EDRVFLSearchCV(EDRVFLClassifier(**SMALL), {"n_hidden": [4, 6]}, n_iter=None, cv=2)
     search.fit(X, codes)
     display = DepthDisplay.from_estimator(search)
     assert_allclose(lines(display.ax_[1])["leave-one-out"], search.best_estimator_.loo_log_losses_)
+    with pytest.raises(TypeError, match="a search that refitted one, but got EDRVFLSearchCV"):
+        DepthDisplay.from_estimator(search.set_params(refit=False).fit(X, codes))
 
 
 def test_given_axes_are_divided_and_the_legend_is_outside_the_lines():

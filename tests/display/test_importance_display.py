@@ -1,5 +1,7 @@
 """Bars are the importances, the largest on top."""
 
+import sys
+
 import matplotlib
 import numpy as np
 import pytest
@@ -47,6 +49,7 @@ def test_of_many_columns_the_largest_are_drawn_with_short_names():
         display.importances.mean(axis=1)[largest]
     )
     assert all(len(label.get_text()) == 30 for label in labels)
+    assert [label.get_text()[-2:] for label in labels] == [f"{j:02d}" for j in largest]  # they still differ
     assert min(label.get_window_extent().x0 for label in labels) >= 0
     assert "26 less important columns" in display.ax_.get_xlabel()
 
@@ -62,3 +65,10 @@ def test_permutation_importances_of_scikit_learn_can_be_drawn_beside_it():
     assert ax.get_xlabel() == "importance: loss of R^2"
     figure.draw_without_rendering()
     assert sorted(bar.get_width() for bar in ax.patches) == pytest.approx(sorted(found.importances_mean))
+
+
+def test_without_matplotlib_nothing_is_computed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)  # importing it fails
+    model, X = small_model("kernel")
+    with pytest.raises(ImportError, match=r"pip install 'edrvfl\[demo\]'"):
+        ImportanceDisplay.from_estimator(model, X[:1])  # one row would be refused

@@ -33,7 +33,8 @@ def close_figures():
 
 @pytest.fixture(scope="module")
 def model():
-    return EDRVFLPortfolioClassifier(random_state=0).fit(*load_breast_cancer(return_X_y=True))
+    X, y = load_breast_cancer(return_X_y=True)
+    return EDRVFLPortfolioClassifier(random_state=0).fit(X[::4], y[::4])
 
 
 def lightness(colour):
@@ -115,6 +116,13 @@ def test_one_member_alone():
     model = EDRVFLPortfolioClassifier(members=members, random_state=0).fit(*load_wine(return_X_y=True))
     weights, _ = MembersDisplay.from_estimator(model).ax_
     assert [bar.get_width() for bar in weights.patches] == [1.0]
+
+
+def test_names_are_no_formulas():
+    names = [r"$\frac$", "$"]  # the first is none that could be set
+    display = MembersDisplay(names=names, weights=[0.6, 0.4], figures=[0.1, 0.2], common_figure=0.1).plot()
+    display.figure_.draw_without_rendering()
+    assert [label.get_text() for label in display.ax_[0].get_yticklabels()] == [r"\$\frac\$", r"\$"]
 
 
 def test_what_cannot_be_drawn_is_refused():

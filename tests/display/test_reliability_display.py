@@ -48,9 +48,9 @@ def test_groups_hold_all_rows_and_are_nearly_equal(m, n_bins, seed):
     rng = np.random.default_rng(seed)
     P = rng.dirichlet([1, 1, 1], size=m)
     y = rng.integers(0, 3, m)
-    figure, ax = plt.subplots()
+    ax = plt.gca()  # the same for all examples: axes take longer than what is drawn into them
+    ax.clear()
     display = ReliabilityDisplay.from_predictions(y, P, classes=[0, 1, 2], n_bins=n_bins, ax=ax)
-    plt.close(figure)
     counts = np.array(display.counts)
     assert counts.sum() == m
     assert np.ptp(counts) <= 1
@@ -70,6 +70,22 @@ def test_two_displays_share_axes_and_differ_in_colour():
     texts = [text.get_text() for text in sharp.ax_.get_legend().get_texts()]
     assert texts[0].startswith("sharp: calibration error")
     assert texts[1].startswith("calibration error")
+
+
+def test_labels_in_a_column_are_labels():
+    y, P = np.array([0, 1, 1, 0]), np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.7, 0.3]])
+    flat = ReliabilityDisplay.from_predictions(y, P, classes=[0, 1], n_bins=2)
+    column = ReliabilityDisplay.from_predictions(y[:, None], P, classes=[0, 1], n_bins=2)
+    assert column.shares == flat.shares == [0.5, 1.0]
+    with pytest.raises(ValueError, match="y should be a 1d array"):
+        ReliabilityDisplay.from_predictions(np.eye(4)[:, :2], P, classes=[0, 1])
+
+
+def test_a_long_name_leaves_room_for_the_error():
+    name = r"$\frac$ and a name that goes on and on"  # not a formula
+    display = ReliabilityDisplay(confidences=[0.7], shares=[0.6], counts=[9], name=name).plot()
+    display.figure_.draw_without_rendering()
+    assert display.ax_.get_legend().get_window_extent().x1 <= display.figure_.bbox.x1
 
 
 def test_a_label_that_the_model_does_not_know_is_never_right():

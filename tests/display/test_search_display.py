@@ -86,11 +86,32 @@ def test_panels_do_not_overlap():
 
 
 def test_scores_that_failed_are_left_out_and_words_are_places():
-    values = {"encoder": ["a", None, "b", "a"], "alpha": [1, 2, 3, 4]}
+    values = {"encoder": ["a", np.ma.masked, "b", "a"], "alpha": [1, 2, 3, 4]}
     display = SearchDisplay(values=values, scores=[0.5, 0.6, np.nan, 0.7], best_index=3).plot()
     encoder, alpha = display.ax_
     assert [label.get_text() for label in encoder.get_xticklabels()] == ["a"]
     assert sorted(dots(alpha, 0, 1)[:, 0]) == [1, 2, 4]
+
+
+def test_none_is_a_value_like_others():
+    X, codes, _ = numbers()
+    space = [{"class_weight": [None, "balanced"]}, {"n_hidden": [3]}]  # the last sets no class_weight
+    search = EDRVFLSearchCV(EDRVFLClassifier(**SMALL), space, n_iter=None, cv=2).fit(X, codes)
+    (panel,) = SearchDisplay.from_estimator(search, params=["class_weight"]).ax_
+    assert sorted(label.get_text() for label in panel.get_xticklabels()) == ["None", "balanced"]
+    assert len(dots(panel, 0, 1)) == 2
+
+
+def test_long_words_do_not_reach_the_next_panel():
+    words = [r"$\frac(numbers='bins', min_frequency=3)", "a word", "another word"]  # not a formula
+    values = {"encoder": words, "a": [1, 2, 3], "b": [1, 2, 3], "c": [1, 2, 3]}
+    display = SearchDisplay(values=values, scores=[0.1, 0.2, 0.3], best_index=2).plot()
+    display.figure_.draw_without_rendering()
+    above, below = display.ax_[0].get_tightbbox(), display.ax_[3].get_tightbbox()
+    assert above.y0 > below.y1
+    alike = ["a long word, 1, and its end", "a long word, 2, and its end"]  # shortened they are the same
+    (panel,) = SearchDisplay(values={"a": alike}, scores=[0.1, 0.2], best_index=1).plot().ax_
+    assert sorted(dots(panel, 0, 1)[:, 0]) == [0, 1]
 
 
 def test_scikit_learns_searches_are_drawn_too():
@@ -108,3 +129,8 @@ def test_what_cannot_be_drawn_is_refused():
         SearchDisplay.from_estimator(EDRVFLClassifier(**SMALL).fit(X, codes))
     with pytest.raises(ValueError, match="nothing to draw"):
         SearchDisplay(values={}, scores=[1.0], best_index=0).plot()
+    with pytest.raises(ValueError, match="Every score is missing"):
+        SearchDisplay(values={"a": [1, 2]}, scores=[np.nan, np.nan], best_index=0).plot()
+    several = GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, scoring=["r2", "neg_max_error"], refit="r2", cv=2)
+    with pytest.raises(TypeError, match=r"one metric, .* but got GridSearchCV with several"):
+        SearchDisplay.from_estimator(several.fit(X, numbers()[2]))

@@ -48,6 +48,11 @@ def legend_above(panel: Any, n_columns: int) -> None:
     )
 
 
+def whole_numbers(panel: Any) -> None:
+    """Name only whole numbers on the horizontal axis."""
+    panel.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+
+
 def bars_from_the_top(panel: Any, n: int) -> None:
     """Put the first of n horizontal bars on top."""
     panel.set_ylim(n - 0.4, -0.6)
@@ -67,6 +72,14 @@ def pyplot() -> ModuleType:
         ) from error
     found: ModuleType = plt
     return found
+
+
+def plain(words: Any, longest: int = 30) -> str:
+    """Return words that are drawn as they are, without their middle if they would take too much room."""
+    text, half = str(words), longest // 2
+    if len(text) > longest:  # names often differ at their end
+        text = f"{text[: half - 1]}…{text[-half:]}"
+    return text.replace("$", r"\$")  # which would begin a formula
 
 
 def on_host(values: Any) -> numpy.ndarray:

@@ -9,7 +9,7 @@ from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from .canvas import FIRST, SECOND, divided, legend_above, new_axes, on_host, tidy
+from .canvas import FIRST, SECOND, divided, legend_above, new_axes, on_host, tidy, whole_numbers
 
 # What is drawn, and the fitted attributes that have it by leave-one-out.
 CLASS_FIGURES = {"accuracy": "loo_accuracies_", "log-loss": "loo_log_losses_"}
@@ -99,8 +99,8 @@ class DepthDisplay:
         network = getattr(estimator, "best_estimator_", estimator)
         if not hasattr(network, "network_"):
             raise TypeError(
-                "DepthDisplay draws a fitted EDRVFLClassifier or EDRVFLRegressor, or a search of one, but "
-                f"got {type(network).__name__}. MembersDisplay draws portfolios."
+                "DepthDisplay draws a fitted EDRVFLClassifier or EDRVFLRegressor, or a search that refitted "
+                f"one, but got {type(network).__name__}. MembersDisplay draws portfolios."
             )
         if (X is None) != (y is None):
             raise ValueError("DepthDisplay needs X and y, or neither of them; only one was given.")
@@ -179,7 +179,7 @@ class DepthDisplay:
         if self.n_layers is not None and self.n_layers < grown:
             panel.axvline(self.n_layers, color="0.35", linestyle=":", zorder=1, label="answers")
         panel.set(xlabel="layers", ylabel=name, xlim=(0.7, grown + 0.3))
-        panel.xaxis.get_major_locator().set_params(integer=True)
+        whole_numbers(panel)
         tidy(panel, "y")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from .._importance import feature_importance
-from .canvas import FIRST, bars_from_the_top, new_axes
+from .canvas import FIRST, bars_from_the_top, new_axes, plain, pyplot
 
 
 class ImportanceDisplay:
@@ -109,6 +109,7 @@ class ImportanceDisplay:
         display : ImportanceDisplay
             The display, with the axes and the figure.
         """
+        pyplot()  # where it is missing, one should not wait for the importances first
         found = feature_importance(estimator, X, n_repeats=n_repeats, random_state=random_state)
         display = cls(
             importances=found.importances, feature_names=found.feature_names, max_features=max_features
@@ -135,7 +136,7 @@ class ImportanceDisplay:
         places = numpy.arange(len(order))
         ax.barh(places, means[order], color=FIRST, height=0.62)
         ax.hlines(places, found.min(axis=1)[order], found.max(axis=1)[order], color="0.15", linewidth=1.2)
-        ax.set_yticks(places, [_shortened(self.feature_names[j]) for j in order])
+        ax.set_yticks(places, [plain(self.feature_names[j]) for j in order])
         label = f"importance: {self.measure}"
         if left_out := len(means) - len(order):
             label += f"\n({left_out} less important columns are not drawn)"
@@ -145,9 +146,3 @@ class ImportanceDisplay:
         bars_from_the_top(ax, len(order))
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-
-def _shortened(name: str, longest: int = 30) -> str:
-    """Return a name, or its beginning if it would take the place of the bars."""
-    # a dollar would begin a formula
-    return (name if len(name) <= longest else f"{name[: longest - 1]}…").replace("$", r"\$")

@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from .canvas import FIRST, PALE, SECOND, bars_from_the_top, divided, new_axes
+from .canvas import FIRST, PALE, SECOND, bars_from_the_top, divided, new_axes, plain
 
 
 class MembersDisplay:
@@ -143,7 +143,7 @@ class MembersDisplay:
         bars = panel.barh(range(len(order)), weights, color=colours, height=0.62)
         words = [f"{weight:.2f}" if weight > 0 else "no say" for weight in weights]
         panel.bar_label(bars, words, padding=4, color="0.35", fontsize="small")
-        panel.set_yticks(range(len(order)), [self.names[i] for i in order])
+        panel.set_yticks(range(len(order)), [plain(self.names[i]) for i in order])
         for label, weight in zip(panel.get_yticklabels(), weights, strict=True):
             label.set_color("black" if weight > 0 else "0.5")
         panel.set_xlim(0, 1.18 * max(weights))

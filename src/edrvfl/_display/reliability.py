@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy
+from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from .canvas import SERIES, legend_above, new_axes, on_host, tidy
+from .canvas import SERIES, legend_above, new_axes, on_host, plain, tidy
 
+LONGEST = 26  # letters of a name: the legend is to be no wider than the axes
 NINETY_FIVE = 1.959963984540054  # 95 % of a normal distribution are within so many deviations
 
 
@@ -162,7 +164,7 @@ class ReliabilityDisplay:
         display : ReliabilityDisplay
             The display, with the axes and the figure.
         """
-        y, P, classes = on_host(y_true), on_host(y_prob).astype(float), on_host(classes)
+        y, P, classes = column_or_1d(on_host(y_true)), on_host(y_prob).astype(float), on_host(classes)
         check_consistent_length(y, P)
         if P.ndim != 2 or P.shape[1] != len(classes):
             raise ValueError(
@@ -193,7 +195,7 @@ class ReliabilityDisplay:
         display : ReliabilityDisplay
             The display, with the axes and the figure.
         """
-        ax = new_axes(ax, 4.6, 4.6)
+        ax = new_axes(ax, 5.0, 4.9)
         drawn = len(ax.get_legend_handles_labels()[1])  # by other displays
         x, shares = numpy.array(self.confidences), numpy.array(self.shares)
         low, high = _wilson(shares, numpy.array(self.counts))
@@ -201,7 +203,7 @@ class ReliabilityDisplay:
             ax.plot((0, 1), (0, 1), color="0.55", linestyle=":", linewidth=1.2, zorder=1)
         colour = SERIES[drawn % len(SERIES)]
         label = f"calibration error {self.calibration_error:.3f}"
-        label = label if self.name is None else f"{self.name}: {label}"
+        label = label if self.name is None else f"{plain(self.name, LONGEST)}: {label}"
         ax.plot(x, shares, color=colour, marker="o", markersize=5, linewidth=1.6, label=label)
         ax.vlines(x, low, high, color=colour, linewidth=1, alpha=0.6)
         least = min(x.min(), low.min()) - 0.03

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
 import numpy
 from sklearn.utils.validation import check_is_fitted
 
-from .canvas import FIRST, PALE, SECOND, divided, new_axes, tidy
+from .canvas import FIRST, PALE, SECOND, divided, new_axes, plain, tidy, whole_numbers
 
 WIDE = 30.0  # numbers that differ by this factor are drawn on a logarithmic scale
+LONGEST = 18  # letters of a value that is no number
 FEW = 5  # so many numbers are all named on the axis
 LOW = 0.1  # the worst tenth of the scores is drawn at the edge, so that it does not squeeze the others
 
@@ -29,7 +30,7 @@ class SearchDisplay:
     Parameters
     ----------
     values : dict of str to sequence
-        For each parameter its value in each row of the table; None where it was not set.
+        For each parameter its value in each row of the table; ``numpy.ma.masked`` where it was not set.
 
     scores : sequence of float
         The mean score of each row.
@@ -103,17 +104,18 @@ class SearchDisplay:
             The display, with the axes and the figure.
         """
         check_is_fitted(estimator)
-        if not (hasattr(estimator, "cv_results_") and hasattr(estimator, "best_index_")):
+        table = getattr(estimator, "cv_results_", {})
+        if "mean_test_score" not in table:
             raise TypeError(
-                f"SearchDisplay draws a fitted EDRVFLSearchCV, but got {type(estimator).__name__}."
+                "SearchDisplay draws a search with one metric, such as EDRVFLSearchCV, but got "
+                f"{type(estimator).__name__}{' with several' if table else ''}."
             )
-        table = estimator.cv_results_
         known = {key.removeprefix("param_"): column for key, column in table.items() if key[:6] == "param_"}
         if unknown := [name for name in params or () if name not in known]:
             raise ValueError(
                 f"The search did not set {', '.join(unknown)}. It set {', '.join(known) or 'nothing'}."
             )
-        values = {name: list(numpy.ma.filled(column, None)) for name, column in known.items()}
+        values = {name: list(column) for name, column in known.items()}
         drawn = params or [name for name, column in values.items() if len(set(map(repr, column))) > 1]
         alike = [repr({k: v for k, v in row.items() if k != "n_layers"}) for row in table["params"]]
         return cls(
@@ -140,10 +142,14 @@ class SearchDisplay:
             raise ValueError("No parameter has several values, so there is nothing to draw.")
         n_columns = min(len(self.values), 3)
         n_rows = math.ceil(len(self.values) / n_columns)
-        ax = new_axes(ax, 0.6 + 2.9 * n_columns, 0.3 + 2.5 * n_rows)
-        panels = divided(ax, len(self.values), n_columns, across=0.3)
+        # words that are turned need room below
+        down = 1.15 if any(map(_turned, self.values.values())) else 0.62
+        ax = new_axes(ax, 0.6 + 2.9 * n_columns, 0.3 + (1.9 + down) * n_rows)
+        panels = divided(ax, len(self.values), n_columns, across=0.3, down=down)
         scores = numpy.asarray(self.scores, dtype=float)
         finite = scores[numpy.isfinite(scores)]
+        if not finite.size:
+            raise ValueError("Every score is missing or infinite, so there is nothing to draw.")
         floor, top = float(numpy.quantile(finite, LOW)), float(finite.max())
         margin = 0.08 * (top - floor) or 0.05
         for i, (panel, (name, values)) in enumerate(zip(panels, self.values.items(), strict=True)):
@@ -154,7 +160,7 @@ class SearchDisplay:
             panel.tick_params(axis="y", labelleft=i % n_columns == 0)
             panel.margins(x=0.08)
             if name == "n_layers" and len(set(values)) > FEW:
-                panel.xaxis.get_major_locator().set_params(integer=True)
+                whole_numbers(panel)
             tidy(panel, "y")
         self.ax_, self.figure_ = panels, ax.figure
         return self
@@ -162,7 +168,9 @@ class SearchDisplay:
     def _rows_of(self, name: str, scores: numpy.ndarray) -> list[int]:
         """Return the rows that a panel draws: all depths of each configuration, or its best."""
         kept = [
-            i for i in range(len(scores)) if self.values[name][i] is not None and math.isfinite(scores[i])
+            i
+            for i, value in enumerate(self.values[name])
+            if value is not numpy.ma.masked and math.isfinite(scores[i])
         ]
         if name == "n_layers" or self.configurations is None:
             return kept
@@ -187,7 +195,7 @@ class SearchDisplay:
 
 def _places(panel: Any, name: str, values: list[Any]) -> tuple[numpy.ndarray, numpy.ndarray]:
     """Return where the values of a parameter are drawn, and which of them belong together."""
-    if all(isinstance(value, Real) and not isinstance(value, bool) for value in values):
+    if _are_numbers(values):
         x = numpy.array(values, dtype=float)
         different = numpy.unique(x)
         if different[0] > 0 and different[-1] / different[0] >= WIDE:
@@ -203,6 +211,17 @@ def _places(panel: Any, name: str, values: list[Any]) -> tuple[numpy.ndarray, nu
     words = [str(value) for value in values]
     different_words = list(dict.fromkeys(words))
     x = numpy.array([different_words.index(word) for word in words], dtype=float)
-    turned = {"rotation": 30, "ha": "right"} if sum(map(len, different_words)) > 18 else {}
-    panel.set_xticks(range(len(different_words)), different_words, **turned)
+    turned = {"rotation": 30, "ha": "right"} if _turned(values) else {}
+    labels = [plain(word, LONGEST) for word in different_words]
+    panel.set_xticks(range(len(labels)), labels, **turned)
     return x, x
+
+
+def _are_numbers(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, Real) and not isinstance(value, bool) for value in values)
+
+
+def _turned(values: Iterable[Any]) -> bool:
+    """Tell whether words are too long to stand beside each other below a panel."""
+    present = [value for value in values if value is not numpy.ma.masked]
+    return not _are_numbers(present) and sum(map(len, {plain(value, LONGEST) for value in present})) > LONGEST
