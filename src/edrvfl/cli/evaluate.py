@@ -97,7 +97,8 @@ class ClassJudge:
     def _text(self, label: Any) -> str:
         """Return a label as the model writes it: 0.50 may be its 0.5."""
         text = str(label)
-        return text if text in self._place or number_of(text) is None else str(number_of(text))
+        as_number = str(number_of(text))
+        return as_number if text not in self._place and as_number in self._place else text
 
     def results(self) -> Sequence[Any]:
         """Return lines and a table to print."""

@@ -89,7 +89,7 @@ class ParquetFile:
             start, size = 0, file.metadata.num_rows
             most = block_rows(len(wanted))
             for batch in file.iter_batches(most, columns=list(wanted), use_threads=False):
-                frame = batch.to_pandas(ignore_metadata=True)  # an index is a column like others
+                frame = batch.to_pandas(ignore_metadata=True)  # or pandas would hide an index
                 start += len(frame)
                 yield Block(start - len(frame), {name: frame[name] for name in wanted}, start / size)
 
