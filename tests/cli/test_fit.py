@@ -17,7 +17,8 @@ NETWORK = "--model network --out m.edrvfl"
 def test_a_table_becomes_the_model_that_python_fits(edrvfl, guests):
     guests.drop(columns="bill").to_csv("train.csv", index=False)
     status, out, err = edrvfl("fit train.csv --target returns --seed 3 --out m.edrvfl")
-    assert (status, err) == (0, "")
+    assert status == 0
+    assert err.startswith("Note: column 'room' is taken for text, because of '1a' in row 5 (line 6).")
     frame = pd.read_csv("train.csv", dtype={"room": str})
     X, y = frame.drop(columns="returns"), frame["returns"]
     model = library.EDRVFLPortfolioClassifier(random_state=3).fit(X, y)
@@ -34,6 +35,7 @@ def test_a_table_becomes_the_model_that_python_fits(edrvfl, guests):
     assert out.splitlines()[-1].startswith(
         f"m.edrvfl: EDRVFLPortfolioClassifier, {size / 1e3:.1f} kB, fitted"
     )
+    assert edrvfl(f"fit train.csv --target returns --quiet --force {NETWORK}") == (0, "", "")
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
@@ -63,7 +65,7 @@ def test_values_are_fitted_from_every_kind_of_file(edrvfl, guests, ending):
     ],
 )
 def test_what_the_target_is_taken_for(edrvfl, labels, task, classes):
-    rows = [f"{i % 7},{labels[i % len(labels)]}" for i in range(60)]
+    rows = [f"{i % 7},{labels[i % len(labels)]}" for i in range(24)]
     Path("t.csv").write_text("\n".join(["a,y", *rows]))
     status, out, _ = edrvfl(f"fit t.csv --target y --task {task} {NETWORK}")
     assert status == 0
@@ -96,19 +98,36 @@ def test_numbers_that_are_only_names(edrvfl, answers, model):
         ("", "", "t.csv: it is empty. Expected a header and rows below it."),
         ("a,y\n", "", "t.csv: there is a header, but there are no rows below it."),
         ("a,Y\n1,2\n", "", "t.csv: there is no column 'y' (--target). Did you mean 'Y'? Its columns are 'a'"),
-        ("a,y\n1,u\n2,\n3,v\n", "", "t.csv: column 'y', row 2: the target is missing."),
-        ("a,y\n1,u\n2,v\n3\n", "", "t.csv: row 3 has 1 cells, but the header has 2."),
-        ("a,y\n1,u\n2,v,w\n", "", "t.csv: row 2 has 3 cells, but the header has 2."),
-        ("a,y\n1,u\n2,x\n", "--task regression", "t.csv: column 'y', row 1: 'u' is not a number."),
-        ("a,y\n1,u\ninf,x\n", "", "t.csv: column 'a', row 2: 'inf' is too large."),
+        ("a,y\n1,u\n2,\n3,v\n", "", "t.csv: column 'y', row 2 (line 3): the target is missing."),
+        ("a,y\n1,u\n2,v\n3\n", "", "t.csv: row 3 (line 4) has 1 cell, but the header has 2 cells."),
+        ("a,y\n1,u\n2,v,w\n", "", "t.csv: row 2 (line 3) has 3 cells, but the header has 2 cells."),
+        (
+            "a,y\n1,u\n2,x\n",
+            "--task regression",
+            "edrvfl: t.csv: column 'y', row 1 (line 2): 'u' is not a number.",
+        ),
+        ("a,y\n1,u\ninf,x\n", "", "t.csv: column 'a', row 2 (line 3): 'inf' is infinite or too large."),
         ("a,a,y\n1,2,u\n", "", "t.csv: columns must have different names, but these come twice: 'a'."),
         (",a,y\n1,2,u\n", "", "t.csv: column 1 has no name."),
         ("y\nu\nv\n", "", "t.csv: there is no column to learn from beside the target."),
         ("a;y\n1;u\n", "", "If cells are separated by ';', say so: --separator ';'"),
         ("a\ty\n1\tu\n", "", "say so: --separator tab"),
-        ('a,y\n1,"u\n', "", "t.csv: line 2 is not what CSV should be (unexpected end of data)."),
-        (b"a,y\n1,\xfc\n", "", "there is text that is not UTF-8"),
-        ("a,y\n1,u\n2,u\n", "", "t.csv: "),  # one class: the library's own words
+        (
+            'a,y\n1,"u\n',
+            "",
+            "t.csv: line 2 cannot be read as CSV (unexpected end of data). Look there and above",
+        ),
+        (
+            b"a,y\n" + b"1,u\n" * 9000 + b"1,\xfc\n",
+            "",
+            "t.csv: line 9002 holds characters that are not UTF-8.",
+        ),
+        ("a,y\n1,u\n".encode("utf-16"), "", "t.csv: line 1 holds characters that are not UTF-8."),
+        (b"PK\x03\x04 and so on", "", "t.csv: it is an Excel workbook or another packed file."),
+        ('\na,y\n\n1,u\n\n\n2,"v\nw"\n3\n', "", "t.csv: row 3 (line 9) has 1 cell"),
+        ("a,y\n" + "x" * 140_000 + ",u\n", "", "t.csv: line 2 cannot be read as CSV (field larger than"),
+        (f"a,y\n{2**60},{2**60}\n1,{2**60 + 1}\n", "--task classification", "too long to be told apart"),
+        ("a,y\n1,u\n2,u\n", "", "t.csv: column 'y' holds one class only, 'u'."),
         ("a,y\n1,u\n2,v\n", "--categories b", "there is no column 'b' (--categories)"),
         ("a,y\n1,u\n2,v\n", "--categories y", "--categories names y, which the model does not see."),
         ("a,y\n1,u\n2,v\n", "--separator ab", "expected one character or the word tab"),
@@ -123,6 +142,45 @@ def test_bad_tables_are_told_in_words(edrvfl, monkeypatch, content, options, phr
     assert phrase in err
     assert "Traceback" not in err
     assert [*map(str, Path().iterdir())] == ["t.csv"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "noted"),
+    [
+        (["1,234", "2,500"], "'1,234' in row 1 (line 2)"),  # thousands
+        (["", "7", "n.a.", "8"], "'n.a.' in row 3 (line 4)"),
+        (["5 %", "7 %"], "'5 %' in row 1 (line 2)"),
+        (["0", "True", "2"], "'True' in row 2 (line 3)"),
+        (["red", "blue", "7"], None),
+        (["2024-01-05", "2024-01-06"], None),
+        (["yes", "no"], None),
+        (["7", "8"], None),
+    ],
+)
+def test_columns_that_may_have_been_meant_as_numbers_are_noted(edrvfl, cells, noted):
+    rows = [f'"{cells[i % len(cells)]}",{"uv"[i % 2]}' for i in range(24)]
+    Path("t.csv").write_text("\n".join(["a,y", *rows]))
+    status, _, err = edrvfl(f"fit t.csv --target y {NETWORK}")
+    assert status == 0
+    assert err.count("Note: column 'a' is taken for text") == (noted is not None)
+    assert (noted or "") in err
+
+
+def test_labels_cannot_move_the_cursor(edrvfl):
+    labels = "two\nlines", "red\x1b[31m"
+    rows = [f'{i % 3},"{labels[i % 2]}"' for i in range(24)]
+    Path("t.csv").write_text("\n".join(["a,y", *rows]))
+    shown = (
+        edrvfl(f"fit t.csv --target y {NETWORK}"),
+        edrvfl("inspect m.edrvfl"),
+        edrvfl("evaluate m.edrvfl t.csv"),
+    )
+    for status, out, _ in shown:
+        assert (status, "\x1b" in out) == (0, False)
+        assert "two\\nlines" in out
+    assert edrvfl("predict m.edrvfl t.csv --out p.csv")[0] == 0
+    expected = ["prediction", "probability_red\x1b[31m", "probability_two\nlines"]  # the file is exact
+    assert list(pd.read_csv("p.csv").columns) == expected
 
 
 def test_other_separators(edrvfl):

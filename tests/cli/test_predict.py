@@ -1,5 +1,10 @@
 """`edrvfl predict` and `edrvfl evaluate`: what the model in the file says, block by block."""
 
+import gzip
+import itertools
+import os
+import resource
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +12,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import log_loss
+from small_models import NAMES, small_model
 
 import edrvfl as library
 from edrvfl.cli import tables
@@ -96,29 +102,123 @@ def test_a_model_without_names_takes_columns_in_their_order(edrvfl, answers):
     assert_array_equal(found, library.load("m.edrvfl").predict(X))
     pd.DataFrame(X).assign(more=1).to_csv("new.csv", index=False)
     status, _, err = edrvfl("predict m.edrvfl new.csv --out p.csv --force")
-    assert (status, "the model knows 2 columns without names, but there are 3" in err) == (2, True)
+    assert (
+        status,
+        "knows 2 columns, by order and without names, but there are 3: '0', '1', 'more'." in err,
+    ) == (2, True)
     status, _, err = edrvfl("evaluate m.edrvfl new.csv --target more")
     assert (status, "predicts 2 values a row" in err) == (2, True)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "encoder"])
+def test_every_kind_of_model_says_what_it_says_in_python(edrvfl, answers, name, ending):
+    model, X = small_model(name)
+    model.save("m.edrvfl")
+    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X, columns=[*"abc"])
+    (frame.to_parquet if ending == "parquet" else frame.to_csv)(f"x.{ending}", index=False)
+    assert edrvfl(f"predict m.edrvfl x.{ending} --out p.csv")[0] == 0
+    if hasattr(model, "classes_"):
+        assert pd.read_csv("p.csv", dtype=str)["prediction"].tolist() == [
+            *map(str, model.predict(X).tolist())
+        ]
+        assert_allclose(answers("p.csv", 1), model.predict_proba(X), atol=1e-12)
+    else:
+        assert_allclose(answers("p.csv").to_numpy().reshape(len(X), -1), model.predict(X).reshape(len(X), -1))
+    assert edrvfl("inspect m.edrvfl")[::2] == (0, "")
+
+
+def test_labels_are_compared_as_the_model_writes_them(edrvfl):
+    X = pd.DataFrame({"a": [1.0, 2.0] * 20})
+    for classes, cells in ((["0.5", "1.5"], ["0.50", "1.5"]), (["NA", "None"],) * 2, ([7, 8], ["07", "8.0"])):
+        library.EDRVFLClassifier(**SMALL).fit(X, classes * 20).save("m.edrvfl")
+        X.assign(y=cells * 20).to_csv("new.csv", index=False)
+        status, out, err = edrvfl("evaluate m.edrvfl new.csv")
+        assert (status, out.splitlines()[0][:25], err) == (0, "40 rows: accuracy 1.0000,", "")
+
+
+def test_a_probability_of_zero_costs_what_it_costs_in_scikit_learn(edrvfl, recwarn):
+    X = pd.DataFrame({"a": [0.0, 1.0] * 20})
+    model = library.EDRVFLClassifier(**SMALL, calibration=None, ensemble="vote").fit(X, ["u", "v"] * 20)
+    model.save("m.edrvfl")
+    y = ["v", "u"] * 20  # all wrong
+    P = model.predict_proba(X)
+    assert P.min() == 0
+    X.assign(y=y).to_csv("new.csv", index=False)
+    assert edrvfl("evaluate m.edrvfl new.csv")[1].startswith(
+        f"40 rows: accuracy 0.0000, log-loss {log_loss(y, P):.4f}"
+    )
+    assert not recwarn.list
+
+
+def test_parquet_files_of_pandas_may_have_an_index(edrvfl, guests, model):
+    model.save("m.edrvfl")
+    guests[COLUMNS].set_axis([f"row {i}" for i in range(120)]).to_parquet("new.parquet")
+    guests[COLUMNS].set_index("age").to_parquet("named.parquet")
+    for name in ("new", "named"):
+        assert edrvfl(f"predict m.edrvfl {name}.parquet --out {name}.csv")[::2] == (0, "")
+        assert_array_equal(pd.read_csv(f"{name}.csv")["prediction"], model.predict(guests[COLUMNS]))
+
+
+def test_parquet_cells_that_are_no_numbers_are_told_by_row(edrvfl, guests, model):
+    model.save("m.edrvfl")
+    changes = {"inf": np.inf, "old": pd.Categorical([None] * 3 + ["7", "old"] + ["8"] * 115)}
+    for cell, ages in changes.items():
+        guests[COLUMNS].assign(age=ages).to_parquet("new.parquet")
+        status, _, err = edrvfl("predict m.edrvfl new.parquet --out p.csv")
+        row = {"inf": 1, "old": 5}[cell]
+        assert (status, f"new.parquet: column 'age', row {row}: '{cell}' is" in err) == (2, True)
+
+
+def test_rows_are_named_by_the_line_on_which_they_begin(edrvfl, model, monkeypatch):
+    model.save("m.edrvfl")
+    lines = [
+        "",
+        "age,city,room,member",
+        "",
+        '1,"two',
+        'lines",0,1',
+        "",
+        "",
+        "2,x,0,1",
+        "3,x,0,1",
+        '"4',
+        '",x,0,x',
+        "",
+    ]
+    Path("new.csv").write_text("\n".join(lines))
+    packed = gzip.compress(Path("new.csv").read_bytes())
+    Path("packed").write_bytes(packed)  # known by how it begins, not by its name
+    for rows, name in itertools.product((1, 2, 10), ("new.csv", "packed")):
+        monkeypatch.setattr(tables, "BLOCK_ROWS", rows)
+        status, _, err = edrvfl(f"predict m.edrvfl {name} --out p.csv")
+        assert (status, f"{name}: column 'member', row 4 (line 10): 'x' is not a number" in err) == (2, True)
+    Path("new.csv").write_text(f"age,city,room,member\n{'x' * 1000},,,\n")
+    assert len(edrvfl("predict m.edrvfl new.csv --out p.csv")[2]) < 200  # a long cell is not told in full
 
 
 @pytest.mark.parametrize(
     ("change", "phrase"),
     [
         (
+            {"columns": ["a", "b", "room", "member"]},
+            "new.csv: 2 columns of the model are missing: 'age', 'city'. Its columns are 'a', 'b', 'room',",
+        ),
+        (
             {"columns": ["ages", "city", "room", "member"]},
             "of the model is missing: 'age'. Did you mean 'ages'?",
         ),
         (
             {"row": 17, "column": "age", "cell": "old"},
-            "new.csv: column 'age', row 17: 'old' is not a number.",
+            "new.csv: column 'age', row 17 (line 18): 'old' is not a number.",
         ),
         (
             {"row": 101, "column": "age", "cell": "1_0"},
-            "new.csv: column 'age', row 101: '1_0' is not a number.",
+            "new.csv: column 'age', row 101 (line 102): '1_0' is not a number.",
         ),
         (
             {"row": 3, "column": "member", "cell": "yes"},
-            "new.csv: column 'member', row 3: 'yes' is not a number.",
+            "new.csv: column 'member', row 3 (line 4): 'yes' is not a number.",
         ),
     ],
 )
@@ -136,6 +236,38 @@ def test_bad_rows_are_told_and_leave_no_file(edrvfl, guests, model, monkeypatch,
     Path("p.csv").write_text("before")
     assert edrvfl("predict m.edrvfl new.csv --out p.csv --force")[0] == 2
     assert Path("p.csv").read_text() == "before"
+
+
+def test_an_interrupted_or_failed_command_leaves_the_older_file(edrvfl, guests, model, monkeypatch):
+    model.save("m.edrvfl")
+    pd.concat([guests] * 40).to_csv("new.csv", index=False)
+    Path("p.csv").write_text("before")
+    command = "predict m.edrvfl new.csv --out p.csv --force --quiet"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))  # as if the disk were full
+    try:
+        assert edrvfl(command) == (2, "", "edrvfl: p.csv: File too large\n")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    monkeypatch.setattr(tables, "BLOCK_ROWS", 1)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)  # what Ctrl-C does
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        assert edrvfl(command) == (130, "", "\nInterrupted. Nothing was written.\n")
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert sorted(map(str, Path().iterdir())) == ["m.edrvfl", "new.csv", "p.csv"]
+    assert Path("p.csv").read_text() == "before"
+
+
+def test_pipes_and_devices_are_refused(edrvfl, model):
+    model.save("m.edrvfl")
+    Path("new.csv").write_text("age,city,room,member\n1,x,0,1\n")
+    os.mkfifo("pipe")
+    for typed in ("predict m.edrvfl pipe --out p.csv", "predict m.edrvfl new.csv --force --out pipe"):
+        status, _, err = edrvfl(typed)
+        assert (status, "edrvfl: pipe: is no file, but a pipe or a device." in err) == (2, True)
+    assert Path("pipe").is_fifo()
 
 
 def test_what_is_no_model_is_told(edrvfl, guests):
@@ -160,13 +292,14 @@ def test_evaluate_says_which_rows_have_strange_classes_and_asks_for_the_target(e
     right = (model.predict(guests[COLUMNS]) == frame["returns"]).mean()
     loss = log_loss(frame["returns"][known], model.predict_proba(guests[COLUMNS])[known])
     assert (status, out.splitlines()[0]) == (0, f"120 rows: accuracy {right:.4f}, log-loss {loss:.4f}")
-    assert err == "The model does not know 'maybe': 1 row, which count as wrong and have no log-loss.\n"
+    words = (
+        "The model does not know the classes 'maybe': 1 row, counted as wrong and left out of the log-loss.\n"
+    )
+    assert err == words
     guests.to_csv("new.csv", index=False)
     status, _, err = edrvfl("evaluate m.edrvfl new.csv")
     assert status == 2
-    assert (
-        "which column is the target? The model does not know 'returns' and 'bill'. Say --target NAME." in err
-    )
+    assert "which column is the target? The model does not know 'returns', 'bill'. Say --target NAME." in err
     guests[COLUMNS].to_csv("new.csv", index=False)
     assert "The model knows all columns" in edrvfl("evaluate m.edrvfl new.csv")[2]
 
@@ -180,6 +313,10 @@ def test_values_are_evaluated_as_scikit_learn_does(edrvfl, answers, guests):
     figures = model.score(guests[COLUMNS], guests["bill"]), (errors**2).mean() ** 0.5, abs(errors).mean()
     words = "120 rows: R^2 {:.4f}, root mean squared error {:.6g}, mean absolute error {:.6g}\n"
     assert (status, out) == (0, words.format(*figures))
+    guests.drop(columns="returns")[:1].to_csv("one.csv", index=False)  # R^2 would need two rows
+    error = abs(errors[0])
+    words = f"1 row: root mean squared error {error:.6g}, mean absolute error {error:.6g}\n"
+    assert edrvfl("evaluate m.edrvfl one.csv")[:2] == (0, words)
     assert edrvfl("predict m.edrvfl new.csv --out p.csv")[0] == 0
     assert_array_equal(answers("p.csv")["prediction"], model.predict(guests[COLUMNS]))
 

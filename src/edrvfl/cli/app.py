@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -45,7 +46,8 @@ def call(arguments: Sequence[str]) -> int:
     return status
 
 
-def _app(study: bool) -> typer.Typer:
+@functools.cache
+def _app(study: bool) -> Callable[..., Any]:
     """Return the commands. Those of the study need more packages, so they are imported for their users."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, help=edrvfl.__doc__)
     app.callback()(_top)
@@ -57,7 +59,7 @@ def _app(study: bool) -> typer.Typer:
         from .study import add_commands
 
         add_commands(bench)
-    return app
+    return typer.main.get_command(app)
 
 
 def _top(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:

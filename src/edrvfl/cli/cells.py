@@ -7,7 +7,8 @@ and later files are read in the same way, whatever their cells look like.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -42,6 +43,9 @@ MISSING = frozenset(
 )
 TRUTH = {"true": 1.0, "True": 1.0, "TRUE": 1.0, "false": 0.0, "False": 0.0, "FALSE": 0.0}
 
+LIKE_NUMBER = re.compile(r"\s*[-+]?[$€£]?\s?\d[\d.,' \u00a0\u202f]*[%$€£]?\s*")
+REPAIR = "Correct it, or leave it empty if missing."
+
 Kind: TypeAlias = Literal["numbers", "truth", "text"]
 # What a model knows of a column: its categories, texts or floats, or None for a column of numbers.
 Known: TypeAlias = Mapping[str, numpy.ndarray | None]
@@ -68,8 +72,13 @@ def number_of(cell: str) -> float | None:
 # --- which kind of cells a column has ----------------------------------------------------------------
 
 
-def find_kinds(table: Table, names: Sequence[str], blocks: Iterable[Block]) -> dict[str, Kind]:
-    """Tell what each column holds. For a CSV file all cells are looked at, for Parquet the types."""
+def find_kinds(
+    table: Table, names: Sequence[str], blocks: Iterable[Block], note: Callable[[str], object] = len
+) -> dict[str, Kind]:
+    """Tell what each column holds. For a CSV file all cells are looked at, for Parquet the types.
+
+    `note` is told where cells that may have been meant as numbers make a column one of text.
+    """
     if not isinstance(table, CsvFile):
         first = next(iter(blocks)).columns
         return {name: _kind_of_type(first[name]) for name in names}
@@ -78,6 +87,11 @@ def find_kinds(table: Table, names: Sequence[str], blocks: Iterable[Block]) -> d
         for name, left in possible.items():
             if left:
                 possible[name] = [kind for kind in left if _may_be(kind, block.columns[name])]
+                if not possible[name] and (row := _stray_cell(block.columns[name])) is not None:
+                    note(
+                        f"column {name!r} is taken for text, because of {brief(block.columns[name][row])} in "
+                        f"{table.where(block.start + row)}. If its cells are numbers, write them like 1234.5."
+                    )
     return {name: left[0] if left else "text" for name, left in possible.items()}
 
 
@@ -86,6 +100,15 @@ def _may_be(kind: Kind, cells: list[str]) -> bool:
     if kind == "truth":
         return set(cells) <= MISSING | TRUTH.keys()
     return _at_once(cells) is not None or all(c not in TRUTH and number_of(c) is not None for c in cells)
+
+
+def _stray_cell(cells: list[str]) -> int | None:
+    """Return the first cell that is no number, if half of them are numbers or look like 1,234 or 5 %."""
+    found = [(i, cell) for i, cell in enumerate(cells) if cell not in MISSING]
+    alike = [LIKE_NUMBER.fullmatch(cell) is not None or number_of(cell) is not None for _, cell in found]
+    if 2 * sum(alike) < len(found):
+        return None
+    return next((i for i, cell in found if cell in TRUTH or number_of(cell) is None), None)
 
 
 def _kind_of_type(column: Any) -> Kind:
@@ -99,12 +122,12 @@ def _at_once(cells: list[str]) -> numpy.ndarray | None:
     together = "".join(cells)
     if "_" in together or not together.isascii():
         return None
-    texts = ["nan" if cell in MISSING else cell for cell in cells]
-    try:
-        found: numpy.ndarray = numpy.array(texts, dtype=object).astype(numpy.float64)
-    except ValueError:
-        return None
-    return found
+    for texts in (cells, ("nan" if cell in MISSING else cell for cell in cells)):
+        try:
+            return numpy.fromiter(map(float, texts), numpy.float64, len(cells))
+        except ValueError:  # a column without gaps needs no look at each cell
+            pass
+    return None
 
 
 # --- the cells of a column ---------------------------------------------------------------------------
@@ -120,14 +143,17 @@ class Place:
 
     def wrong(self, row: int, what: str) -> ValueError:
         """Return an error about a row of the block. Rows are counted from 1 below the header."""
-        return ValueError(f"{self.table.path}: column {self.name!r}, row {self.start + row + 1}: {what}")
+        where = self.table.where(self.start + row)
+        return ValueError(f"{self.table.path}: column {self.name!r}, {where}: {what}")
 
 
 def read_numbers(column: Column, place: Place) -> Any:
     """Return numbers, NaN where missing; refuse the first cell that is neither."""
     if not isinstance(column, list):
+        if isinstance(getattr(column, "dtype", None), pandas.CategoricalDtype):
+            column = column.astype(column.cat.categories.dtype)
         if not _holds_text(column):
-            return column
+            return _finite(column, place)
         column = [
             "" if value is None else value for value in column.astype(object).where(column.notna(), None)
         ]
@@ -136,14 +162,29 @@ def read_numbers(column: Column, place: Place) -> Any:
         values = [number_of(cell) for cell in column]
         if None in values:
             row = values.index(None)
-            raise place.wrong(
-                row, f"{column[row]!r} is not a number. Correct it, or leave it empty if missing."
-            )
+            raise place.wrong(row, f"{brief(column[row])} is not a number. {REPAIR}")
         found = numpy.array(values, dtype=numpy.float64)
-    if numpy.isinf(found).any():
-        row = int(numpy.isinf(found).argmax())
-        raise place.wrong(row, f"{column[row]!r} is too large. Correct it, or leave it empty if missing.")
-    return found
+    return _finite(found, place, column)
+
+
+def _finite(numbers: Any, place: Place, cells: Sequence[str] | None = None) -> Any:
+    """Return numbers of which none is infinite."""
+    if numbers.dtype.kind == "f" and numpy.isinf(numbers).any():
+        row = int(numpy.isinf(numbers).argmax())
+        text = str(numbers[row]) if cells is None else cells[row]
+        raise place.wrong(row, f"{brief(text)} is infinite or too large. {REPAIR}")
+    return numbers
+
+
+def brief(cell: str, most: int = 60) -> str:
+    """Quote a cell, or the beginning of a long one.
+
+    Examples
+    --------
+    >>> brief("old"), brief("a very long text", 6)
+    ("'old'", "'a very...'")
+    """
+    return repr(cell if len(cell) <= most else f"{cell[:most]}...")
 
 
 def _holds_text(column: Any) -> bool:
@@ -186,8 +227,11 @@ def make_frame(table: Table, block: Block, known: Known) -> Any:
 # --- targets -----------------------------------------------------------------------------------------
 
 
-def refuse_missing(column: Column, place: Place) -> None:
-    """Refuse a target that has a gap."""
-    gaps = [cell in MISSING for cell in column] if isinstance(column, list) else column.isna().tolist()
-    if any(gaps):
-        raise place.wrong(gaps.index(True), "the target is missing. Fill it in, or remove the row.")
+def refuse_missing(column: Column, place: Place, labels: Iterable[Any] = ()) -> None:
+    """Refuse a target that has a gap. A text such as NA is none where it is one of a model's labels."""
+    missing = MISSING.difference(map(str, labels))
+    gaps = [cell in missing for cell in column] if isinstance(column, list) else column.isna().tolist()
+    if True in gaps:
+        row = gaps.index(True)
+        what = f" ({column[row]!r})" if isinstance(column, list) and column[row] else ""
+        raise place.wrong(row, f"the target is missing{what}. Fill it in, or remove the row.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,22 +12,27 @@ import typer
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
 from . import options
-from .cells import Place, read_numbers, refuse_missing
+from .cells import Place, number_of, read_numbers, refuse_missing
 from .models import Matched, classifies, columns_of, load_model, match, note_unused
-from .screen import listing, plural, put, say, share_bar
+from .screen import plural, put, say, share_bar
 from .screen import table as drawn
-from .tables import Block, Table, need_column, open_table
+from .tables import Block, Table, names_of, need_column, open_table
 
 
 def evaluate(
     model: options.Model,
     table: Annotated[
-        Path, typer.Argument(metavar="TABLE", help="CSV or Parquet, with the model's columns and the target.")
+        Path,
+        typer.Argument(
+            metavar="TABLE", help="A CSV or Parquet file with the model's columns and the target."
+        ),
     ],
     target: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="The target.", show_default="the column that the model does not know"
+            metavar="NAME",
+            help="The column to compare with.",
+            show_default="the column that the model does not know",
         ),
     ] = None,
     separator: options.Separator = ",",
@@ -53,7 +59,7 @@ def find_target(model: Any, table: Table, target: str | None) -> str:
     known = columns_of(model) if hasattr(model, "feature_names_in_") else ()
     left = [name for name in table.names if name and name not in known]
     if len(left) != 1:
-        which = f"does not know {listing([repr(name) for name in left])}" if left else "knows all columns"
+        which = f"does not know {names_of(left)}" if left else "knows all columns"
         raise ValueError(f"{table.path}: which column is the target? The model {which}. Say --target NAME.")
     return left[0]
 
@@ -68,7 +74,7 @@ class ClassJudge:
         self._true: list[numpy.ndarray] = []
         self._said: list[numpy.ndarray] = []
         self._own: list[numpy.ndarray] = []  # probabilities of the true classes
-        self._strangers: dict[str, int] = {}
+        self._strangers: Counter[str] = Counter()
 
     def add(self, matched: Matched, block: Block, target: str) -> None:
         """Look at some rows."""
@@ -81,22 +87,28 @@ class ClassJudge:
     def _codes(self, table: Table, block: Block, target: str) -> numpy.ndarray:
         """Return the places of the labels among the classes, -1 for one that the model does not know."""
         cells, place = block.columns[target], Place(table, target, block.start)
-        refuse_missing(cells, place)
-        values: Any = read_numbers(cells, place) if self._numbers else cells
-        keys = [float(v) if self._numbers else str(v) for v in values]
+        refuse_missing(cells, place, self._labels)
+        keys = [*map(float, read_numbers(cells, place))] if self._numbers else [*map(self._text, cells)]
         for key in keys:
             if key not in self._place:
-                self._strangers[str(key)] = self._strangers.get(str(key), 0) + 1
+                self._strangers[f"{key:g}" if self._numbers else str(key)] += 1
         return numpy.array([self._place.get(key, -1) for key in keys])
+
+    def _text(self, label: Any) -> str:
+        """Return a label as the model writes it: 0.50 may be its 0.5."""
+        text = str(label)
+        as_number = str(number_of(text))
+        return as_number if text not in self._place and as_number in self._place else text
 
     def results(self) -> Sequence[Any]:
         """Return lines and a table to print."""
         true, answers, own = map(numpy.concatenate, (self._true, self._said, self._own))
         if self._strangers:
             say(
-                f"The model does not know {listing([repr(v) for v in sorted(self._strangers)[:10]])}: "
-                f"{plural(sum(self._strangers.values()), 'row')}, which count as wrong and have no log-loss."
+                f"The model does not know the classes {names_of(sorted(self._strangers), 10)}: "
+                f"{plural(self._strangers.total(), 'row')}, counted as wrong and left out of the log-loss."
             )
+        own = numpy.maximum(own, numpy.finfo(own.dtype).eps)  # as scikit-learn does: no row costs infinity
         loss = f", log-loss {-numpy.log(own).mean():.4f}" if len(own) else ""
         right = true == answers
         rows = []
@@ -130,10 +142,9 @@ class ValueJudge:
     def results(self) -> Sequence[Any]:
         """Return a line to print."""
         true, answers = numpy.concatenate(self._true), numpy.concatenate(self._said)
-        if len(true) < 2:
-            raise ValueError("R^2 needs two rows or more.")
+        score = f"R^2 {r2_score(true, answers):.4f}, " if len(true) > 1 else ""  # R^2 needs two rows
         errors = (
             f"root mean squared error {root_mean_squared_error(true, answers):.6g}, "
             f"mean absolute error {mean_absolute_error(true, answers):.6g}"
         )
-        return (f"{plural(len(true), 'row')}: R^2 {r2_score(true, answers):.4f}, {errors}",)
+        return (f"{plural(len(true), 'row')}: {score}{errors}",)

@@ -18,38 +18,47 @@ import edrvfl
 
 from . import options
 from .cells import Kind, Place, find_kinds, read_categories, read_numbers, refuse_missing
-from .models import classifies, columns_of, loo_words, naming
+from .models import columns_of, loo_words, naming
 from .output import check_output
-from .screen import listing, plural, put, say, share_bar, size_words
+from .screen import listing, plain, plural, put, say, share_bar, size_words
 from .tables import Block, Table, column_names, need_column, open_table
 
 FEW = 10  # so many different whole numbers are classes, more are values, unless the user says
 
 Task = Literal["auto", "classification", "regression"]
 Names = Annotated[
-    list[str] | None, typer.Option(metavar="NAME,...", help="Columns of numbers that are only names.")
+    list[str] | None,
+    typer.Option(metavar="NAME,...", help="Columns whose numbers are only names, such as codes."),
 ]
 
 
 # The signature is long because it is the list of the command's options.
 def fit(
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV or Parquet: a header, and rows.")],
+    table: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="A CSV or Parquet file: a header, and rows below it.")
+    ],
     target: Annotated[str, typer.Option(metavar="NAME", help="The column to predict.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The model to write.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to save the model.")],
     task: Annotated[
         Task,
         typer.Option(
-            help=f"What the target holds; auto: text, or up to {FEW} different whole numbers, are classes."
+            help="Whether the target holds classes or amounts. auto takes text and up to "
+            f"{FEW} different whole numbers for classes."
         ),
     ] = "auto",
     model: Annotated[
         Literal["portfolio", "network"],
-        typer.Option(help="Several networks and a kernel voter, or one network: smaller, less exact."),
+        typer.Option(
+            help="portfolio fits several models that vote; network fits one, which is smaller and quicker."
+        ),
     ] = "portfolio",
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 2, help="Of all random draws.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**31 - 2, help="The number that decides all random draws.")
+    ] = 0,
     categories: Names = None,
     ignore: Annotated[
-        list[str] | None, typer.Option(metavar="NAME,...", help="Columns that the model must not see: ids.")
+        list[str] | None,
+        typer.Option(metavar="NAME,...", help="Columns that the model must not see, such as row numbers."),
     ] = None,
     separator: options.Separator = ",",
     force: options.Force = False,
@@ -65,16 +74,17 @@ def fit(
     check_names(opened, names, declared)
     frame, y = read_training(opened, names, target, quiet)
     classes = has_classes(y, task)
+    answers = labels_of(opened, target, y) if classes else values_of(opened, target, y)
     estimator = make_estimator(model, classes, seed, declared)
     begun = time.perf_counter()
     with naming(table), fit_bar(estimator, quiet), said_warnings(quiet):
-        estimator.fit(frame, labels_of(y) if classes else values_of(opened, target, y))
+        estimator.fit(frame, answers)
     seconds = time.perf_counter() - begun
     estimator.save(out)
     if not quiet:
         put(
             f"{table}: {plural(len(frame), 'row')}, {column_words(estimator)}",
-            f"target {target!r}: {target_words(estimator, y)}{doubt(y, classes, task)}",
+            f"target {target!r}: {target_words(answers, classes)}{doubt(y, classes, task)}",
             loo_words(estimator),
             f"{out}: {type(estimator).__name__}, {size_words(out.stat().st_size)}, fitted in {seconds:.1f} s",
         )
@@ -107,9 +117,11 @@ class Target:
 
 def read_training(table: Table, names: Sequence[str], target: str, quiet: bool) -> tuple[Any, Target]:
     """Return a frame and the target. The file is read twice: first to tell numbers from text."""
-    wanted = [*names, target]
+    wanted, notes = [*names, target], list[str]()
     with share_bar("looking", quiet) as report:
-        kinds = find_kinds(table, wanted, reported(table.blocks(wanted), report))
+        kinds = find_kinds(table, wanted, reported(table.blocks(wanted), report), notes.append)
+    for note in () if quiet else notes:
+        say(f"Note: {note}")
     parts: dict[str, list[Any]] = {name: [] for name in wanted}
     with share_bar("reading", quiet) as report:
         for block in reported(table.blocks(wanted), report):
@@ -146,13 +158,25 @@ def _whole(y: Target) -> bool:
     return bool((numbers == numpy.round(numbers)).all() and numpy.abs(numbers).max() < 2**53)
 
 
-def labels_of(y: Target) -> numpy.ndarray:
-    """Return labels: whole numbers, truth values, or text."""
+def labels_of(table: Table, target: str, y: Target) -> numpy.ndarray:
+    """Return labels: whole numbers, truth values, or text; refuse a single one."""
     if y.kind == "truth":
-        return y.values.astype(bool)
-    if y.kind == "numbers" and _whole(y):
-        return y.values.astype(numpy.int64)
-    return numpy.array([str(value) for value in y.values.tolist()])
+        labels = y.values.astype(bool)
+    elif y.kind == "numbers" and _whole(y):
+        labels = y.values.astype(numpy.int64)
+    else:
+        if y.kind == "numbers" and numpy.abs(y.values).max() >= 2**53:
+            raise ValueError(
+                f"{table.path}: column {target!r} holds numbers too long to be told apart as classes. Write "
+                "a letter before them, which makes them text."
+            )
+        labels = numpy.array([str(value) for value in y.values.tolist()])
+    if (labels == labels[0]).all():
+        raise ValueError(
+            f"{table.path}: column {target!r} holds one class only, {str(labels[0])!r}. A model "
+            "needs rows of two classes or more."
+        )
+    return labels
 
 
 def values_of(table: Table, target: str, y: Target) -> numpy.ndarray:
@@ -209,6 +233,8 @@ def fit_bar(estimator: Any, quiet: bool) -> Iterator[None]:
 def said_warnings(quiet: bool) -> Iterator[None]:
     """Print warnings as notes: where in the code they arose is of no use here."""
     with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", DeprecationWarning)  # meant for those who write code
         yield
     for text in dict.fromkeys(str(warning.message) for warning in caught):
         if not quiet:
@@ -224,12 +250,12 @@ def column_words(model: Any) -> str:
     return f"{plural(model.n_features_in_ - texts, 'column')} of numbers, {texts} of categories"
 
 
-def target_words(model: Any, y: Target) -> str:
+def target_words(answers: numpy.ndarray, classes: bool) -> str:
     """Say what the target holds."""
-    if not classifies(model):
-        return f"numbers from {y.values.min():.6g} to {y.values.max():.6g}"
-    labels, counts = numpy.unique(labels_of(y), return_counts=True)
-    some = [f"{label} ({count})" for label, count in zip(labels.tolist(), counts, strict=True)]
+    if not classes:
+        return f"numbers from {answers.min():.6g} to {answers.max():.6g}"
+    labels, counts = numpy.unique(answers, return_counts=True)
+    some = [f"{plain(str(label))} ({count})" for label, count in zip(labels.tolist(), counts, strict=True)]
     return f"{len(some)} classes: {', '.join(some[:10])}{', ...' if len(some) > 10 else ''}"
 
 

@@ -10,7 +10,7 @@ import edrvfl
 
 from . import options
 from .models import classifies, columns_of, loo_figures, loo_words
-from .screen import Row, put, size_words, table
+from .screen import Row, plain, put, size_words, table
 
 
 def inspect(model: options.Model) -> int:
@@ -36,7 +36,7 @@ def inspect(model: options.Model) -> int:
 def _answers_words(model: Any) -> str:
     if not classifies(model):
         return "predicts numbers"
-    labels = [str(label) for label in model.classes_.tolist()]
+    labels = [plain(str(label)) for label in model.classes_.tolist()]
     return f"predicts {len(labels)} classes: {_some(labels, 20)}"
 
 

@@ -13,8 +13,8 @@ import numpy
 import edrvfl
 
 from .cells import Known, make_frame
-from .screen import listing, say
-from .tables import Block, Table, said
+from .screen import plural, say
+from .tables import Block, Table, names_of, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,24 +79,24 @@ def match(model: Any, table: Table, target: str | None) -> Matched:
     if not named:
         if len(there) != len(known):
             raise ValueError(
-                f"{table.path}: the model knows {len(known)} columns without names, but there are "
-                f"{len(there)} beside the target: {listing(there)}."
+                f"{table.path}: the model knows {plural(len(known), 'column')}, by order and without names, "
+                f"but there are {len(there)}{'' if target is None else ' beside the target'}: "
+                f"{names_of(there)}."
             )
         return Matched(model, table, dict(zip(there, known.values(), strict=True)), named)
     if missing := [name for name in known if name not in there]:
-        words = "a column" if len(missing) == 1 else f"{len(missing)} columns"
-        raise ValueError(
-            f"{table.path}: {words} of the model is missing: {', '.join(map(repr, missing[:10]))}. "
-            f"{said(missing[0], there)}"
+        words = (
+            "a column of the model is" if len(missing) == 1 else f"{len(missing)} columns of the model are"
         )
+        raise ValueError(f"{table.path}: {words} missing: {names_of(missing)}. {said(missing[0], there)}")
     return Matched(model, table, known, named)
 
 
 def note_unused(matched: Matched, target: str | None, quiet: bool) -> None:
     """Say which columns of a table are not looked at."""
-    unused = [repr(name) for name in matched.table.names if name not in matched.known and name != target]
+    unused = [name for name in matched.table.names if name not in matched.known and name != target]
     if unused and not quiet:
-        say(f"Not used: {listing(unused[:10])}{' and more' if len(unused) > 10 else ''}.")
+        say(f"Not used: {names_of(unused)}.")
 
 
 # --- how good it is by leave-one-out -----------------------------------------------------------------

@@ -76,8 +76,10 @@ Model = Annotated[
 Separator = Annotated[
     str,
     typer.Option(
-        metavar="MARK", parser=separator, help="What stands between cells of a CSV file: , ; or tab."
+        metavar="MARK",
+        parser=separator,
+        help="What stands between the cells of a CSV file, for instance ; or the word tab.",
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")]
-Silent = Annotated[bool, typer.Option("--quiet", help="No notes and no progress.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace the output file if it exists.")]
+Silent = Annotated[bool, typer.Option("--quiet", help="Print no notes and no progress.")]

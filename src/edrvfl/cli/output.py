@@ -21,8 +21,12 @@ def check_output(path: Path, force: bool, inputs: Sequence[Path]) -> None:
     if path.is_dir() or not path.parent.is_dir():
         what = "it is a folder" if path.is_dir() else f"there is no folder {str(path.parent)!r}"
         raise ValueError(f"{path}: cannot be written, {what}.")
+    if not os.access(path.parent, os.W_OK):
+        raise ValueError(f"{path}: cannot be written, the folder {str(path.parent)!r} is read-only.")
     if not path.exists():
         return
+    if not path.is_file():  # to put a file in the place of a device would do harm
+        raise ValueError(f"{path}: is no file, but a pipe or a device. Write to a file.")
     if any(source.exists() and path.samefile(source) for source in inputs):
         raise ValueError(f"{path}: is read by this command. Write to another file.")
     if not force:
@@ -37,10 +41,13 @@ def write_table(path: Path, names: Sequence[str], separator: str) -> Iterator[Wr
         with (_write_parquet if is_parquet(path) else _write_csv)(beside, names, separator) as write:
             yield write
         beside.replace(path)
-    except BaseException:
+    except OSError as error:
+        if error.filename in (None, str(beside)):  # nobody asked for the file beside
+            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+        raise
+    finally:
         with contextlib.suppress(OSError):
             beside.unlink()
-        raise
 
 
 @contextmanager

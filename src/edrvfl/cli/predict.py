@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,8 +18,12 @@ from .tables import open_table
 
 def predict(
     model: options.Model,
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV or Parquet, with the model's columns.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write: CSV, or Parquet by its ending.")],
+    table: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="A CSV or Parquet file that has the model's columns.")
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where to write: Parquet if it ends so, or else CSV.")
+    ],
     separator: options.Separator = ",",
     force: options.Force = False,
     quiet: options.Silent = False,
@@ -31,28 +36,32 @@ def predict(
     check_output(out, force, [model, table])
     matched = match(load_model(model), open_table(table, separator), None)
     note_unused(matched, None, quiet)
-    n_rows = 0
-    with (
-        share_bar("predicting", quiet) as report,
-        write_table(out, output_names(matched), separator) as write,
-    ):
-        for block in matched.table.blocks(list(matched.known)):
-            columns = output_columns(matched.model, matched.answers(block))
-            write(columns)
-            n_rows += len(columns[0])
-            report(block.done)
+    with share_bar("predicting", quiet) as report:
+        found = answered(matched, report)
+        first = next(found)  # a table has rows; these tell how many values the model gives for one
+        n_rows = len(first)
+        with write_table(out, output_names(matched.model, first.shape[1]), separator) as write:
+            write(output_columns(matched.model, first))
+            for answers in found:
+                write(output_columns(matched.model, answers))
+                n_rows += len(answers)
     if not quiet:
         put(f"{out}: {plural(n_rows, 'prediction')}")
     return 0
 
 
-def output_names(matched: Matched) -> list[str]:
+def answered(matched: Matched, report: Callable[[float], None]) -> Iterator[numpy.ndarray]:
+    """Answer block by block, and tell how far it is."""
+    for block in matched.table.blocks(list(matched.known)):
+        yield matched.answers(block)
+        report(block.done)
+
+
+def output_names(model: Any, n_outputs: int) -> list[str]:
     """Return the names of the columns that are written."""
-    model = matched.model
     if classifies(model):
         return ["prediction", *(f"probability_{label}" for label in model.classes_.tolist())]
-    k = n_outputs(model)
-    return ["prediction"] if k == 1 else [f"prediction_{i + 1}" for i in range(k)]
+    return ["prediction"] if n_outputs == 1 else [f"prediction_{i + 1}" for i in range(n_outputs)]
 
 
 def output_columns(model: Any, answers: numpy.ndarray) -> list[numpy.ndarray]:
@@ -60,13 +69,3 @@ def output_columns(model: Any, answers: numpy.ndarray) -> list[numpy.ndarray]:
     if classifies(model):
         return [model.classes_[answers.argmax(axis=1)], *answers.T]
     return list(answers.T)
-
-
-def n_outputs(model: Any) -> int:
-    """Return how many values a regressor gives for a row."""
-    if hasattr(model, "portfolio_"):
-        voter = model.portfolio_.voters[0]
-        return int((voter.readouts[0] if hasattr(voter, "readouts") else voter.voter.alpha).shape[1])
-    if hasattr(model, "network_"):
-        return int(model.network_.readouts[0].shape[1])
-    return int(model.model_.voter.alpha.shape[1])

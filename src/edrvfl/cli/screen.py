@@ -42,6 +42,17 @@ def listing(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
+def plain(text: str) -> str:
+    r"""Return a text of somebody's file as one line that a terminal can only show, never obey.
+
+    Examples
+    --------
+    >>> print(plain("Åre, two\nlines\x1b[31m"))
+    Åre, two\nlines\x1b[31m
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def duration(seconds: float) -> str:
     """Write a time in words.
 
@@ -86,7 +97,7 @@ def table(header: Row, rows: Iterable[Row]) -> Table:
     for column in drawn.columns:
         column.overflow = "fold"  # on a narrow terminal a text goes on in the next line; nothing is cut off
     for row in rows:
-        drawn.add_row(*row)
+        drawn.add_row(*map(plain, row))
     return drawn
 
 

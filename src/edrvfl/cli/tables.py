@@ -6,6 +6,9 @@ import csv
 import difflib
 import gzip
 import io
+import itertools
+import operator
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,6 +19,7 @@ from typing import IO, Any, TypeAlias
 
 BLOCK_ROWS, BLOCK_CELLS = 10_000, 1_000_000  # a block has no more of either
 PARQUET = (".parquet", ".pq")
+PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # row labels that pandas writes beside the columns
 NEEDS_ARROW = "Parquet files need pyarrow: pip install 'edrvfl[cli,arrow]', or save the table as CSV."
 
 Column: TypeAlias = Any  # the texts of a CSV file's cells in a list, or a Series of a Parquet file
@@ -42,15 +46,34 @@ class CsvFile:
         """Read the wanted columns, block by block."""
         places = [self.names.index(name) for name in wanted]
         size, most, start = self.path.stat().st_size, block_rows(len(self.names)), 0
-        with self.path.open("rb") as raw, _rows_of(self.path, raw, self.separator) as rows:
+        with self.path.open("rb") as raw, _lines_of(self.path, raw, self.separator) as lines:
+            rows = filter(None, lines)  # an empty line is no row
             next(rows)
-            while True:
-                kept = _some_rows(self, rows, start, most)
-                if not kept:
-                    return
-                columns = {name: [row[j] for row in kept] for name, j in zip(wanted, places, strict=True)}
-                yield Block(start, columns, raw.tell() / size)
+            while kept := list(itertools.islice(rows, most)):
+                self._check_lengths(kept, start)
+                cells = [list(map(operator.itemgetter(j), kept)) for j in places]
+                yield Block(start, dict(zip(wanted, cells, strict=True)), raw.tell() / size)
                 start += len(kept)
+
+    def _check_lengths(self, rows: list[list[str]], start: int) -> None:
+        """Refuse a row that has more or fewer cells than the header."""
+        d = len(self.names)
+        if set(map(len, rows)) != {d}:
+            i = next(i for i, row in enumerate(rows) if len(row) != d)
+            raise ValueError(
+                f"{self.path}: {self.where(start + i)} has {_cells(len(rows[i]))}, but the header has "
+                f"{_cells(d)}. Put quotation marks around cells that hold a {self.separator!r}."
+            )
+
+    def where(self, row: int) -> str:
+        """Say where a row is, counted from 0: which row, and on which line of the file it begins."""
+        at, begin = -1, 1  # the header is the row before the first
+        with self.path.open("rb") as raw, _lines_of(self.path, raw, self.separator) as lines:
+            for cells in lines:
+                if cells and at == row:
+                    break
+                at, begin = at + bool(cells), lines.line_num + 1
+        return f"row {row + 1} (line {begin})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +89,13 @@ class ParquetFile:
             start, size = 0, file.metadata.num_rows
             most = block_rows(len(wanted))
             for batch in file.iter_batches(most, columns=list(wanted), use_threads=False):
-                frame = batch.to_pandas()
+                frame = batch.to_pandas(ignore_metadata=True)  # or pandas would hide an index
                 start += len(frame)
                 yield Block(start - len(frame), {name: frame[name] for name in wanted}, start / size)
+
+    def where(self, row: int) -> str:
+        """Say where a row is, counted from 0."""
+        return f"row {row + 1}"
 
 
 Table: TypeAlias = CsvFile | ParquetFile
@@ -81,9 +108,12 @@ def block_rows(n_columns: int) -> int:
 
 def open_table(path: Path, separator: str) -> Table:
     """Return a table whose columns have different names and that has rows."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ValueError(f"{path}: is no file, but a pipe or a device. Save the table to a file first.")
     if is_parquet(path):
         with _opened_parquet(path) as file:
-            names, n_rows = list(file.schema_arrow.names), file.metadata.num_rows
+            names = [name for name in file.schema_arrow.names if not PANDAS_INDEX.fullmatch(name)]
+            n_rows = file.metadata.num_rows
         if not n_rows:
             raise ValueError(f"{path}: there are no rows.")
         table: Table = ParquetFile(path, names)
@@ -91,7 +121,7 @@ def open_table(path: Path, separator: str) -> Table:
         table = _open_csv(path, separator)
     if repeated := [name for name, count in Counter(table.names).items() if name and count > 1]:
         raise ValueError(
-            f"{path}: columns must have different names, but these come twice: {_list(repeated)}."
+            f"{path}: columns must have different names, but these come twice: {names_of(repeated)}."
         )
     return table
 
@@ -113,7 +143,7 @@ def said(name: str, names: Sequence[str]) -> str:
     lowered = {name.lower(): name for name in names}
     near = difflib.get_close_matches(name.lower(), lowered, n=1)
     hint = f"Did you mean {lowered[near[0]]!r}? " if near else ""
-    return f"{hint}Its columns are {_list(names)}."
+    return f"{hint}Its columns are {names_of(names)}."
 
 
 def column_names(table: Table, given: Sequence[str] | None, option: str) -> list[str]:
@@ -124,7 +154,8 @@ def column_names(table: Table, given: Sequence[str] | None, option: str) -> list
     return [need_column(table, name, option) for name in found]
 
 
-def _list(names: Sequence[str], most: int = 20) -> str:
+def names_of(names: Sequence[str], most: int = 20) -> str:
+    """List names, each in quotation marks, and count the rest of many."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(repr(name) for name in names[:most]) + more
 
@@ -133,7 +164,8 @@ def _list(names: Sequence[str], most: int = 20) -> str:
 
 
 def _open_csv(path: Path, separator: str) -> CsvFile:
-    with path.open("rb") as raw, _rows_of(path, raw, separator) as rows:
+    with path.open("rb") as raw, _lines_of(path, raw, separator) as lines:
+        rows = filter(None, lines)
         header = next(rows, None)
         if header is None:
             raise ValueError(f"{path}: it is empty. Expected a header and rows below it.")
@@ -149,38 +181,55 @@ def _open_csv(path: Path, separator: str) -> CsvFile:
 
 
 @contextmanager
-def _rows_of(path: Path, raw: IO[bytes], separator: str) -> Iterator[Iterator[list[str]]]:
-    """Read lists of cells, and make errors name the file and the line."""
-    packed: Any = gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw
-    reader = csv.reader(
-        io.TextIOWrapper(packed, encoding="utf-8-sig", newline=""), delimiter=separator, strict=True
-    )
+def _lines_of(path: Path, raw: IO[bytes], separator: str) -> Iterator[Any]:
+    """Give a reader of lists of cells, and make errors name the file and the line."""
+    text = io.TextIOWrapper(_unpacked(path, raw), encoding="utf-8-sig", newline="")
+    reader = csv.reader(text, delimiter=separator, strict=True)
     try:
-        yield filter(None, reader)  # an empty line is no row
+        yield reader
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{path}: after line {reader.line_num} there is text that is not UTF-8 ({error.reason}). Save "
-            "the file as UTF-8."
+            f"{path}: line {_undecodable_line(path)} holds characters that are not UTF-8. Save the file as "
+            "UTF-8; Excel calls it 'CSV UTF-8'."
         ) from error
     except csv.Error as error:
-        raise ValueError(f"{path}: line {reader.line_num} is not what CSV should be ({error}).") from error
+        raise ValueError(
+            f"{path}: line {reader.line_num} cannot be read as CSV ({error}). Look there and above for a "
+            "quotation mark that is missing, or one too many."
+        ) from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{path}: it is not a whole gzip file ({error}).") from error
 
 
-def _some_rows(file: CsvFile, rows: Iterator[list[str]], start: int, most: int) -> list[list[str]]:
-    """Return the next rows, at most so many, after a look at their lengths."""
-    d, kept = len(file.names), []
-    for row in rows:
-        kept.append(row)
-        if len(row) != d:
-            raise ValueError(
-                f"{file.path}: row {start + len(kept)} has {len(row)} cells, but the header has {d}. Quote "
-                f"cells that hold a {file.separator!r}."
-            )
-        if len(kept) == most:
-            break
-    return kept
+def _unpacked(path: Path, raw: IO[bytes]) -> Any:
+    """Return the bytes of a file's text: gzip is known by how it begins, and so is an Excel workbook."""
+    begin = raw.read(4)
+    raw.seek(0)
+    if begin == b"PK\x03\x04":
+        raise ValueError(
+            f"{path}: it is an Excel workbook or another packed file. Save it as CSV; Excel calls it "
+            "'CSV UTF-8'."
+        )
+    return gzip.GzipFile(fileobj=raw) if begin.startswith(b"\x1f\x8b") else raw
+
+
+def _undecodable_line(path: Path) -> int:
+    """Return the first line that is not UTF-8. The text is decoded in large pieces, so it is looked for."""
+    with path.open("rb") as raw:
+        lines = _unpacked(path, raw)
+        return 1 + sum(1 for _ in itertools.takewhile(_is_utf8, lines))
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _cells(count: int) -> str:
+    return "1 cell" if count == 1 else f"{count} cells"
 
 
 # --- Parquet -----------------------------------------------------------------------------------------
