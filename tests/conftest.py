@@ -1,6 +1,7 @@
-"""Fixtures: array libraries, random numbers, small problems."""
+"""Fixtures: array libraries, random numbers, small problems, the shipped study."""
 
 import importlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,3 +30,14 @@ def rng():
 def noisy():
     """Three classes in five columns, 90 rows, not separable: every layer gets some rows wrong."""
     return noisy_rows(np.random.default_rng(7), 90, 5)
+
+
+@pytest.fixture(scope="session")
+def shipped_store(tmp_path_factory):
+    """A store with the shipped records, for reading."""
+    from edrvfl.bench.exchange import import_files
+
+    path = tmp_path_factory.mktemp("shipped") / "study.db"
+    (report,) = import_files(path, [Path(__file__).parents[1] / "results" / "study.jsonl.gz"]).values()
+    assert not report.conflicts
+    return path
