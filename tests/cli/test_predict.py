@@ -47,6 +47,33 @@ def test_predictions_are_those_of_the_library(edrvfl, answers, guests, model, en
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_columns_are_kept_beside_the_predictions(edrvfl, guests, model, monkeypatch, ending):
+    model.save("m.edrvfl")
+    frame = guests.assign(id=[f"{i:04d}" for i in range(len(guests))])
+    (frame.to_parquet if ending == "parquet" else frame.to_csv)(f"new.{ending}", index=False)
+    monkeypatch.setattr(tables, "BLOCK_ROWS", 50)
+    status, _, err = edrvfl(f"predict m.edrvfl new.{ending} --out p.{ending} --keep id,city")
+    assert (status, "id" in err) == (0, False)
+    read = pd.read_parquet if ending == "parquet" else lambda name: pd.read_csv(name, dtype={"id": str})
+    found = read(f"p.{ending}")
+    assert list(found)[:3] == ["id", "city", "prediction"]
+    assert_array_equal(found["id"], frame["id"])
+    assert_array_equal(found["city"].isna(), frame["city"].isna())
+    assert_array_equal(found["city"].dropna(), frame["city"].dropna())
+    assert_array_equal(found["prediction"], model.predict(guests[COLUMNS]))
+    status, _, err = edrvfl(f"predict m.edrvfl new.{ending} --out q.{ending} --keep idd")
+    assert (status, "did you mean 'id'" in err.lower()) == (2, True)
+
+
+def test_a_kept_column_must_not_be_called_like_a_prediction(edrvfl, guests, model):
+    model.save("m.edrvfl")
+    guests.assign(prediction=1).to_csv("new.csv", index=False)
+    status, _, err = edrvfl("predict m.edrvfl new.csv --out p.csv --keep prediction")
+    assert (status, "'prediction', which is also" in err) == (2, True)
+    assert not Path("p.csv").exists()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("rows", [9, 60, 119, 120])
 def test_blocks_say_what_the_whole_says(edrvfl, guests, model, monkeypatch, ending, rows):
     model.save("m.edrvfl")

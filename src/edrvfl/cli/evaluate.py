@@ -42,7 +42,7 @@ def evaluate(
     loaded, opened = load_model(model), open_table(table, separator)
     name = find_target(loaded, opened, target)
     matched = match(loaded, opened, name)
-    note_unused(matched, name, quiet)
+    note_unused(matched, [name], quiet)
     judge = ClassJudge(loaded) if classifies(loaded) else ValueJudge()
     with share_bar("evaluating", quiet) as report:
         for block in opened.blocks([*matched.known, name]):

@@ -92,9 +92,9 @@ def match(model: Any, table: Table, target: str | None) -> Matched:
     return Matched(model, table, known, named)
 
 
-def note_unused(matched: Matched, target: str | None, quiet: bool) -> None:
-    """Say which columns of a table are not looked at."""
-    unused = [name for name in matched.table.names if name not in matched.known and name != target]
+def note_unused(matched: Matched, others: Sequence[str], quiet: bool) -> None:
+    """Say which columns of a table are not looked at, beside some that are used otherwise."""
+    unused = [name for name in matched.table.names if name not in {*matched.known, *others}]
     if unused and not quiet:
         say(f"Not used: {names_of(unused)}.")
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy
+import pandas
 import typer
 
 from . import options
 from .models import Matched, classifies, load_model, match, note_unused
 from .output import check_output, write_table
 from .screen import plural, put, share_bar
-from .tables import open_table
+from .tables import Column, column_names, names_of, open_table
 
 
 def predict(
@@ -24,6 +26,10 @@ def predict(
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="Where to write: Parquet if it ends so, or else CSV.")
     ],
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME,...", help="Columns of the table to write before the predictions: ids."),
+    ] = None,
     separator: options.Separator = ",",
     force: options.Force = False,
     quiet: options.Silent = False,
@@ -34,27 +40,44 @@ def predict(
     each class.
     """
     check_output(out, force, [model, table])
-    matched = match(load_model(model), open_table(table, separator), None)
-    note_unused(matched, None, quiet)
+    opened = open_table(table, separator)
+    kept = column_names(opened, keep, "--keep")
+    matched = match(load_model(model), opened, None)
+    note_unused(matched, kept, quiet)
     with share_bar("predicting", quiet) as report:
-        found = answered(matched, report)
+        found = answered(matched, kept, report)
         first = next(found)  # a table has rows; these tell how many values the model gives for one
-        n_rows = len(first)
-        with write_table(out, output_names(matched.model, first.shape[1]), separator) as write:
-            write(output_columns(matched.model, first))
-            for answers in found:
-                write(output_columns(matched.model, answers))
+        names = output_names(matched.model, first[1].shape[1])
+        refuse_twice(kept, names)
+        n_rows = 0
+        with write_table(out, [*kept, *names], separator) as write:
+            for ids, answers in itertools.chain([first], found):
+                write([*ids, *output_columns(matched.model, answers)])
                 n_rows += len(answers)
     if not quiet:
         put(f"{out}: {plural(n_rows, 'prediction')}")
     return 0
 
 
-def answered(matched: Matched, report: Callable[[float], None]) -> Iterator[numpy.ndarray]:
-    """Answer block by block, and tell how far it is."""
-    for block in matched.table.blocks(list(matched.known)):
-        yield matched.answers(block)
+def answered(
+    matched: Matched, kept: Sequence[str], report: Callable[[float], None]
+) -> Iterator[tuple[list[numpy.ndarray], numpy.ndarray]]:
+    """Return the kept columns and the answers block by block, and tell how far it is."""
+    for block in matched.table.blocks(list(dict.fromkeys([*matched.known, *kept]))):
+        yield [as_they_stand(block.columns[name]) for name in kept], matched.answers(block)
         report(block.done)
+
+
+def as_they_stand(column: Column) -> numpy.ndarray:
+    """Return the cells of a column; None, which is written as an empty cell, where a Series has a gap."""
+    cells = pandas.Series(column, dtype=object)
+    return cells.where(cells.notna(), None).to_numpy()
+
+
+def refuse_twice(kept: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse to write two columns of one name."""
+    if twice := [name for name in kept if name in names]:
+        raise ValueError(f"--keep names {names_of(twice)}, which is also the name of a prediction's column.")
 
 
 def output_names(model: Any, n_outputs: int) -> list[str]:
