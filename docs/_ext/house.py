@@ -1,7 +1,6 @@
-"""The order of the examples, and two small repairs of what Sphinx reads."""
+"""The order of the examples, and a small repair of what Sphinx reads."""
 
 import re
-from pathlib import Path
 
 from sphinx.application import Sphinx
 
@@ -37,14 +36,7 @@ def unlink(_app: Sphinx, _what: str, _name: str, thing: object, _options: object
         lines[:] = [re.sub(r":(?:ref|doc|term):`([^`<]*?)(?:\s*<[^>]+>)?`", r"\1", line) for line in lines]
 
 
-def add_deployment(app: Sphinx, page: str, source: list[str]) -> None:
-    """Put the page on deployment into the guide if there is one."""
-    if page == "guide" and Path(app.srcdir, "deployment.md").exists():
-        source[0] = source[0].replace("\nout_of_core\n", "\nout_of_core\ndeployment\n")
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect them. Pages may be read and written side by side."""
     app.connect("autodoc-process-docstring", unlink)
-    app.connect("source-read", add_deployment)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
