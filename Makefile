@@ -61,9 +61,8 @@ dist-quick: .venv/.dist .venv/.demo
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "edrvfl needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv .venv
 
-# Python compiles the modules that are imported, a small part of all: half a minute less than to compile them here.
 .venv/.%: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[$*]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	touch $@
 
 clean:
