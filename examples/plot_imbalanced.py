@@ -55,6 +55,6 @@ for threshold, name in ((1 / 11, "1/11"), (1 / 2, "1/2")):
         name, (threshold, 0.02), (3, 0), xycoords=("data", "axes fraction"), textcoords="offset points"
     )
 axes.set(xscale="log", xlabel="threshold", ylabel="cost on new rows", ylim=(0, 900))
-axes.legend(frameon=False, loc="lower left")
+axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0)  # above the axes
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()
