@@ -19,16 +19,20 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import copy
 import dataclasses
-import json
 import sys
 import time
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from runtime import TOLERANCE, feeds_of, session
 
 from edrvfl import (
     EDRVFLClassifier,
@@ -42,47 +46,20 @@ from edrvfl import (
     variant,
 )
 
-BOUNDS = {"float32": 1e-5, "float64": 1e-9}
 VARIANTS = ("RVFL", "edRVFL_O", "edRVFL_N", "dRVFL", "WedRVFL", "PedRVFL", "WPedRVFL")
-TEXT, SINGLE = 8, 1  # ONNX's numbers for strings and float32
-
-
-def session(proto: Any) -> Any:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(
-        proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-
-
-def feeds(proto: Any, X: Any) -> dict[str, np.ndarray]:
-    """Return the rows as the model takes them."""
-    if isinstance(X, np.ndarray):
-        single = proto.graph.input[0].type.tensor_type.elem_type == SINGLE
-        return {"X": X.astype(np.float32 if single else np.float64)}
-    missing = json.loads({p.key: p.value for p in proto.metadata_props}.get("missing_text", "{}"))
-    found = {}
-    for given in proto.graph.input:
-        column, kind = X[given.name], given.type.tensor_type.elem_type
-        if kind == TEXT:
-            values = column.astype(object).where(column.notna(), missing[given.name]).to_numpy(object)
-        else:
-            values = column.astype(float).to_numpy(np.float32 if kind == SINGLE else np.float64)
-        found[given.name] = values[:, None]
-    return found
 
 
 def compare(model: Any, X: Any, dtype: str, truth: Any = None) -> tuple[float, int, float]:
     """Return the largest difference, how many labels differ without need, and the size in MB."""
     proto = to_onnx(model, dtype=dtype)
-    *labels, found = session(proto).run(None, feeds(proto, X))
+    *labels, found = session(proto).run(None, feeds_of(proto, X))
     truth = model if truth is None else truth
     if not labels:
         values = truth.predict(X)
         return float(np.max(np.abs(found - values) / values.std(axis=0))), 0, proto.ByteSize() / 1e6
     P = truth.predict_proba(X)
     first, second = np.sort(P, axis=1)[:, :-3:-1].T
-    differ = (labels[0] != truth.predict(X)) & (first - second > BOUNDS[dtype])
+    differ = (labels[0] != truth.predict(X)) & (first - second > TOLERANCE[dtype])
     return float(np.max(np.abs(found - P))), int(differ.sum()), proto.ByteSize() / 1e6
 
 
@@ -130,12 +107,12 @@ def in_double(model: Any) -> Any:
 def report(what: str, cases: list[tuple[Any, Any]], truths: list[Any] | None = None) -> None:
     """Print a line of the table: the worst of several fitted models."""
     line = f"{what:60}"
-    for dtype in BOUNDS:
+    for dtype in TOLERANCE:
         found = [
             compare(m, X, dtype, t) for (m, X), t in zip(cases, truths or [None] * len(cases), strict=True)
         ]
         worst, labels, size = (max(column) for column in zip(*found, strict=True))
-        verdict = " " if worst < BOUNDS[dtype] and not labels else "!"
+        verdict = " " if worst < TOLERANCE[dtype] and not labels else "!"
         line += f"  {worst:8.1e}{verdict} {labels:3d} {size:6.1f} MB"
     print(line, flush=True)
 
@@ -226,7 +203,7 @@ def times() -> None:
     }
     print(f"\n{'seconds':46}    MB   load   one row: ours     onnx ratio   10,000: ours   onnx  ratio")
     for name, model in models.items():
-        for dtype in BOUNDS:
+        for dtype in TOLERANCE:
             print(f"{name + ', ' + dtype:46}" + time_one(model, X, dtype, "Classifier" in name), flush=True)
 
 

@@ -14,12 +14,6 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 def lines(panel):
     return {line.get_label(): np.asarray(line.get_ydata()) for line in panel.lines}
 

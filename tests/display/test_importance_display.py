@@ -14,12 +14,6 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 def test_bars_and_lines_are_the_importances():
     model, X = small_model("kernel")
     display = ImportanceDisplay.from_estimator(model, X, random_state=1)

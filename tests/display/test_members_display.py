@@ -25,12 +25,6 @@ import matplotlib.pyplot as plt
 from matplotlib.colors import to_rgb
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def model():
     X, y = load_breast_cancer(return_X_y=True)

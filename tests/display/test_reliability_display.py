@@ -16,12 +16,6 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 def test_dots_are_the_groups():
     model, X = small_model("classifier")
     codes = numbers()[1]

@@ -14,13 +14,6 @@ from small_models import SMALL, numbers
 from edrvfl import EDRVFLClassifier, EDRVFLSearchCV, SearchDisplay
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

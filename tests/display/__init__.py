@@ -1,0 +1,1 @@
+"""Tests of the pictures; a package, so that its fixtures have a module of their own."""
