@@ -113,8 +113,8 @@ def test_other_rows_make_their_classifiers_too(name):
 
 
 def test_the_epochs_of_the_search_become_a_parameter_of_the_refit():
-    snn = METHODS["SNN"]
-    assert snn.build(snn.configurations(1, 0)[0], 0, depth=1, epochs=17).n_epochs == 17
+    boosting = METHODS["HistGradientBoosting"]
+    assert boosting.build(boosting.configurations(1, 0)[0], 0, depth=1, epochs=17).n_rounds == 17
 
 
 # --- the search ------------------------------------------------------------------------------------------
@@ -145,13 +145,24 @@ def test_networks_searched_at_once_score_as_fitted_one_by_one_at_every_depth(nam
         assert model.fit(split.X_fit, split.y_fit).score(split.X_validation, split.y_validation) == score
 
 
-@pytest.mark.filterwarnings("ignore:The training diverged:sklearn.exceptions.ConvergenceWarning")
 def test_a_method_that_stops_early_hands_its_epochs_on(split):
-    snn, configurations = METHODS["SNN"], [{"learning_rate": 0.01}, {"learning_rate": 0.001}]
-    (result,) = snn.search(configurations, [split], seed=0)
+    boosting, configurations = (
+        METHODS["HistGradientBoosting"],
+        [{"learning_rate": 0.5}, {"max_leaf_nodes": 3}],
+    )
+    (result,) = boosting.search(configurations, [split], seed=0)
     assert result.scores.shape == (2, 1)
-    fitted = snn.build(configurations[1], 0).fit(split.X_fit, split.y_fit)
-    assert result.epochs[1] == fitted.n_epochs_
+    fitted = boosting.build(configurations[1], 0).fit(split.X_fit, split.y_fit)
+    assert result.epochs[1] == fitted.n_rounds_
+
+
+def test_networks_hold_rows_out_in_their_refits_too(split):
+    """Without rows to stop early by, some trainings with a large learning rate end at chance level."""
+    snn = METHODS["SNN"]
+    (result,) = snn.search([{"max_epochs": 3}], [split], seed=0)
+    assert result.epochs is None
+    fitted = snn.build({"max_epochs": 3}, 0, final=True).fit(split.X_fit, split.y_fit)
+    assert len(fitted.validation_losses_) == 3
 
 
 @pytest.mark.parametrize("name", METHOD_GROUPS["fnn"])

@@ -233,9 +233,9 @@ def _fnn(name: str, architecture: str) -> Method:
         name,
         partial(fnn.FNNClassifier, architecture),
         partial(fnn.configurations, architecture),
+        fixed={"validation_fraction": 0.1},  # held out to stop early, in the search and in the refits
         shares=("n_units", "form", "bottleneck", "block_layers"),  # networks of one kind share a stack
         fit_together=fnn.fit_together,
-        epochs="n_epochs",
         missing=partial(missing_package, name, "torch", "fnn"),
     )
 

@@ -109,8 +109,7 @@ class FNNClassifier(ScoredClassifier):
         Training ends after this many epochs without a smaller smoothed validation loss.
 
     n_epochs : int or None, default=None
-        Train on all rows for this many epochs, without early stopping. The study refits in this way, with
-        the mean of `n_epochs_` over the fits of its search.
+        Train on all rows for this many epochs, without early stopping.
 
     device : str or None, default=None
         Where torch computes, "cpu" or "cuda". None means the device of `X` if it is a torch tensor, else
