@@ -8,6 +8,7 @@ from edrvfl.bench.comparison import means
 from edrvfl.bench.report.sections import make_page
 from edrvfl.bench.report.study import Study
 from edrvfl.bench.report.summary import summarise
+from edrvfl.bench.timing import Timed, Timing
 
 
 @pytest.fixture(scope="module")
@@ -126,3 +127,22 @@ def test_times_stand_beside_table_8(page):
     assert [row.cells[0].text for row in grid.rows] == ["SNN", "WPedRVFL"] * 2
     assert [row.cells[3].text for row in grid.rows[:2]] == ["2.0000", "0.1000"]
     assert [row.cells[5].text for row in grid.rows] == ["2.8705", "0.4898", "", ""]  # glass is not in Table 8
+    assert "timing-ratios" not in grids(page)  # two methods need no table of their own
+
+
+def test_times_of_several_methods_are_multiples_of_wpedrvfls():
+    seconds = {"slow": (4.0, 9.0), "WPedRVFL": (2.0, 3.0), "quick": (0.5, 0.75), "partial": (1.0,)}
+    timed = tuple(
+        Timed(dataset, m, 1, 1, "", (s,))
+        for m, all_s in seconds.items()
+        for dataset, s in zip("ab", all_s, strict=False)
+    )
+    study = Study((), {}, timing=Timing(timed, 1, 1, 1, (), "a processor", {}))
+    found = grids(make_page(summarise(study)))
+    grid = found["timing-ratios"]
+    assert [(row.head, *(cell.text for cell in row.cells)) for row in grid.rows] == [
+        ("quick", "0.25", "0.25", "0.25"),
+        ("WPedRVFL", "1.00", "1.00", "1.00"),
+        ("slow", "2.00", "3.00", "2.45"),
+    ]
+    assert found["timing"].folded
