@@ -21,7 +21,8 @@ def show_timing(s: Summary) -> Section | None:
     text = (
         f"Section 5.6 of the paper: seconds of one fit on the training rows of the first split, median of "
         f"{t.repeats} after {count(t.warmups, 'warm-up')}, {count(t.threads, 'BLAS thread')} "
-        f"({'; '.join(t.blas) or 'BLAS unknown'}), {t.processor}.",
+        f"({'; '.join(t.blas) or 'BLAS unknown'}), {t.processor}. The edRVFL family has n and "
+        "lambda of Table 7, other methods have their defaults.",
         " ".join(timing_sentences(t)),
     )
     printed = paper.training_seconds()
