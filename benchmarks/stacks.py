@@ -42,7 +42,8 @@ def compare(dataset, architecture, arguments):
     ]
 
     def models(some):
-        return [FNNClassifier(architecture, n_epochs=arguments.epochs, random_state=0, **c) for c in some]
+        epochs = {"max_epochs": arguments.epochs, "patience": arguments.epochs}
+        return [FNNClassifier(architecture, random_state=0, **epochs, **c) for c in some]
 
     sample = list({c["n_layers"]: c for c in tried}.values())
     fit(models(sample[:1]), parts[:1], arguments.device)

@@ -214,15 +214,6 @@ def test_early_stopping_stops_and_keeps_the_best_epochs_weights(noise):
     assert shorter.n_epochs_ == model.n_epochs_
 
 
-def test_fixed_epochs_train_on_every_row(noise):
-    X, y = noise
-    model = FNNClassifier("snn", **SMALL, n_epochs=7, patience=1).fit(X, y)
-    assert model.n_epochs_ == len(model.losses_) == 7
-    assert model.validation_losses_ == ()
-    np.testing.assert_allclose(model.scaler_.mean_, X.mean(axis=0))
-    assert FNNClassifier("snn", **SMALL, n_epochs=0).fit(X, y).n_epochs_ == 0
-
-
 def test_held_out_rows_are_a_share_of_every_class_but_never_all_of_it():
     codes = np.repeat([0, 1, 2, 3], [100, 41, 4, 1])
     mask = hold_out(codes, 0.2, np.random.default_rng(0))
@@ -248,10 +239,9 @@ def _moved(model, X, y, row, expected):
     return not np.array_equal(clone(model).fit(changed, y).predict_proba(X), expected)
 
 
-@pytest.mark.parametrize("fixed", [None, 50])
-def test_divergence_warns_and_keeps_finite_weights(fixed):
+def test_divergence_warns_and_keeps_finite_weights():
     X, y = load_wine(return_X_y=True)
-    model = FNNClassifier("resnet", n_layers=8, learning_rate=50.0, n_epochs=fixed, random_state=0)
+    model = FNNClassifier("resnet", n_layers=8, learning_rate=50.0, random_state=0)
     with pytest.warns(ConvergenceWarning, match=r"diverged in epoch 1 .* Lower learning_rate"):
         model.fit(X, y)
     assert model.n_epochs_ == 0
@@ -271,7 +261,7 @@ def test_scikit_learns_checks_pass(architecture):
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_pickle_predicts_the_same_and_holds_only_numpy(architecture):
     X, y = load_iris(return_X_y=True)
-    model = FNNClassifier(architecture, **SMALL, n_epochs=3).fit(X, y)
+    model = FNNClassifier(architecture, **SMALL, max_epochs=3).fit(X, y)
     copy = pickle.loads(pickle.dumps(model))
     assert np.array_equal(copy.predict_proba(X), model.predict_proba(X))
     assert b"torch" not in pickle.dumps(model), "a model trained on a GPU loads on a machine without one"

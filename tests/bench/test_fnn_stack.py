@@ -141,18 +141,6 @@ def test_jobs_are_not_changed_and_their_seconds_are_shares():
     assert trained[1].seconds > trained[2].seconds, "deeper, and as many epochs"
 
 
-def test_a_network_without_epochs_stays_as_it_was_drawn():
-    rows = make_rows(0)
-    none = make_job("snn", rows, None, recipe=dataclasses.replace(PLAIN, epochs=0))
-    some = make_job("snn", rows, None)
-    untouched, trained = train_jobs([none, some], CPU)
-    assert (untouched.epoch, untouched.losses, untouched.diverged) == (0, (), False)
-    assert all(
-        torch.equal(p, q) for p, q in zip(flat(untouched), (p for l in none.layers for p in l), strict=True)
-    )
-    assert trained.epoch == PLAIN.epochs
-
-
 @pytest.mark.parametrize(("work", "expected"), [(10**11, [8, 3, 1]), (0, [8, 5, 3, 2, 1])])
 def test_a_stack_gets_narrower_as_its_networks_end(monkeypatch, work, expected):
     """It is made anew when half of it has ended, and earlier if these are much work."""

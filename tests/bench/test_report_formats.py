@@ -158,7 +158,7 @@ def test_what_a_report_must_state(page):
     for phrase in (
         "not a partition",
         "one fixed test file",
-        "about 50 to 65",
+        "37 to 69",
         "61 % is the rate of the larger class",
         "32 features and 3 classes",
         "counts the label",

@@ -41,7 +41,7 @@ class RefitUnit:
     depth: int
     split: int
     repeat: int  # the number of the hidden seed
-    epochs: int | None = None  # how long early stopping trained in the search, for methods that stop early
+    epochs: int | None = None  # what early stopping found in the search, where the refit takes it over
 
     def __str__(self) -> str:
         what = f"configuration {self.configuration} at depth {self.depth}"

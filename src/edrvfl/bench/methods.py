@@ -44,7 +44,7 @@ class SearchResult:
     """What the search found on one split."""
 
     scores: np.ndarray  # validation accuracy (configuration, depth)
-    epochs: tuple[float, ...] | None = None  # by configuration, of methods that stop early
+    epochs: tuple[float, ...] | None = None  # by configuration, where the refit takes them over
 
 
 # --- four ways to search -----------------------------------------------------------------------------
@@ -233,7 +233,7 @@ def _fnn(name: str, architecture: str) -> Method:
         name,
         partial(fnn.FNNClassifier, architecture),
         partial(fnn.configurations, architecture),
-        fixed={"validation_fraction": 0.1},  # held out to stop early, in the search and in the refits
+        fixed={"validation_fraction": 0.1},  # its default, here for the key: refits of old held nothing out
         shares=("n_units", "form", "bottleneck", "block_layers"),  # networks of one kind share a stack
         fit_together=fnn.fit_together,
         missing=partial(missing_package, name, "torch", "fnn"),

@@ -65,5 +65,5 @@ def depth_figure(table: pd.DataFrame) -> Figure:
     ax.set_xlabel("hidden layers")
     ax.set_ylabel("validation accuracy in percent")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    figure.legend(loc="outside right upper")
+    figure.legend(loc="outside upper center", ncols=4)
     return figure

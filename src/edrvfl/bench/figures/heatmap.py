@@ -50,7 +50,7 @@ def heatmap_figure(table: pd.DataFrame, order: Sequence[str] | None = None) -> F
     ax.spines[:].set_visible(False)
     looks: Any = {"orientation": "horizontal", "extend": "max", "aspect": 40, "shrink": 0.6, "pad": 0.02}
     bar = figure.colorbar(image, ax=ax, **looks)
-    bar.set_label("points behind the best of the dataset")
+    bar.set_label("points behind the best of its row")
     bar.outline.set_visible(False)
     return figure
 

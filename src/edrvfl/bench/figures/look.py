@@ -22,7 +22,10 @@ WIDEST = 10.5  # inches; 1008 pixels where a point is 4/3 of a pixel, as on the 
 SMALLEST = 7.8  # typographic points, 10.4 pixels
 LONGEST = 34  # letters of a name in a figure
 # These methods look the same in every figure, whichever other methods are beside them.
-KNOWN = ("edRVFL_O", "edRVFL_N", "WedRVFL", "PedRVFL", "WPedRVFL", "SNN", "ResNet", "SCN", "BLS", "H-ELM")
+KNOWN = (
+    *("edRVFL_O", "edRVFL_N", "WedRVFL", "PedRVFL", "WPedRVFL", "dRVFL", "RVFL"),
+    *("SNN", "ResNet", "SCN", "BLS", "H-ELM"),
+)
 # Where a figure is about whose a method is, not about which it is.
 KIND_LOOKS: dict[str, dict[str, Any]] = {
     "ours": {"color": COLOURS[0], "marker": "o"},

@@ -20,7 +20,10 @@ COLUMNS = (
     "seconds of a fit",
     "configurations tried",
 )
-CLEARLY = "Clearly: by Wilcoxon's test at 0.05, after Holm; p: that test of one pair, without Holm."
+CLEARLY = (
+    "Clearly: by Wilcoxon's test at 0.05, after Holm over all pairs of the paper's methods; the tables below "
+    "adjust over their own pairs. p: that test of one pair, without Holm."
+)
 LEAST_IS_BEST = frozenset(COLUMNS[2:6])
 
 
@@ -43,7 +46,8 @@ def _grid(standing: Standing, notes: tuple[str, ...]) -> Grid:
     over, gpu = count(len(standing.common), "dataset"), any(e.on_gpu for e in standing.entries.values())
     said = [
         f"Means over {over}, on test rows; ranks are by accuracy, among {n} methods. Seconds are of one fit, "
-        "the geometric mean over datasets, on one thread of a processor"
+        "the geometric mean over datasets, on one thread of a processor, as each record was made: machines "
+        "and what else they did differ; the section on training time has methods side by side"
         + ("; GPU: on a GPU, where fits side by side share the time." if gpu else ".")
     ]
     if n < every:
@@ -97,8 +101,7 @@ def _picture(standing: Standing) -> Picture | None:
         return None
     gpu = sum(on_gpu for *_, on_gpu in rows)
     where = (
-        f" {gpu} of the {len(rows)} methods ran on a GPU (hollow): their seconds are not on equal terms, "
-        "so the line of the best leaves them out."
+        f" {gpu} of the {len(rows)} methods ran on a GPU (hollow), which the line of the best leaves out."
         if gpu
         else ""
     )

@@ -142,8 +142,8 @@ def timing_sentences(result: Timing) -> tuple[str, str]:
     if slower:
         first = (
             f"WPedRVFL took {min(slower):.2g} to {max(slower):.2g} times the seconds that Table 8 prints, on "
-            f"{len(slower)} of its datasets; the machine is another, and the settings are ours, since the "
-            "paper does not give its."
+            f"{len(slower)} of its datasets; the machine is another, and the paper does not say which "
+            "settings its Table 8 has."
         )
     medians = {(t.dataset, t.method): t.median for t in shared}
     both = [d for d in TIMING_DATASETS if (d, "SNN") in medians and (d, paper.BEST) in medians]

@@ -108,9 +108,6 @@ class FNNClassifier(ScoredClassifier):
     patience : int, default=20
         Training ends after this many epochs without a smaller smoothed validation loss.
 
-    n_epochs : int or None, default=None
-        Train on all rows for this many epochs, without early stopping.
-
     device : str or None, default=None
         Where torch computes, "cpu" or "cuda". None means the device of `X` if it is a torch tensor, else
         the CPU.
@@ -172,7 +169,6 @@ class FNNClassifier(ScoredClassifier):
         "max_epochs": [COUNT],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "patience": [COUNT],
-        "n_epochs": [Interval(Integral, 0, None, closed="left"), None],
         "device": [str, None],
         "random_state": ["random_state"],
     }
@@ -192,7 +188,6 @@ class FNNClassifier(ScoredClassifier):
         max_epochs: int = 100,
         validation_fraction: float = 0.1,
         patience: int = 20,
-        n_epochs: int | None = None,
         device: str | None = None,
         random_state: Any = None,
     ) -> None:
@@ -208,7 +203,6 @@ class FNNClassifier(ScoredClassifier):
         self.max_epochs = max_epochs
         self.validation_fraction = validation_fraction
         self.patience = patience
-        self.n_epochs = n_epochs
         self.device = device
         self.random_state = random_state
 
@@ -234,7 +228,7 @@ class FNNClassifier(ScoredClassifier):
         return self._keep(trained, stacklevel=4)
 
     def _prepare_job(self, X: Any, y: Any, shared: dict[Any, Any]) -> Job:
-        """Check the rows, hold some out unless `n_epochs` is given, learn the scaling and draw the network.
+        """Check the rows, hold some out, learn the scaling and draw the network.
 
         What `shared` holds already is not made again, for classifiers of one seed and the same rows.
         """
@@ -243,7 +237,7 @@ class FNNClassifier(ScoredClassifier):
                 f"form={self.form!r} is not one of architecture={self.architecture!r}; choose "
                 f"{' or '.join(map(repr, FORMS[self.architecture]))}."
             )
-        rows_of = (id(X), id(y), self.validation_fraction, self.n_epochs is None)
+        rows_of = (id(X), id(y), self.validation_fraction)
         X, targets = self._prepare_training_rows(_to_host(X), _to_host(y))
         root = seed_sequence(self.random_state)
         row_seed, weight_seed, batch_seed, dropout_seed = root.spawn(4)
@@ -258,7 +252,7 @@ class FNNClassifier(ScoredClassifier):
             learning_rate=self.learning_rate,
             dropout=self.dropout,
             batch_size=_choose_batch_size(self.batch_size, len(rows.y)),
-            epochs=self.max_epochs if self.n_epochs is None else self.n_epochs,
+            epochs=self.max_epochs,
             patience=self.patience,
         )
         kind, seeds = kind_of(self.architecture, sizes), (_integer(batch_seed), _integer(dropout_seed))
@@ -270,9 +264,7 @@ class FNNClassifier(ScoredClassifier):
         """Divide rows into those that train and those that are held out, scaled by the former."""
         import torch
 
-        held = np.zeros(len(codes), dtype=bool)
-        if self.n_epochs is None:
-            held = hold_out(codes, self.validation_fraction, np.random.default_rng(seed))
+        held = hold_out(codes, self.validation_fraction, np.random.default_rng(seed))
         scaler = StandardScaler().fit(X[~held])
 
         def rows(mask: np.ndarray) -> Rows:

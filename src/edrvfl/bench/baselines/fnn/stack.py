@@ -80,14 +80,11 @@ class _Running:
 
 def train_stack(jobs: Sequence[Job], device: torch.device) -> Generator[None, None, list[Trained]]:
     """Train networks of one kind; yield when an epoch has begun, and return what became of each network."""
-    courses = [Course(job, live=job.recipe.epochs > 0) for job in jobs]
-    order = sorted(range(len(jobs)), key=lambda i: -len(jobs[i].layers))
+    courses = [Course(job) for job in jobs]
+    places = sorted(range(len(jobs)), key=lambda i: -len(jobs[i].layers))
     found: dict[int, Trained] = {}
-    places = [i for i in order if courses[i].live]
-    for i in set(order) - set(places):  # not to be trained at all
-        found[i] = courses[i].end([(W.to(device), b.to(device)) for W, b in jobs[i].layers])
     here = [jobs[i] for i in places]
-    stack = Stack(here, Batches(here, device), _stack_layers(here, device)) if here else None
+    stack: Stack | None = Stack(here, Batches(here, device), _stack_layers(here, device))
     epoch = 0
     while stack is not None:
         epoch += 1

@@ -20,9 +20,10 @@ def show_run(s: Summary) -> Section:
         f"{count(len(done), 'cell')} done, {len(failed)} failed, {rest} missing.{extent}",
         "A cell is one method on one dataset. Every configuration is fitted on a split's fit rows and scored "
         "on its validation rows at every depth; the chosen one is fitted again on fit and validation rows "
-        "and scored on the test rows. A figure is the mean over the splits; mean and standard deviation (±) "
-        "are over the hidden seeds, which redraw the random layers only. On a processor a cell "
-        "runs on one BLAS thread.",
+        "and scored on the test rows (SNN, MSRAinit, Highway and ResNet hold a tenth of these rows out, to "
+        "stop early). A figure is the mean over the splits; mean and standard deviation (±) are over the "
+        "hidden seeds, which redraw what is random in a method and nothing else. On a processor a cell runs "
+        "on one BLAS thread.",
     ]
     if dates := sorted(r.finished for r in s.finished if r.finished):
         first, last = (date[:16].replace("T", " ") for date in (dates[0], dates[-1]))

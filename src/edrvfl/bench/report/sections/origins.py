@@ -36,7 +36,7 @@ def _sentence(s: Summary) -> str:
     }
     spent = [
         f"{seconds[gpu]:,.0f} seconds of {what}"
-        for gpu, what in ((False, "processors"), (True, "GPUs"))
+        for gpu, what in ((False, "processors"), (True, "processes on GPUs"))
         if seconds[gpu]
     ]
     silent = sum(c.records for c in costs if c.seconds is None)
@@ -50,7 +50,10 @@ def _costs_grid(s: Summary) -> Grid:
     for c in s.study.costs:
         seconds = ABSENT if c.seconds is None else GridCell(f"{c.seconds:,.0f}", c.seconds)
         rows.append(GridRow(KINDS.get(c.kind, c.kind), (text_cell(c.device), count_cell(c.records), seconds)))
-    note = "Seconds of searches, fits and answers; reading data and warming up are not counted."
+    note = (
+        "Seconds of searches, fits and answers; reading data and warming up are not counted. Processes that "
+        "share a GPU count one by one."
+    )
     columns = ("records of", "device", "records", "seconds")
     return Grid("costs", "Seconds of all records", columns, tuple(rows), notes=(note,))
 

@@ -32,8 +32,8 @@ def show_ranks(s: Summary) -> Section:
         "Wilcoxon's signed-rank test, paired by dataset, two-sided; equal figures are left out. The normal "
         "approximation corrects for ties and has no continuity correction; the exact test counts every "
         "assignment of signs. Accuracies are rounded to the printed digits first. Holm's adjustment is over "
-        "all pairs. Beside the searches by the strict choice stand the methods at their defaults; the "
-        "paper's choice is of searches only."
+        "all pairs of a table. Beside the searches by the strict choice stand the methods at their defaults; "
+        "the paper's choice is of searches only."
     ]
     found = {"strict": friedman(scores), "paper": s.paper.friedman}
     text += [
