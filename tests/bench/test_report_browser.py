@@ -67,6 +67,7 @@ def opened(browser, report, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(html_text(report), encoding="utf-8")
     show(browser, 1280, 800)
+    browser.get("about:blank")  # which ends what Chromium's start page still loads
     complaints_and_requests(browser)  # forget what was before
     browser.get(path.as_uri())
     from selenium.webdriver.support.ui import WebDriverWait
@@ -136,7 +137,7 @@ def test_no_error_and_no_request(opened):
     complaints, asked = complaints_and_requests(opened)
     assert complaints == []
     assert asked
-    assert all(url.startswith(("file:", "data:")) for url in asked)
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
 
 
 def test_the_first_screen_has_the_answer_the_table_and_the_figure(page):
@@ -387,11 +388,12 @@ def test_a_phone_shows_the_answer_first_and_scrolls_tables_not_the_page(page):
 
 def test_the_shipped_report_of_the_real_study(browser):
     """The last test, because it leaves the page of the others."""
+    browser.get("about:blank")  # which ends what Chromium's start page still loads
     complaints_and_requests(browser)  # forget what was before
     browser.get((Path(__file__).parents[2] / "results" / "report.html").as_uri())
     complaints, asked = complaints_and_requests(browser)
     assert complaints == []
-    assert all(url.startswith(("file:", "data:")) for url in asked)
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
     pictures = find(browser, "figure svg")
     assert len(pictures) >= 7
     assert all(picture.accessible_name for picture in pictures)

@@ -75,3 +75,12 @@ def test_a_cell_without_a_result_is_missing_whatever_became_of_it():
     assert "over the 1 dataset that all methods shown have (iris); left out: wine." in what_is_compared(
         summary.strict
     )
+
+
+def test_commits_of_peers_without_a_search_are_listed_too():
+    searched, as_it_comes = a_result("WPedRVFL", "iris"), a_result("LightGBM", "iris", configurations=1)
+    results = (
+        dataclasses.replace(searched, origins={"commit": "a"}),
+        dataclasses.replace(as_it_comes, origins={"commit": "b"}),
+    )
+    assert summarise(Study(results)).origins["commit"] == ("a", "b")

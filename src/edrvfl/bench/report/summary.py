@@ -136,7 +136,7 @@ def summarise(study: Study) -> Summary:
         choices={name: _summarise_choice(name, results.values()) for name in CHOICES},
         against_paper=_against_paper(results.values(), printed),
         checksums={d: _occurring(r.checksum for r in shown if r.dataset == d) for d in datasets},
-        origins=_origins([*(r.origins for r in shown), *study.origins]),
+        origins=_origins([*(r.origins for r in (*shown, *others.values())), *study.origins]),
         extents=tuple(sorted({(r.configurations, r.seeds) for r in shown})),
         n_not_shown=n_finished - len(shown),
         standing=make_standing(chosen, others, study.defaults, datasets),
