@@ -33,6 +33,7 @@ PEERS = ("LightGBM", "XGBoost", "HistGradientBoosting", "RandomForest", "RBF-SVM
 PORTFOLIO = "edRVFL portfolio"
 RELATIVES = ("dRVFL", "RVFL")  # searched as the twelve, but not in the paper's table
 NONE = "\N{EN DASH}"
+Searches = dict[tuple[str, str], RunRecord]  # by method and dataset
 TREES = ("RandomForest", "HistGradientBoosting", "LightGBM", "XGBoost", "CatBoost")
 DATASETS = {
     "uci24": GROUPS["uci24"],
@@ -119,27 +120,28 @@ def trees_table(records: list[dict[str, Any]], names: Iterable[str], metric: str
     return rows_of(head, rows)
 
 
-def twelve_table() -> str:
+def twelve_table(found: Searches) -> str:
     """Compare the paper's methods, published and measured by both choices, the best strict rank first."""
     published = pd.read_csv(TABLE_3, index_col="dataset").loc[list(GROUPS["uci24"])]
-    found = _largest_searches((*TWELVE, *RELATIVES))
-    frames = [published, *(_means(found, choice) for choice in ("paper", "strict"))]
+    frames = [published, *(_means(found, (*TWELVE, *RELATIVES), choice) for choice in ("paper", "strict"))]
     ranks = [frame[list(TWELVE)].rank(axis=1, ascending=False).mean() for frame in frames]
     head = ["", "configurations", "seeds", "published", "the paper's choice", "strict choice"]
     head.append("rank: published, the paper's choice, strict")
     rows = []
     for m in (*sorted(TWELVE, key=lambda m: round(ranks[2][m], 2)), *RELATIVES):
-        extent = [_span(found[m, d][name] for d in frames[2].index) for name in ("n_configurations", "seeds")]
+        own = [found[m, d] for d in frames[2].index]
+        extent = [_span(r.n_configurations for r in own), _span(r.seeds for r in own)]
         means = [f"{mean(f[m]):.2f}" if m in f else NONE for f in frames]
         shown = ", ".join(f"{rank[m]:.2f}" for rank in ranks) if m in TWELVE else NONE
         rows.append([f"**{m}**" if m == "WPedRVFL" else m, *extent, *means, shown])
     return rows_of(head, rows)
 
 
-def tuned_table(records: list[dict[str, Any]]) -> str:
+def tuned_table(found: Searches, records: list[dict[str, Any]]) -> str:
     """Compare tuned peers with themselves at their defaults, and with ours, the best strict rank first."""
-    found = _largest_searches((*PEERS, "WPedRVFL"))
-    paper, strict, loss = _means(found, "paper"), _means(found, "strict"), _means(found, "strict", "log_loss")
+    searched = (*PEERS, "WPedRVFL")
+    paper, strict = (_means(found, searched, choice) for choice in ("paper", "strict"))
+    loss = _means(found, searched, "strict", "log_loss")
     default, default_loss = (
         by_dataset(records, GROUPS["uci24"], metric) for metric in ("test_accuracy", "log_loss")
     )
@@ -150,8 +152,8 @@ def tuned_table(records: list[dict[str, Any]]) -> str:
     rows = []
     for m in sorted(strict, key=lambda m: round(ranks[m], 2)):
         tried, chosen, lost = "1", [NONE, NONE], NONE  # of the portfolio, which has no search
-        if m in paper:
-            tried = _span(found[m, d]["n_configurations"] for d in GROUPS["uci24"])
+        if m in searched:
+            tried = _span(found[m, d].n_configurations for d in GROUPS["uci24"])
             chosen = [f"{mean(paper[m]):.2f}", f"{mean(strict[m]):.2f}"]
             lost = f"{loss[m].mean():.3f}"
         as_it_comes = [NONE, NONE]
@@ -162,24 +164,24 @@ def tuned_table(records: list[dict[str, Any]]) -> str:
     return rows_of(head, rows)
 
 
-def _largest_searches(methods: Iterable[str]) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the records of methods on the 24 datasets; of several searches the largest counts."""
-    records = sorted(read_records(("study",)), key=lambda r: r["n_configurations"])
-    asked, datasets = set(methods), set(GROUPS["uci24"])
-    return {
-        (r["method"], r["dataset"]): r for r in records if r["method"] in asked and r["dataset"] in datasets
-    }
+def largest_searches() -> Searches:
+    """Return the records of all methods on the 24 datasets; of several searches the largest counts."""
+    records = (RunRecord.from_json(json.dumps(record)) for record in read_records(("study",)))
+    found = sorted(records, key=lambda r: r.n_configurations)
+    return {(r.method, r.dataset): r for r in found if r.dataset in GROUPS["uci24"]}
 
 
 def _means(
-    found: dict[tuple[str, str], dict[str, Any]], choice: str, metric: str = "test_accuracy"
+    found: Searches, methods: Iterable[str], choice: str, metric: str = "test_accuracy"
 ) -> pd.DataFrame:
     """Return mean accuracies in per cent with two digits, or means of another metric: rows are datasets."""
-    means = {}
-    for key, record in found.items():
-        value = RunRecord.from_json(json.dumps(record)).choices[choice].mean_and_sd(metric)[0]
-        means[key] = round_half_up(100 * value) if metric == "test_accuracy" else value
-    return pd.Series(means).unstack(0).reindex(GROUPS["uci24"])
+
+    def mean_of(record: RunRecord) -> float:
+        value = record.choices[choice].mean_and_sd(metric)[0]
+        return round_half_up(100 * value) if metric == "test_accuracy" else value
+
+    datasets = GROUPS["uci24"]
+    return pd.DataFrame({m: [mean_of(found[m, d]) for d in datasets] for m in methods}, index=list(datasets))
 
 
 def _span(values: Iterable[int]) -> str:
@@ -197,8 +199,9 @@ def make_tables() -> dict[str, str]:
         records, (*DATASETS["frames"], *DATASETS["confirmation"]), "test_accuracy"
     )
     tables["trees, values"] = trees_table(records, DATASETS["values"], "r2")
-    tables["twelve"] = twelve_table()
-    tables["tuned"] = tuned_table(records)
+    found = largest_searches()
+    tables["twelve"] = twelve_table(found)
+    tables["tuned"] = tuned_table(found, records)
     return tables
 
 

@@ -51,6 +51,7 @@ def browser(tmp_path_factory):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver.get("about:blank")  # which ends what Chromium's start page still loads
     yield driver
     driver.quit()
 
@@ -67,7 +68,6 @@ def opened(browser, report, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(html_text(report), encoding="utf-8")
     show(browser, 1280, 800)
-    browser.get("about:blank")  # which ends what Chromium's start page still loads
     complaints_and_requests(browser)  # forget what was before
     browser.get(path.as_uri())
     from selenium.webdriver.support.ui import WebDriverWait
@@ -388,7 +388,6 @@ def test_a_phone_shows_the_answer_first_and_scrolls_tables_not_the_page(page):
 
 def test_the_shipped_report_of_the_real_study(browser):
     """The last test, because it leaves the page of the others."""
-    browser.get("about:blank")  # which ends what Chromium's start page still loads
     complaints_and_requests(browser)  # forget what was before
     browser.get((Path(__file__).parents[2] / "results" / "report.html").as_uri())
     complaints, asked = complaints_and_requests(browser)

@@ -320,10 +320,11 @@ def test_refits_in_one_call_find_what_refits_one_by_one_find(studied):
             assert sum(seconds) >= 0.3, "shares of one call"
 
 
-def test_killed_within_a_call_all_of_its_units_are_left(tmp_path, start):
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_killed_within_a_call_all_of_its_units_are_left(tmp_path, start, jobs):
     path = tmp_path / "study.db"
     quiet = {cell.key: finish_units(cell) for cell in cells("stacked")}
-    process = start(path, 2, "stacked")
+    process = start(path, jobs, "stacked")
     wait_for(lambda: finished_units(path) >= 3)
     process.kill()
     process.wait()

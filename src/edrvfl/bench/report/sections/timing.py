@@ -41,13 +41,11 @@ def show_timing(s: Summary) -> Section | None:
         )
         rows.append(GridRow(timed.dataset, cells, timed.method))
     columns = ("dataset", "method", "rows", "features", "median", "least to most", "published (Table 8)")
-    settings = tuple(dict.fromkeys(f"{timed.method}: {timed.parameters}" for timed in t.timed))
-    settings = ("Table 8 has SNN and WPedRVFL only.", *settings)
+    settings = dict.fromkeys(f"{timed.method}: {timed.parameters}" for timed in t.timed)
+    notes = ("Table 8 has SNN and WPedRVFL only.", *settings)
     ratios = _ratios(t.timed)
     # The ratios answer the question; every fit is there for whoever wants to see it.
-    every = Grid(
-        "timing", "Training time in seconds", columns, tuple(rows), notes=settings, folded=bool(ratios)
-    )
+    every = Grid("timing", "Training time in seconds", columns, tuple(rows), notes=notes, folded=bool(ratios))
     return Section("timing", "Training time (section 5.6)", text, grids=(*ratios, every))
 
 
@@ -59,9 +57,10 @@ def _ratios(timed: Sequence[Timed]) -> tuple[Grid, ...]:
     if not datasets or len(methods) < 3:
         return ()
     found = {m: [medians[d, m] / medians[d, paper.BEST] for d in datasets] for m in methods}
+    means = {m: geometric_mean(ratios) for m, ratios in found.items()}
     rows = [
-        GridRow(m, tuple(number_cell(r, 2) for r in (*found[m], geometric_mean(found[m]))), m)
-        for m in sorted(methods, key=lambda m: geometric_mean(found[m]))
+        GridRow(m, tuple(number_cell(ratio, 2) for ratio in (*found[m], means[m])), m)
+        for m in sorted(methods, key=means.__getitem__)
     ]
     return (
         Grid(
