@@ -25,23 +25,23 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax, softmax
 
-import edrvfl._answers.calibrate as kernel
-import edrvfl._network.grow as growing
+import edrvfl._layers.grow as growing
+import edrvfl._loo.calibrate as kernel
 from edrvfl import EDRVFLClassifier
-from edrvfl._answers.calibrate import calibrate, log_loss
-from edrvfl._answers.combine import combine
-from edrvfl._arrays import ignore_overflow
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.judged import judge_some
 from edrvfl._inputs.rows import prepare_rows
 from edrvfl._inputs.targets import Classes
-from edrvfl._network.draws import Draws, Recipe
-from edrvfl._network.layers import fill_inputs, new_features
-from edrvfl._network.records import Settings
+from edrvfl._layers.draws import Draws, Recipe
+from edrvfl._layers.layers import fill_inputs, new_features
+from edrvfl._layers.records import Settings
+from edrvfl._loo.calibrate import calibrate, log_loss
+from edrvfl._loo.combine import combine
 from edrvfl._ridge.choose import LAMBDAS
 from edrvfl._ridge.equations import linear_system, output_weights
 from edrvfl._ridge.leave_one_out import from_dual, from_leverage
 from edrvfl._ridge.solve import ReadOut, ridge
+from edrvfl._seam.arrays import ignore_overflow
 from edrvfl.bench.data import dataset_names, load_dataset
 
 LAMBDA_RULES = ["64", "accuracy", "squares", "log-loss"]

@@ -24,7 +24,7 @@ import numpy as np
 from distributed import Client, LocalCluster, wait
 
 from edrvfl import variant
-from edrvfl._stream.cluster import DaskParts
+from edrvfl._parts.cluster import DaskParts
 from edrvfl.dask import DaskEDRVFLClassifier
 
 PLAIN_TOTAL = DaskParts.total

@@ -20,7 +20,7 @@ from sklearn.datasets import make_classification, make_friedman1
 from threadpoolctl import threadpool_limits
 
 from edrvfl import EDRVFLClassifier, EDRVFLRegressor, variant
-from edrvfl._linalg import add_gram, factorise, solve
+from edrvfl._seam.linalg import add_gram, factorise, solve
 
 REPEATS = 7
 

@@ -21,7 +21,7 @@ import sklearn
 import torch
 
 from edrvfl import EDRVFLClassifier, to_numpy, variant
-from edrvfl._linalg import PANEL
+from edrvfl._seam.linalg import PANEL
 
 sklearn.set_config(array_api_dispatch=True)
 

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from hostile import hostile, outcome
 from small_models import NAMES, all_answers, small_model
 
-from edrvfl._files.models import packed_model, unpacked_model
+from edrvfl._leaving.files.models import packed_model, unpacked_model
 
 
 def main(n_cases, seed=0):

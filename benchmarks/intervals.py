@@ -54,7 +54,7 @@ def ours(X: Any, y: Any, X_test: Any, seed: int, *, kind: str, ask: str, **param
 
 
 def equal_widths(X: Any, y: Any, X_test: Any, seed: int) -> Answer:
-    with mock.patch("edrvfl._coverage.choose_widths", return_value=None):
+    with mock.patch("edrvfl._doors.coverage.choose_widths", return_value=None):
         return ours(X, y, X_test, seed, kind="EDRVFLRegressor", ask="predict_interval")
 
 

@@ -12,7 +12,7 @@ import time
 import numpy as np
 from sklearn.metrics import log_loss
 
-import edrvfl._kernel.voter
+import edrvfl._fitting.kernel
 from edrvfl import LaplaceRidgeClassifier
 from edrvfl.bench.data import load_dataset
 
@@ -28,7 +28,7 @@ def measure(name: str, way: str) -> str:
     fit, validation = data.splits[0].fit, data.splits[0].validation
     params = dict(WAYS[way])
     rows = -(-int(fit.sum()) // params.pop("parts", 1))
-    edrvfl._kernel.voter.PART_ROWS = {False: min(rows, 5_000), True: 20_000}
+    edrvfl._fitting.kernel.PART_ROWS = {False: min(rows, 5_000), True: 20_000}
     start = time.process_time()
     model = LaplaceRidgeClassifier(random_state=0, **params).fit(data.X[fit], data.y[fit])
     seconds = time.process_time() - start

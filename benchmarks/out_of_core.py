@@ -44,7 +44,7 @@ def product_seconds(threads: int) -> tuple[float, float]:
     """Seconds a row of one projection at the pruned shape and of one triangular Gram, all threads busy."""
     from threadpoolctl import threadpool_limits
 
-    from edrvfl._linalg import add_gram
+    from edrvfl._seam.linalg import add_gram
 
     c, rows, repeats = N + D + 1, 512, 400
 

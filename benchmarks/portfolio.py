@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 
 from edrvfl import EDRVFLClassifier, LaplaceRidgeClassifier, TabularEncoder
-from edrvfl._answers.jury import Jury
-from edrvfl._answers.pool import equal_kinds, keep_heavy, pool_weights, pooled
-from edrvfl._encoder import learn_network_inputs
+from edrvfl._doors.encoder import learn_network_inputs
+from edrvfl._doors.members import MEMBERS, NEUTRAL, PAIRS, SHARED, SIGMOID, SPARSE
+from edrvfl._fitting.voters import Data, Member, answer, fit_voter, grow_network
 from edrvfl._inputs.judged import judge_some
 from edrvfl._inputs.rows import prepare_rows
 from edrvfl._inputs.table import learn_table, open_table
-from edrvfl._members.voters import Data, Member, answer, fit_voter, grow_network
-from edrvfl._roster import MEMBERS, NEUTRAL, PAIRS, SHARED, SIGMOID, SPARSE
+from edrvfl._loo.jury import Jury
+from edrvfl._loo.pool import equal_kinds, keep_heavy, pool_weights, pooled
 from edrvfl.bench.data import dataset_names, load_dataset
 
 BINS, RAW, SCALED = {"encoder": "bins"}, {"encoder": "robust"}, {"input_scaling": "gradient"}

@@ -22,16 +22,16 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.model_selection import train_test_split
 
 from edrvfl import EDRVFLRegressor, LaplaceRidgeRegressor
-from edrvfl._answers.jury import ValueJury
-from edrvfl._answers.pool import averaged, equal_kinds, keep_heavy, pool_weights
-from edrvfl._encoder import learn_network_inputs
+from edrvfl._doors.encoder import learn_network_inputs
+from edrvfl._doors.members import BINS, PAIRS, RAW, SIGMOID, SPARSE
+from edrvfl._fitting.kernel import kernel_answers
+from edrvfl._fitting.voters import Data, Member, fit_voter, grow_network
 from edrvfl._inputs.judged import judge_some
 from edrvfl._inputs.rows import prepare_values
 from edrvfl._inputs.table import learn_table, open_table, read_table
-from edrvfl._kernel.voter import kernel_answers
-from edrvfl._members.voters import Data, Member, fit_voter, grow_network
-from edrvfl._network.answer import staged_answers
-from edrvfl._roster import BINS, PAIRS, RAW, SIGMOID, SPARSE
+from edrvfl._loo.jury import ValueJury
+from edrvfl._loo.pool import averaged, equal_kinds, keep_heavy, pool_weights
+from edrvfl._models.network import staged_answers
 from edrvfl.bench.contenders import as_categories_or_codes
 
 

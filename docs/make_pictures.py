@@ -14,9 +14,9 @@ from matplotlib.patches import FancyBboxPatch
 from sklearn.datasets import make_moons
 
 from edrvfl import EDRVFLClassifier, variant
-from edrvfl._network.layers import features_by_layer
-from edrvfl._network.pruning import importance, survivor_mask
-from edrvfl._network.weighting import next_weights
+from edrvfl._layers.pruning import importance, survivor_mask
+from edrvfl._layers.weighting import next_weights
+from edrvfl._models.network import features_by_layer
 
 HERE = Path(__file__).parent / "method"
 BLUE, RED, GREY, GREEN, YELLOW = "#0072b2", "#d55e00", "0.6", "#dcefe6", "#fbeccb"

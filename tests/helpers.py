@@ -13,10 +13,10 @@ from edrvfl._inputs.judged import Judged
 from edrvfl._inputs.rows import Rows
 from edrvfl._inputs.targets import Classes, Values
 from edrvfl._inputs.weights import RowWeights
-from edrvfl._network.draws import Draws, Recipe
-from edrvfl._network.grow import Problem, grow, start
-from edrvfl._network.layers import fill_inputs, layer_scores, new_features, replay
-from edrvfl._network.records import Network
+from edrvfl._layers.draws import Draws, Recipe
+from edrvfl._layers.grow import Problem, grow, start
+from edrvfl._layers.layers import fill_inputs, new_features, replay
+from edrvfl._models.network import Network, layer_scores
 from edrvfl._ridge.equations import Regression
 
 
@@ -52,7 +52,7 @@ def features_by_layer(network, X):
     fill_inputs(D, X, network.inputs)
     found = []
     for layer in network.layers:
-        replay(layer, network, D)
+        replay(layer, network.activation, D)
         found.append(D.copy())
     return found
 

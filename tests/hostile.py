@@ -7,7 +7,7 @@ import struct
 
 import numpy as np
 
-from edrvfl._files.container import DIGITS, packed, unpacked
+from edrvfl._leaving.files.container import DIGITS, packed, unpacked
 
 # What a value of a description may become.
 VALUES = (

@@ -23,8 +23,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils._array_api import move_estimator_to
 
 from edrvfl import EDRVFLClassifier, TabularEncoder, to_numpy, variant
-from edrvfl._network.activations import ACTIVATIONS
-from edrvfl._variants import VARIANTS
+from edrvfl._doors.variants import VARIANTS
+from edrvfl._layers.activations import ACTIVATIONS
 
 SMALL = {"n_layers": 3, "n_hidden": 16}
 # every value of every option once; options that do not meet in the code share a setting

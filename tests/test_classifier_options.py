@@ -10,8 +10,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, EDRVFLSearchCV, TabularEncoder, to_numpy
-from edrvfl._network import records
-from edrvfl._network.records import Shape, auto_shape
+from edrvfl._layers import records
+from edrvfl._layers.records import Shape, auto_shape
 
 SMALL = EDRVFLClassifier(n_layers=3, n_hidden=16, regularization=1.0, random_state=0)
 OPTIONS = {

@@ -21,15 +21,15 @@ from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from edrvfl import EDRVFLClassifier, EDRVFLRegressor, variant
-from edrvfl._threads import _release_control
-from edrvfl._variants import VARIANTS
+from edrvfl._doors.variants import VARIANTS
+from edrvfl._seam.threads import _release_control
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 from dask.sizeof import sizeof  # noqa: E402
 
-from edrvfl._stream.cluster import DaskParts, Parcel, aligned  # noqa: E402
+from edrvfl._parts.cluster import DaskParts, Parcel, aligned  # noqa: E402
 from edrvfl.dask import DaskEDRVFLClassifier, DaskEDRVFLRegressor  # noqa: E402
 
 ODD = (90, 1, 0, 209, 100)  # sizes of partitions, one of them empty

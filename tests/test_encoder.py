@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from edrvfl import TabularEncoder, to_numpy
-from edrvfl._encoder import ENCODERS
+from edrvfl._doors.encoder import ENCODERS
 
 NUMBERS = ("standard", "robust", "bins")
 every_kind = pytest.mark.parametrize("numbers", NUMBERS)
@@ -163,7 +163,7 @@ def test_frames_of_every_library_are_encoded_alike(frame, numbers):
 def test_blocks_of_rows_change_nothing(frame, numbers, monkeypatch):
     encoder = TabularEncoder(numbers).fit(frame)
     expected = encoder.transform(frame)
-    monkeypatch.setattr("edrvfl._arrays.CPU_BLOCK_BYTES", 1)
+    monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)
     np.testing.assert_array_equal(encoder.transform(frame), expected)
 
 

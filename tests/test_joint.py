@@ -17,10 +17,10 @@ from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, EDRVFLSearchCV, 
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.targets import Classes
 from edrvfl._inputs.weights import RowWeights
-from edrvfl._network.draws import Draws, Recipe
-from edrvfl._network.grow import Problem, grow, start
-from edrvfl._network.layers import fill_inputs, new_features
-from edrvfl._network.records import Settings
+from edrvfl._layers.draws import Draws, Recipe
+from edrvfl._layers.grow import Problem, grow, start
+from edrvfl._layers.layers import fill_inputs, new_features
+from edrvfl._layers.records import Settings
 
 DEPTH, N = 4, 15
 NETWORK = variant("dRVFL", n_layers=DEPTH, n_hidden=N, regularization=0.5, random_state=3)
@@ -187,7 +187,7 @@ def test_every_array_library(xp, m, dtype):
 def test_blocks_of_rows_change_nothing_but_rounding(monkeypatch):
     X, y = rows(600)
     whole = list(clone(NETWORK).fit(X, y).staged_predict_proba(X))
-    monkeypatch.setattr("edrvfl._arrays.CPU_BLOCK_BYTES", 1)
+    monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)
     for P, expected in zip(clone(NETWORK).fit(X, y).staged_predict_proba(X), whole, strict=True):
         np.testing.assert_allclose(P, expected, atol=1e-11)
 

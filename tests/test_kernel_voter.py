@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.kernel_ridge import KernelRidge
 
-import edrvfl._kernel.systems
-import edrvfl._kernel.voter
-from edrvfl._arrays import converted
+import edrvfl._fitting.kernel
+import edrvfl._fitting.systems
+from edrvfl._fitting.kernel import fit_kernel, kernel_scores
+from edrvfl._fitting.systems import BANDWIDTHS, LAMBDAS, KernelSettings
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.judged import Judged
 from edrvfl._inputs.rows import prepare_rows
-from edrvfl._kernel.systems import BANDWIDTHS, LAMBDAS, KernelSettings
-from edrvfl._kernel.voter import fit_kernel, kernel_scores
+from edrvfl._seam.arrays import converted
 
 FIXED = KernelSettings(0.5, 0.25)
 FREE = KernelSettings()
@@ -32,10 +32,10 @@ def fit(X, y, settings=FIXED, weights=None, class_weight=None, judged=None, seed
 @pytest.fixture
 def small_parts(monkeypatch):
     """Sizes at which small data are many rows."""
-    monkeypatch.setattr(edrvfl._kernel.voter, "PART_ROWS", {False: 40, True: 40})
-    monkeypatch.setattr(edrvfl._kernel.voter, "LEAST_PART", 10)
-    monkeypatch.setattr(edrvfl._kernel.voter, "SEARCH_ROWS", (30, 50))
-    monkeypatch.setattr(edrvfl._kernel.voter, "FEW", 10**9)
+    monkeypatch.setattr(edrvfl._fitting.kernel, "PART_ROWS", {False: 40, True: 40})
+    monkeypatch.setattr(edrvfl._fitting.kernel, "LEAST_PART", 10)
+    monkeypatch.setattr(edrvfl._fitting.kernel, "SEARCH_ROWS", (30, 50))
+    monkeypatch.setattr(edrvfl._fitting.kernel, "FEW", 10**9)
 
 
 def reference(X, y, counts, base, removed=None, without=None):
@@ -85,7 +85,7 @@ def test_weight_two_is_the_row_twice(seed):
     counts = rng.integers(1, 4, 60)
     rows = np.repeat(np.arange(60), counts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(edrvfl._kernel.voter, "SEARCH_ROWS", (40,))
+        patch.setattr(edrvfl._fitting.kernel, "SEARCH_ROWS", (40,))
         for how in (FREE, KernelSettings(n_landmarks=20)):
             weighted, loo = fit(X, y, how, weights=counts.astype(float))
             repeated, copies = fit(X[rows], y[rows], how)
@@ -141,7 +141,7 @@ def test_parts_are_exact_ridges_whose_scores_are_averaged(xp, rng, small_parts, 
 
 
 def test_of_too_many_rows_a_part_is_used(rng, small_parts, monkeypatch):
-    monkeypatch.setattr(edrvfl._kernel.voter, "MOST_ROWS", {False: 100, True: 100})
+    monkeypatch.setattr(edrvfl._fitting.kernel, "MOST_ROWS", {False: 100, True: 100})
     X, y = noisy_rows(rng, 300, 4)
     voter, loo = fit(X, y, FREE)
     assert voter.landmarks.shape[0] == 100
@@ -160,13 +160,13 @@ def test_all_classes_share_the_landmarks(rng):
 def losses_of_all(X, y, monkeypatch):
     """Fit every candidate on its own."""
     losses = {}
-    plain = edrvfl._kernel.systems.System.loss
+    plain = edrvfl._fitting.systems.System.loss
 
     def noted(system, found):
         losses[key] = plain(system, found)
         return losses[key]
 
-    monkeypatch.setattr(edrvfl._kernel.systems.System, "loss", noted)
+    monkeypatch.setattr(edrvfl._fitting.systems.System, "loss", noted)
     for h in BANDWIDTHS:
         for lam in LAMBDAS:
             key = h, lam
@@ -195,7 +195,7 @@ def test_a_penalty_that_is_lost_below_rounding_is_raised(rng):
 def test_many_rows_are_float32_inside_and_answer_in_their_own_precision(rng, monkeypatch):
     X, y = noisy_rows(rng, 200, 4)
     exact, exact_loo = fit(X, y)
-    monkeypatch.setattr(edrvfl._kernel.systems, "DOUBLE_ROWS", 100)
+    monkeypatch.setattr(edrvfl._fitting.systems, "DOUBLE_ROWS", 100)
     voter, loo = fit(X, y)
     assert voter.landmarks.dtype == voter.alpha.dtype == np.float32
     assert kernel_scores(voter, X).dtype == loo.dtype == voter.prior.dtype == np.float64

@@ -14,8 +14,8 @@ from sklearn.datasets import load_wine
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
 
-import edrvfl._kernel.systems
-import edrvfl._kernel.voter
+import edrvfl._fitting.kernel
+import edrvfl._fitting.systems
 from edrvfl import LaplaceRidgeClassifier, TabularEncoder, to_numpy
 
 GRID = [
@@ -61,8 +61,8 @@ def test_figures_of_the_fit(wine, capsys):
     X, y = wine
     model = LaplaceRidgeClassifier(verbose=1).fit(X, y)
     assert model.n_landmarks_ == 178
-    assert model.bandwidth_ in edrvfl._kernel.systems.BANDWIDTHS
-    assert model.regularization_ in edrvfl._kernel.systems.LAMBDAS
+    assert model.bandwidth_ in edrvfl._fitting.systems.BANDWIDTHS
+    assert model.regularization_ in edrvfl._fitting.systems.LAMBDAS
     assert list(model.feature_names_in_) == list(X.columns)
     assert model.loo_accuracy_ > 0.95
     assert (
@@ -149,7 +149,7 @@ def test_weight_two_is_the_row_twice(rng):
 
 
 def test_the_order_of_rows_does_not_matter(rng, monkeypatch):
-    monkeypatch.setattr(edrvfl._kernel.voter, "SEARCH_ROWS", (50,))
+    monkeypatch.setattr(edrvfl._fitting.kernel, "SEARCH_ROWS", (50,))
     X, y = noisy_rows(rng, 120, 4)
     moved = rng.permutation(120)
     model = LaplaceRidgeClassifier(random_state=0)
@@ -241,7 +241,7 @@ def test_weights_beyond_float32_do_not_hang(rng, n_landmarks, weight):
 
 
 def test_the_scale_of_small_weights_does_not_matter(rng, monkeypatch):
-    monkeypatch.setattr(edrvfl._kernel.systems, "DOUBLE_ROWS", 100)  # in float32 2^-150 would be 0
+    monkeypatch.setattr(edrvfl._fitting.systems, "DOUBLE_ROWS", 100)  # in float32 2^-150 would be 0
     X, y = noisy_rows(rng, 300, 3)
     w = rng.choice([0.25, 0.5, 1.0], len(y))
     model = LaplaceRidgeClassifier(encoder="standard", random_state=0)
@@ -250,9 +250,9 @@ def test_the_scale_of_small_weights_does_not_matter(rng, monkeypatch):
 
 
 def test_few_rows_with_all_the_weight_among_many(rng, monkeypatch):
-    monkeypatch.setattr(edrvfl._kernel.voter, "PART_ROWS", {False: 30, True: 30})
-    monkeypatch.setattr(edrvfl._kernel.voter, "LEAST_PART", 10)
-    monkeypatch.setattr(edrvfl._kernel.voter, "MOST_ROWS", {False: 100, True: 100})
+    monkeypatch.setattr(edrvfl._fitting.kernel, "PART_ROWS", {False: 30, True: 30})
+    monkeypatch.setattr(edrvfl._fitting.kernel, "LEAST_PART", 10)
+    monkeypatch.setattr(edrvfl._fitting.kernel, "MOST_ROWS", {False: 100, True: 100})
     X, y = noisy_rows(rng, 400, 3)
     w = np.full(400, 1e-3)
     w[:2] = 1e6

@@ -18,10 +18,10 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV
 
-import edrvfl._kernel.systems
-import edrvfl._kernel.voter
+import edrvfl._fitting.kernel
+import edrvfl._fitting.systems
 from edrvfl import LaplaceRidgeRegressor, TabularEncoder, to_numpy
-from edrvfl._kernel.systems import VALUE_BANDWIDTHS, VALUE_LAMBDAS
+from edrvfl._fitting.systems import VALUE_BANDWIDTHS, VALUE_LAMBDAS
 
 OPTIONS = {
     "defaults": {},
@@ -41,9 +41,9 @@ def kernel(name="defaults", **params):
 @pytest.fixture
 def small_parts(monkeypatch):
     """Sizes at which small data are many rows."""
-    monkeypatch.setattr(edrvfl._kernel.voter, "VALUE_PART_ROWS", {False: 40, True: 40})
-    monkeypatch.setattr(edrvfl._kernel.voter, "LEAST_PART", 10)
-    monkeypatch.setattr(edrvfl._kernel.voter, "SEARCH_ROWS", (30, 50))
+    monkeypatch.setattr(edrvfl._fitting.kernel, "VALUE_PART_ROWS", {False: 40, True: 40})
+    monkeypatch.setattr(edrvfl._fitting.kernel, "LEAST_PART", 10)
+    monkeypatch.setattr(edrvfl._fitting.kernel, "SEARCH_ROWS", (30, 50))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_scaled_inputs_see_through_columns_of_noise(rng):
 @EVERY_OPTION
 @pytest.mark.parametrize("k", [None, 2])
 def test_neither_order_nor_repetition_of_rows_matters(monkeypatch, name, k):
-    monkeypatch.setattr(edrvfl._kernel.voter, "SEARCH_ROWS", (30,))
+    monkeypatch.setattr(edrvfl._fitting.kernel, "SEARCH_ROWS", (30,))
     for seed in range(3):
         rng = np.random.default_rng(seed)
         X, y = noisy_values(rng, 70, 3, k)
@@ -184,7 +184,7 @@ def test_answers_have_the_units_of_y(name, size, sign, offset):
 
 @pytest.mark.parametrize("scale", [1e60, 1e-60])
 def test_coefficients_in_float32_do_not_limit_the_units(rng, monkeypatch, scale):
-    monkeypatch.setattr(edrvfl._kernel.systems, "DOUBLE_ROWS", 50)
+    monkeypatch.setattr(edrvfl._fitting.systems, "DOUBLE_ROWS", 50)
     X, y = noisy_values(rng, 90, 3)
     model = kernel().fit(X, scale * y)
     assert model.model_.voter.alpha.dtype == np.float32
@@ -204,7 +204,7 @@ def test_a_constant_value_is_the_answer(rng):
 
 @pytest.mark.parametrize("double_rows", [1000, 100])
 def test_float32_in_float32_out_and_accurate(rng, monkeypatch, double_rows):
-    monkeypatch.setattr(edrvfl._kernel.systems, "DOUBLE_ROWS", double_rows)
+    monkeypatch.setattr(edrvfl._fitting.systems, "DOUBLE_ROWS", double_rows)
     X, y = noisy_values(rng, 300, 4)
     exact = kernel("given").fit(X, y).predict(X)
     single = kernel("given").fit(X.astype(np.float32), 1e3 + y).predict(X.astype(np.float32))

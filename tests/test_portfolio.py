@@ -26,13 +26,13 @@ from edrvfl import (
     TabularEncoder,
     to_numpy,
 )
-from edrvfl._answers import pool
-from edrvfl._answers.calibrate import calibrate
-from edrvfl._answers.jury import Jury
-from edrvfl._answers.pool import equal_kinds, keep_heavy, pool_weights
-from edrvfl._members import race
-from edrvfl._network.layers import fill_inputs, new_features, replay
-from edrvfl._network.records import Network
+from edrvfl._fitting import race
+from edrvfl._layers.layers import fill_inputs, new_features, replay
+from edrvfl._loo import pool
+from edrvfl._loo.calibrate import calibrate
+from edrvfl._loo.jury import Jury
+from edrvfl._loo.pool import equal_kinds, keep_heavy, pool_weights
+from edrvfl._models.network import Network
 
 SHARED = {"n_layers": 2, "n_hidden": 12, "regularization": "loo", "weight_from": "loo", "ensemble": "mean"}
 KERNEL = ("kernel", LaplaceRidgeClassifier(regularization=0.3, bandwidth=1.0))

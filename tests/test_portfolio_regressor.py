@@ -34,10 +34,10 @@ from edrvfl import (
     LaplaceRidgeRegressor,
     to_numpy,
 )
-from edrvfl._answers.jury import ValueJury
-from edrvfl._answers.pool import equal_kinds, keep_heavy, pool_weights
-from edrvfl._members import race
-from edrvfl._network.records import Network
+from edrvfl._fitting import race
+from edrvfl._loo.jury import ValueJury
+from edrvfl._loo.pool import equal_kinds, keep_heavy, pool_weights
+from edrvfl._models.network import Network
 
 KERNEL = ("kernel", LaplaceRidgeRegressor())
 SHARED = {"n_layers": 2, "n_hidden": 12}

@@ -15,7 +15,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from edrvfl import EDRVFLClassifier, to_numpy
-from edrvfl._answers.calibrate import calibrate
+from edrvfl._loo.calibrate import calibrate
 
 CALIBRATIONS = [None, "temperature", "matrix"]
 LAYER_VOTES = ["equal", "prefix", "weighted"]

@@ -8,75 +8,54 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from ._classifier import EDRVFLClassifier
-    from ._display.depth import DepthDisplay
-    from ._display.importance import ImportanceDisplay
-    from ._display.members import MembersDisplay
-    from ._display.reliability import ReliabilityDisplay
-    from ._display.search import SearchDisplay
-    from ._encoder import TabularEncoder
-    from ._files.models import TRUSTED_TYPES, load
-    from ._importance import feature_importance
-    from ._laplace import LaplaceRidgeClassifier, LaplaceRidgeRegressor
-    from ._onnx.converters import register_onnx_converters
-    from ._onnx.export import to_onnx
-    from ._portfolio import EDRVFLPortfolioClassifier, EDRVFLPortfolioRegressor
-    from ._regressor import EDRVFLRegressor
-    from ._search.space import paper_configurations
-    from ._search_cv import EDRVFLSearchCV
-    from ._shell import to_numpy
-    from ._stream.source import RowBlocks
-    from ._variants import variant
-
-__all__ = [
-    "TRUSTED_TYPES",
-    "DepthDisplay",
-    "EDRVFLClassifier",
-    "EDRVFLPortfolioClassifier",
-    "EDRVFLPortfolioRegressor",
-    "EDRVFLRegressor",
-    "EDRVFLSearchCV",
-    "ImportanceDisplay",
-    "LaplaceRidgeClassifier",
-    "LaplaceRidgeRegressor",
-    "MembersDisplay",
-    "ReliabilityDisplay",
-    "RowBlocks",
-    "SearchDisplay",
-    "TabularEncoder",
-    "feature_importance",
-    "load",
-    "paper_configurations",
-    "register_onnx_converters",
-    "to_numpy",
-    "to_onnx",
-    "variant",
-]
+    from ._doors.base import to_numpy as to_numpy
+    from ._doors.classifier import EDRVFLClassifier as EDRVFLClassifier
+    from ._doors.encoder import TabularEncoder as TabularEncoder
+    from ._doors.kernel import LaplaceRidgeClassifier as LaplaceRidgeClassifier
+    from ._doors.kernel import LaplaceRidgeRegressor as LaplaceRidgeRegressor
+    from ._doors.portfolio import EDRVFLPortfolioClassifier as EDRVFLPortfolioClassifier
+    from ._doors.portfolio import EDRVFLPortfolioRegressor as EDRVFLPortfolioRegressor
+    from ._doors.regressor import EDRVFLRegressor as EDRVFLRegressor
+    from ._doors.search import EDRVFLSearchCV as EDRVFLSearchCV
+    from ._doors.variants import variant as variant
+    from ._leaving.files.models import TRUSTED_TYPES as TRUSTED_TYPES
+    from ._leaving.files.models import load as load
+    from ._leaving.onnx.converters import register_onnx_converters as register_onnx_converters
+    from ._leaving.onnx.export import to_onnx as to_onnx
+    from ._looking.depth import DepthDisplay as DepthDisplay
+    from ._looking.importance import feature_importance as feature_importance
+    from ._looking.importance_display import ImportanceDisplay as ImportanceDisplay
+    from ._looking.members import MembersDisplay as MembersDisplay
+    from ._looking.reliability import ReliabilityDisplay as ReliabilityDisplay
+    from ._looking.search import SearchDisplay as SearchDisplay
+    from ._parts.source import RowBlocks as RowBlocks
+    from ._search.space import paper_configurations as paper_configurations
 
 _MODULES = {
-    "DepthDisplay": "_display.depth",
-    "EDRVFLClassifier": "_classifier",
-    "EDRVFLPortfolioClassifier": "_portfolio",
-    "EDRVFLPortfolioRegressor": "_portfolio",
-    "EDRVFLRegressor": "_regressor",
-    "EDRVFLSearchCV": "_search_cv",
-    "ImportanceDisplay": "_display.importance",
-    "LaplaceRidgeClassifier": "_laplace",
-    "LaplaceRidgeRegressor": "_laplace",
-    "MembersDisplay": "_display.members",
-    "ReliabilityDisplay": "_display.reliability",
-    "RowBlocks": "_stream.source",
-    "SearchDisplay": "_display.search",
-    "TRUSTED_TYPES": "_files.models",
-    "TabularEncoder": "_encoder",
-    "feature_importance": "_importance",
-    "load": "_files.models",
+    "DepthDisplay": "_looking.depth",
+    "EDRVFLClassifier": "_doors.classifier",
+    "EDRVFLPortfolioClassifier": "_doors.portfolio",
+    "EDRVFLPortfolioRegressor": "_doors.portfolio",
+    "EDRVFLRegressor": "_doors.regressor",
+    "EDRVFLSearchCV": "_doors.search",
+    "ImportanceDisplay": "_looking.importance_display",
+    "LaplaceRidgeClassifier": "_doors.kernel",
+    "LaplaceRidgeRegressor": "_doors.kernel",
+    "MembersDisplay": "_looking.members",
+    "ReliabilityDisplay": "_looking.reliability",
+    "RowBlocks": "_parts.source",
+    "SearchDisplay": "_looking.search",
+    "TRUSTED_TYPES": "_leaving.files.models",
+    "TabularEncoder": "_doors.encoder",
+    "feature_importance": "_looking.importance",
+    "load": "_leaving.files.models",
     "paper_configurations": "_search.space",
-    "register_onnx_converters": "_onnx.converters",
-    "to_numpy": "_shell",
-    "to_onnx": "_onnx.export",
-    "variant": "_variants",
+    "register_onnx_converters": "_leaving.onnx.converters",
+    "to_numpy": "_doors.base",
+    "to_onnx": "_leaving.onnx.export",
+    "variant": "_doors.variants",
 }
+__all__ = [*_MODULES]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,14 +13,14 @@ import numpy
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from ._answers.combine import log_odds
-from ._classifier import EDRVFLClassifier
-from ._regressor import EDRVFLRegressor
-from ._shell import without_axis
+from ._doors.base import without_axis
+from ._doors.classifier import EDRVFLClassifier
+from ._doors.regressor import EDRVFLRegressor
+from ._loo.combine import log_odds
 
 try:
-    from ._on_cluster import OnCluster, with_client
-    from ._stream.cluster import is_frame
+    from ._doors.on_cluster import OnCluster, with_client
+    from ._parts.cluster import is_frame
 except ImportError as error:
     raise ImportError(f"edrvfl.dask needs Dask: pip install 'edrvfl[dask]' ({error}).") from error
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from small_models import NAMES, all_answers, small_model
 
 from edrvfl import load
-from edrvfl._files.container import DIGITS
-from edrvfl._files.models import packed_model, unpacked_model
+from edrvfl._leaving.files.container import DIGITS
+from edrvfl._leaving.files.models import packed_model, unpacked_model
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -15,39 +15,39 @@ from small_models import NAMES, SMALL, all_answers, numbers, small_model
 
 import edrvfl
 from edrvfl import EDRVFLClassifier, EDRVFLSearchCV, LaplaceRidgeClassifier, TabularEncoder, load, to_numpy
-from edrvfl._files.models import packed_model, unpacked_model
-from edrvfl._network.records import HiddenLayer
-from edrvfl._network.stored import stored
+from edrvfl._layers.records import HiddenLayer
+from edrvfl._leaving.files.models import packed_model, unpacked_model
+from edrvfl._models.stored import stored
 
 VERSIONS = Path(__file__).parent
 # Users write these names, and files of skops hold them.
 TRUSTED = (
-    "edrvfl._answers.calibrate.Calibration",
-    "edrvfl._answers.coverage.Margins",
-    "edrvfl._answers.coverage.OwnProbabilities",
-    "edrvfl._answers.coverage.Widths",
-    "edrvfl._classifier.EDRVFLClassifier",
-    "edrvfl._coverage.Coverage",
-    "edrvfl._encoder.Encoding",
-    "edrvfl._encoder.TabularEncoder",
-    "edrvfl._ensemble.Portfolio",
+    "edrvfl._loo.calibrate.Calibration",
+    "edrvfl._loo.coverage.Margins",
+    "edrvfl._loo.coverage.OwnProbabilities",
+    "edrvfl._loo.coverage.Widths",
+    "edrvfl._doors.classifier.EDRVFLClassifier",
+    "edrvfl._doors.coverage.Coverage",
+    "edrvfl._doors.encoder.Encoding",
+    "edrvfl._doors.encoder.TabularEncoder",
+    "edrvfl._doors.ensemble.Portfolio",
     "edrvfl._inputs.inputs.Bins",
     "edrvfl._inputs.inputs.Categories",
     "edrvfl._inputs.inputs.Inputs",
     "edrvfl._inputs.inputs.Numbers",
     "edrvfl._inputs.inputs.OneHots",
     "edrvfl._inputs.table.Columns",
-    "edrvfl._kernel.voter.KernelModel",
-    "edrvfl._kernel.voter.KernelVoter",
-    "edrvfl._laplace.LaplaceRidgeClassifier",
-    "edrvfl._laplace.LaplaceRidgeRegressor",
-    "edrvfl._network.records.DrawSettings",
-    "edrvfl._network.records.HiddenLayer",
-    "edrvfl._network.records.Network",
-    "edrvfl._network.stored.StoredLayer",
-    "edrvfl._portfolio.EDRVFLPortfolioClassifier",
-    "edrvfl._portfolio.EDRVFLPortfolioRegressor",
-    "edrvfl._regressor.EDRVFLRegressor",
+    "edrvfl._fitting.kernel.KernelModel",
+    "edrvfl._fitting.kernel.KernelVoter",
+    "edrvfl._doors.kernel.LaplaceRidgeClassifier",
+    "edrvfl._doors.kernel.LaplaceRidgeRegressor",
+    "edrvfl._layers.records.DrawSettings",
+    "edrvfl._layers.records.HiddenLayer",
+    "edrvfl._layers.records.Network",
+    "edrvfl._models.stored.StoredLayer",
+    "edrvfl._doors.portfolio.EDRVFLPortfolioClassifier",
+    "edrvfl._doors.portfolio.EDRVFLPortfolioRegressor",
+    "edrvfl._doors.regressor.EDRVFLRegressor",
 )
 
 
@@ -128,7 +128,7 @@ def test_another_stream_of_random_numbers_is_refused(monkeypatch, tmp_path):
     model, _ = small_model("classifier")
     model.save(tmp_path / "m")
     content = pickle.dumps(model)
-    from edrvfl._network import draws
+    from edrvfl._layers import draws
 
     monkeypatch.setattr(draws, "uniform", lambda seed, child, size: np.full(size, 0.25))
     for read in (lambda: load(tmp_path / "m"), lambda: pickle.loads(content)):

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from edrvfl._files.container import packed, unpacked
-from edrvfl._files.models import KINDS
-from edrvfl._files.tree import Reader, Writer
+from edrvfl._leaving.files.container import packed, unpacked
+from edrvfl._leaving.files.models import KINDS
+from edrvfl._leaving.files.tree import Reader, Writer
 
 scalars = st.one_of(
     st.none(),

@@ -9,8 +9,8 @@ from helpers import beside, to_host
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edrvfl._arrays import converted
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
+from edrvfl._seam.arrays import converted
 
 MODES = ["standard", "robust", "bins"]
 NAN = float("nan")
@@ -238,7 +238,7 @@ def test_blocks_of_rows_change_nothing(seed, mode, m, cut):
 def test_learning_by_blocks_changes_nothing_but_rounding(rng, monkeypatch, mode):
     X = mixed_rows(rng, 500)
     whole = learn_inputs(X, None, EncoderSettings(mode), CATEGORICAL).apply(X)
-    monkeypatch.setattr("edrvfl._arrays.CPU_BLOCK_BYTES", 1)
+    monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)
     inputs = learn_inputs(X, None, EncoderSettings(mode), CATEGORICAL)
     np.testing.assert_allclose(inputs.apply(X), whole, atol=1e-12)
     out = np.empty_like(whole)

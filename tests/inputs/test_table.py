@@ -17,8 +17,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import OrdinalEncoder
 
+from edrvfl._inputs.reading import read_new_table, read_training_numbers, read_training_table
 from edrvfl._inputs.table import learn_table, open_table, read_table
-from edrvfl._reading import read_new_table, read_training_numbers, read_training_table
 
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 every_frame = pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)

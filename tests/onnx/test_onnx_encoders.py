@@ -19,7 +19,7 @@ from edrvfl import (
     TabularEncoder,
     to_onnx,
 )
-from edrvfl._encoder import ENCODERS
+from edrvfl._doors.encoder import ENCODERS
 
 TEXTS = ["a", "b", "ö", "nan", "1", "A"]
 

@@ -25,9 +25,9 @@ from edrvfl import (
     to_onnx,
     variant,
 )
-from edrvfl._answers.calibrate import Calibration
-from edrvfl._network.activations import ACTIVATIONS
-from edrvfl._variants import VARIANTS
+from edrvfl._doors.variants import VARIANTS
+from edrvfl._layers.activations import ACTIVATIONS
+from edrvfl._loo.calibrate import Calibration
 
 SMALL = {"n_hidden": 24, "n_layers": 3, "random_state": 0}
 OPTIONS = [
@@ -163,8 +163,8 @@ def test_a_search_answers_with_its_best(ensemble_size):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_kernel_voters_of_many_rows_agree_with_their_records_in_float64(dtype, n_landmarks, monkeypatch):
     # the estimator itself computes these in float32, and is off by more than its ONNX model
-    monkeypatch.setattr("edrvfl._kernel.voter.PART_ROWS", {False: 600, True: 600})
-    monkeypatch.setattr("edrvfl._kernel.voter.LEAST_PART", 600)
+    monkeypatch.setattr("edrvfl._fitting.kernel.PART_ROWS", {False: 600, True: 600})
+    monkeypatch.setattr("edrvfl._fitting.kernel.LEAST_PART", 600)
     X, y = rows(3, m=1100)
     model = LaplaceRidgeClassifier(n_landmarks=n_landmarks, random_state=0).fit(X, y)
     voter = model.model_.voter

@@ -124,7 +124,7 @@ def test_blocks_of_rows_change_nothing_but_rounding(rng, monkeypatch, shape):
     D = rng.standard_normal(shape)
     problem = regression(D, classes_of(rng, D), shares=np.ones(shape[0]))
     whole = ridge_by_loo(problem)
-    monkeypatch.setattr("edrvfl._arrays.CPU_BLOCK_BYTES", 1)
+    monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)
     blocks = ridge_by_loo(problem)
     assert blocks.lam == whole.lam
     np.testing.assert_allclose(blocks.loo, whole.loo, atol=1e-9)

@@ -102,7 +102,7 @@ def test_blocks_of_rows_change_nothing_but_rounding(rng, monkeypatch):
     D, Y, w = random_regression(rng, 700, 9)
     problem = regression(D, Y, w, omega=two_values(rng, 700))
     inner = normal_equations(dataclasses.replace(problem, D=D[:, 2:], omega=None))
-    monkeypatch.setattr("edrvfl._arrays.CPU_BLOCK_BYTES", 1)
+    monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)
     expected = plain_sums(D, Y, w * problem.omega)
     assert_equal(normal_equations(problem), expected)
     assert_equal(layer_equations(dataclasses.replace(problem, of_inputs=inner)), expected)

@@ -119,5 +119,5 @@ def test_blocks_of_rows_change_nothing_but_rounding(rng, monkeypatch):
     D, Y, w = random_regression(rng, 700, 9)
     problem = regression(D, Y, w, shares=np.ones(700))
     whole = ridge(problem, 0.5).loo
-    monkeypatch.setattr("edrvfl._arrays.CPU_BLOCK_BYTES", 1)
+    monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)
     np.testing.assert_allclose(ridge(problem, 0.5).loo, whole, atol=1e-12)

@@ -6,10 +6,10 @@ from helpers import random_counts, random_regression, regression, to_host
 from reference import scores_without_each_row
 from sklearn.linear_model import Ridge
 
-from edrvfl._arrays import ignore_overflow
 from edrvfl._ridge.choose import ridge_by_loo
 from edrvfl._ridge.many import read_outs
 from edrvfl._ridge.solve import ridge
+from edrvfl._seam.arrays import ignore_overflow
 
 PRIMAL_AND_DUAL = pytest.mark.parametrize("shape", [(30, 8), (8, 30)], ids=["primal", "dual"])
 STACKED = pytest.mark.parametrize("stacked", [False, True], ids=["one by one", "stacked"])

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from reference import scores_without_each_row
 from sklearn.linear_model import Ridge
 
-from edrvfl._arrays import ignore_overflow
 from edrvfl._ridge.choose import ridge_by_loo
 from edrvfl._ridge.nested import NestedReadOuts
 from edrvfl._ridge.solve import ridge
+from edrvfl._seam.arrays import ignore_overflow
 
 WIDTHS = (7, 15, 20, 40, 55)  # of 40 rows: primal four times, the last of them square, then dual
 LAMS = np.array([2.0**-12, 1.0, 30.0])
@@ -149,7 +149,7 @@ def test_blocks_of_rows_change_nothing_but_rounding(rng, monkeypatch):
         return found
 
     whole = last()
-    monkeypatch.setattr("edrvfl._arrays.CPU_BLOCK_BYTES", 1)
+    monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)
     np.testing.assert_allclose(last().beta, whole.beta, atol=1e-12)
     np.testing.assert_allclose(last().loo, whole.loo, atol=1e-12)
 

@@ -9,9 +9,9 @@ from scipy.linalg import LinAlgWarning
 from sklearn.linear_model import Ridge
 
 from edrvfl import EDRVFLClassifier
-from edrvfl._linalg import factorise
 from edrvfl._ridge.equations import dual_system, gram_of_rows, normal_equations
 from edrvfl._ridge.solve import ridge
+from edrvfl._seam.linalg import factorise
 
 PRIMAL_AND_DUAL = pytest.mark.parametrize("turn", [False, True], ids=["primal", "dual"])
 
@@ -90,7 +90,7 @@ def test_float32_stays_float32(xp, rng, shape):
 def test_blocks_of_rows_change_nothing_but_rounding(rng, monkeypatch):
     problem = regression(*random_regression(rng, 700, 9))
     whole = ridge(problem, 0.5).beta
-    monkeypatch.setattr("edrvfl._arrays.CPU_BLOCK_BYTES", 1)
+    monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)
     np.testing.assert_allclose(ridge(problem, 0.5).beta, whole, atol=1e-12)
 
 

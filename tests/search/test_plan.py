@@ -5,8 +5,8 @@ import pytest
 from sklearn.base import clone
 
 from edrvfl import EDRVFLClassifier
-from edrvfl._arrays import free_bytes
-from edrvfl._network.records import Settings
+from edrvfl._layers.records import Settings
+from edrvfl._seam.arrays import free_bytes
 from edrvfl._search.plan import Size, bytes_needed, groups, memory_budget, result_rows, stack_settings, stacks
 
 NETWORK = EDRVFLClassifier(n_hidden=100, n_layers=3, random_state=0)

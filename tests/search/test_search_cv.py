@@ -25,7 +25,7 @@ from sklearn.model_selection import (
 )
 
 from edrvfl import EDRVFLClassifier, EDRVFLSearchCV, _search_cv, to_numpy, variant
-from edrvfl._variants import VARIANTS
+from edrvfl._doors.variants import VARIANTS
 
 SPACE = {
     "n_hidden": [8, 16],

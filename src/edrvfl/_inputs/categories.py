@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from .._arrays import Array
+from .._seam.arrays import Array
 from .rows import to_host
 
 DIGITS = 10  # of a share of the weight: sums in another order must not change which categories are kept

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from .._arrays import Array, array_namespace, from_numpy, ignore_overflow
+from .._seam.arrays import Array, array_namespace, from_numpy, ignore_overflow
 from .categories import Tally
 from .inputs import CUT, Bins, Categories, Inputs, Numbers, OneHots
 from .moments import Moments

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from .._arrays import Array
+from .._seam.arrays import Array
 from .rows import keep_marked, keep_weighted, to_host
 
 SHARE = 0.2

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._arrays import Array, array_namespace, ignore_overflow, row_blocks, take_columns
+from .._seam.arrays import Array, array_namespace, ignore_overflow, row_blocks, take_columns
 
 SMOOTH = 3.0  # a robust column stays within this many robust deviations, by x / sqrt(1 + (x / 3)^2)
 CUT = 8.0  # no robust column, bin or value goes further from 0: rare values would rule a layer

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from .._arrays import Array, array_namespace, from_numpy
+from .._seam.arrays import Array, array_namespace, from_numpy
 from .strata import codes_of
 from .targets import Classes, Targets, Values
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from .._arrays import Array, array_namespace, moments_of_block
+from .._seam.arrays import Array, array_namespace, moments_of_block
 
 
 @dataclass(frozen=True, slots=True, eq=False)

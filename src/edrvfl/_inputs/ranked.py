@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from .._arrays import Array, array_namespace, from_numpy
+from .._seam.arrays import Array, array_namespace, from_numpy
 from .moments import moments
 from .rows import to_host
 

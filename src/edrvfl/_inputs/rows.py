@@ -12,8 +12,8 @@ from typing import Any
 import numpy
 from sklearn.utils import compute_class_weight
 
-from .._arrays import Array, array_namespace, from_numpy, ignore_overflow, weighted_mean
-from .._sklearn import (
+from .._seam.arrays import Array, array_namespace, from_numpy, ignore_overflow, weighted_mean
+from .._seam.sklearn import (
     _check_sample_weight,
     _convert_to_numpy,
     get_namespace,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from .._arrays import Array
+from .._seam.arrays import Array
 from .rows import Rows, to_host, weights_on_host
 from .targets import Classes, Targets
 

@@ -1,7 +1,7 @@
 """The sums over rows that an encoding is learnt from: sums over some rows add up to those over all.
 
 An encoding asks for a first look at all rows, for number columns in order, and for moments. Rows in memory
-answer here; rows that come in parts answer in `_stream/encoding.py`.
+answer here; rows that come in parts answer in `_parts/encoding.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy
 
-from .._arrays import Array, array_namespace, row_blocks
+from .._seam.arrays import Array, array_namespace, row_blocks
 from .categories import code_weights
 from .inputs import Bins, Numbers, taken
 from .moments import Moments

@@ -18,8 +18,8 @@ import numpy
 from sklearn import get_config
 from sklearn.utils import check_array
 
-from .._arrays import Array, array_namespace, device, from_numpy, ignore_overflow, row_blocks
-from .._sklearn import _convert_to_numpy, get_namespace_and_device, supported_float_dtypes
+from .._seam.arrays import Array, array_namespace, device, from_numpy, ignore_overflow, row_blocks
+from .._seam.sklearn import _convert_to_numpy, get_namespace_and_device, supported_float_dtypes
 from .values import (
     Values,
     code,

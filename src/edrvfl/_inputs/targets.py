@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .._arrays import Array, array_namespace, device, row_blocks, take_entries, take_rows
+from .._seam.arrays import Array, array_namespace, device, row_blocks, take_entries, take_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)

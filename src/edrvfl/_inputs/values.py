@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import narwhals.stable.v2 as narwhals
 import numpy
 
-from .._arrays import Array, array_namespace, from_numpy
+from .._seam.arrays import Array, array_namespace, from_numpy
 
 NUMBERS = (Real, Decimal, numpy.bool_)
 DATES = (date, time, timedelta, numpy.datetime64, numpy.timedelta64)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from .._arrays import Array, array_namespace, device, ignore_overflow, product, take_entries
+from .._seam.arrays import Array, array_namespace, device, ignore_overflow, product, take_entries
 
 
 def rows_worth(counts: numpy.ndarray) -> float:

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import numpy
 
-from .._arrays import (
+from .._inputs.rows import to_host
+from .._inputs.weights import weight_of_one
+from .._seam.arrays import (
     Array,
     array_namespace,
     device,
@@ -16,9 +18,7 @@ from .._arrays import (
     take_entries,
     take_rows,
 )
-from .._inputs.rows import to_host
-from .._inputs.weights import weight_of_one
-from .._linalg import add_to_diagonal, factorise, solve
+from .._seam.linalg import add_to_diagonal, factorise, solve
 from .equations import Regression, linear_system, output_weights
 from .leave_one_out import from_dual, from_leverage, leave_one_out
 from .solve import ReadOut, require_finite, ridge

@@ -8,10 +8,19 @@ from typing import Any
 
 import numpy
 
-from .._arrays import Array, array_namespace, device, product, row_blocks, sum_dtype, take_entries, take_rows
 from .._inputs.judged import Judged
 from .._inputs.targets import Targets
-from .._linalg import add_products, symmetric
+from .._seam.arrays import (
+    Array,
+    array_namespace,
+    device,
+    product,
+    row_blocks,
+    sum_dtype,
+    take_entries,
+    take_rows,
+)
+from .._seam.linalg import add_products, symmetric
 
 FEW_BLOCKS = 4  # whose sum in float32 is added to one in float64: one by one that would take a tenth longer
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .._arrays import Array, array_namespace, device, from_numpy, row_blocks, take_rows
-from .._linalg import add_to_diagonal, factorise, half_inverse, inverse_diagonal, solve
+from .._seam.arrays import Array, array_namespace, device, from_numpy, row_blocks, take_rows
+from .._seam.linalg import add_to_diagonal, factorise, half_inverse, inverse_diagonal, solve
 from .equations import NormalEquations, Regression, dual_system, normal_equations
 from .leave_one_out import from_dual
 from .solve import ridge

@@ -12,8 +12,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from .._arrays import Array, array_namespace, device, from_numpy, row_blocks, take_entries, take_rows
-from .._linalg import Cholesky, inverse_diagonal, inverse_forms, kept_eigenvalues
+from .._seam.arrays import Array, array_namespace, device, from_numpy, row_blocks, take_entries, take_rows
+from .._seam.linalg import Cholesky, inverse_diagonal, inverse_forms, kept_eigenvalues
 from .equations import NormalEquations, Regression
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from .._arrays import Array, array_namespace
+from .._seam.arrays import Array, array_namespace
 from .choose import ridge_by_loo
 from .equations import Regression, dual_system, gram_of_rows, layer_equations, reweighted
 from .solve import ReadOut, ridge

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy
 
-from .._arrays import Array, array_namespace, device, row_blocks, take_entries, take_rows
-from .._linalg import Cholesky, add_to_diagonal, factorise, half_inverse
+from .._seam.arrays import Array, array_namespace, device, row_blocks, take_entries, take_rows
+from .._seam.linalg import Cholesky, add_to_diagonal, factorise, half_inverse
 from .choose import ridge_by_loo
 from .equations import Regression, dual_system, gram_of_rows
 from .leave_one_out import from_leverage

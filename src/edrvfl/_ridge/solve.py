@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy
 
-from .._arrays import Array, array_namespace, device
-from .._linalg import add_to_diagonal, factorise, solve
+from .._seam.arrays import Array, array_namespace, device
+from .._seam.linalg import add_to_diagonal, factorise, solve
 from .equations import NormalEquations, Regression, linear_system, output_weights
 from .leave_one_out import LeastNorm, least_norm_scores, leave_one_out
 

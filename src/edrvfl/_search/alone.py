@@ -11,10 +11,10 @@ import joblib
 import numpy
 from sklearn.utils.parallel import delayed
 
-from .._arrays import Array
+from .._doors.base import to_numpy
 from .._inputs.rows import to_host
-from .._shell import to_numpy
-from .._sklearn import _safe_indexing
+from .._seam.arrays import Array
+from .._seam.sklearn import _safe_indexing
 from .candidates import Candidate, ResultRow, configured
 from .material import Material
 from .metrics import Search, Split, SplitScorer

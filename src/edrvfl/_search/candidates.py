@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from .._encoder import TabularEncoder, as_encoder
+from .._doors.encoder import TabularEncoder, as_encoder
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy
 from sklearn.utils.metadata_routing import process_routing
 
-from .._arrays import Array, on_accelerator
 from .._inputs.rows import to_host
 from .._inputs.table import Columns
-from .._sklearn import _check_sample_weight, _routing_enabled
+from .._seam.arrays import Array, on_accelerator
+from .._seam.sklearn import _check_sample_weight, _routing_enabled
 from .candidates import Candidate
 from .metrics import Sample, Search, Split, kernel_of, name_error, takes_sample_weight
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy
 
-from .._arrays import Array, array_namespace, from_numpy, itemsize, weighted_mean
-from .._encoder import largest_width
+from .._doors.base import ClassifierShell, RegressorShell
+from .._doors.encoder import largest_width
 from .._inputs.rows import as_matrix, to_host
 from .._inputs.table import Columns
-from .._shell import ClassifierShell, RegressorShell
-from .._sklearn import _safe_indexing
+from .._seam.arrays import Array, array_namespace, from_numpy, itemsize, weighted_mean
+from .._seam.sklearn import _safe_indexing
 from .candidates import Candidate
 from .plan import NetworkCandidate, Size, encoder_key
 

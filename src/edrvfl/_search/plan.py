@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 import numpy
 from sklearn.base import clone
 
-from .._answers.follow import keeps_predictions, needs_loo
-from .._arrays import MIN_BLOCK_ROWS, Array, aligned, block_bytes, free_bytes
-from .._encoder import as_encoder
+from .._doors.encoder import as_encoder
+from .._fitting.gradient import GRADIENT_ROWS
 from .._inputs.judged import MOST_VALUES, n_judged
-from .._kernel.gradient import GRADIENT_ROWS
-from .._network.records import PAPER_SHAPE, Settings
+from .._layers.records import PAPER_SHAPE, Settings
+from .._loo.follow import keeps_predictions, needs_loo
 from .._ridge.choose import LAMBDAS
+from .._seam.arrays import MIN_BLOCK_ROWS, Array, aligned, block_bytes, free_bytes
 from .candidates import Candidate, ResultRow, configured, door_of
 
 Item = TypeVar("Item")

@@ -9,8 +9,8 @@ from typing import Any
 import numpy
 from scipy.stats import rankdata
 
-from .._arrays import ignore_overflow
 from .._ridge.choose import TIE_DIGITS
+from .._seam.arrays import ignore_overflow
 from .candidates import ResultRow
 
 

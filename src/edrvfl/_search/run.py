@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy
 
-from .._answers.combine import RULES
-from .._answers.follow import Follower, keeps_predictions, needs_loo
-from .._arrays import Array, array_namespace, device, ignore_overflow
-from .._encoder import learn_network_inputs
+from .._doors.encoder import learn_network_inputs
 from .._inputs.inputs import Inputs
 from .._inputs.rows import Rows, to_host
 from .._inputs.table import Columns
 from .._inputs.targets import side_by_side
-from .._network.draws import Draws, Recipe
-from .._network.grow import Grown, Problem, grow, start
-from .._network.layers import fill_inputs, new_features
-from .._threads import suitable_threads
+from .._layers.draws import Draws, Recipe
+from .._layers.grow import Grown, Problem, grow, start
+from .._layers.layers import fill_inputs, new_features
+from .._loo.combine import RULES
+from .._loo.follow import Follower, keeps_predictions, needs_loo
+from .._seam.arrays import Array, array_namespace, device, ignore_overflow
+from .._seam.threads import suitable_threads
 from .metrics import Sample, Search, Split, SplitScorer
 from .plan import NetworkCandidate, Stack, stack_settings, stacks
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .._arrays import Array
+from .._seam.arrays import Array
 from .candidates import Candidate, ResultRow
 from .material import Material
 

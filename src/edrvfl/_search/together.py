@@ -9,9 +9,9 @@ from typing import Any
 from joblib import effective_n_jobs
 from sklearn.utils.parallel import delayed
 
-from .._arrays import Array
-from .._network.answer import answers
-from .._reading import read_new_table
+from .._inputs.reading import read_new_table
+from .._models.network import answers
+from .._seam.arrays import Array
 from .candidates import door_of
 from .material import Material
 from .plan import NetworkCandidate, bytes_needed, groups, memory_budget, result_rows

@@ -19,14 +19,14 @@ from sklearn.model_selection import ParameterSampler
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils import check_random_state
 
-from edrvfl._arrays import Array, from_numpy
+from edrvfl._doors.base import ClassifierShell
 from edrvfl._inputs.rows import prepare_rows
 from edrvfl._inputs.rows import to_host as to_numpy
 from edrvfl._inputs.targets import Classes, Values
 from edrvfl._ridge.equations import Regression
 from edrvfl._ridge.solve import ridge as solve_ridge
-from edrvfl._shell import ClassifierShell
-from edrvfl._sklearn import Interval, StrOptions, _fit_context
+from edrvfl._seam.arrays import Array, from_numpy
+from edrvfl._seam.sklearn import Interval, StrOptions, _fit_context
 
 __all__ = [
     "COUNT",

@@ -1,1 +1,0 @@
-"""What goes out: from the scores of layers to one answer, and from answers to probabilities."""

@@ -1,1 +1,0 @@
-"""Pictures of fitted models, in scikit-learn's manner."""

@@ -1,0 +1,270 @@
+"""TabularEncoder: frames with categories and gaps become columns of numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .._fitting.gradient import with_gradient_factors
+from .._inputs.encoding import DEFAULTS, EncoderSettings, learn_inputs
+from .._inputs.inputs import Inputs
+from .._inputs.reading import read_new_table, read_training_table, refuse_source
+from .._inputs.rows import Rows, keep_weighted
+from .._inputs.table import Columns
+from .._layers.records import scaling_for_rows
+from .._looking.summary import Shown
+from .._seam.arrays import Array, array_namespace, converted, device
+from .._seam.sklearn import Count, StrOptions, _check_feature_names_in, _fit_context, check_same_namespace
+from .base import Saving, unchanged_on_failure
+
+ENCODERS = ("standard", "robust", "bins")  # the encoders that have a name, after what they do with numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Encoding:
+    """A fitted encoder: everything that decides how rows are encoded."""
+
+    columns: Columns
+    inputs: Inputs
+    like: Array  # no rows; tells library, device and precision
+
+    def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> Encoding:
+        """Bring the arrays to another library or device; the categories stay in NumPy."""
+        return dataclasses.replace(self, inputs=converted(self.inputs, converter), like=converter(self.like))
+
+
+class TabularEncoder(Saving, TransformerMixin, Shown):
+    """Turn a table of numbers, categories, text and missing values into columns of numbers.
+
+    Everything is learnt from the training rows of `fit`. What comes from numbers has mean 0 and variance 1
+    over these rows; columns for categories and for missing values are 0 and 1.
+
+    Missing numbers are imputed, and if they occurred in training, another column tells where. Categories
+    are one-hot: a missing category is a category, rare ones share a column, and ones never seen are all
+    zero.
+
+    Parameters
+    ----------
+    numbers : {"standard", "robust", "bins"}, default="standard"
+        How columns of numbers are encoded. "standard" brings them to mean 0 and variance 1. "robust" uses
+        median and quartiles and clips smoothly, so that outliers do not rule. "bins" puts piecewise-linear
+        bins between quantiles beside that, or one-hot columns where there are few values. A missing number
+        becomes the mean ("standard") or the median.
+
+    categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
+        Which columns hold categories. "from_dtype" takes columns of categories (Categorical, Enum,
+        dictionary), of text, and of objects that are not all numbers. Names, positions or a mask add
+        columns of numbers to these: text cannot be anything else. None takes no column; then text is an
+        error.
+
+    n_bins : int, default=16
+        With ``numbers="bins"``: how many bins a column of numbers has at most.
+
+    max_values : int, default=12
+        With ``numbers="bins"``: columns with at most so many different numbers are one-hot by the nearest
+        of these, instead of bins.
+
+    max_categories : int, default=32
+        How many one-hot columns one column of categories gets at most; the rarest categories share one. A
+        column for missing values may come on top.
+
+    min_frequency : int, default=2
+        Categories with less weight than this in the training rows, without weights in fewer rows, share a
+        column.
+
+    max_columns : int, default=800
+        How many columns of bins and categories there are, beside one for each column of `X` and one for its
+        gaps. Where there would be more, the columns that ask for most get fewer; columns of categories keep
+        two.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns, when `X` has string names.
+
+    encoding_ : Encoding
+        What was learnt: the columns and their categories (``columns``), and how they are encoded, in
+        the namespace and on the device of the training `X` (``inputs``).
+
+    See Also
+    --------
+    EDRVFLClassifier : A classifier for the encoded columns.
+
+    Notes
+    -----
+    Frames may be pandas, polars or pyarrow, one in `fit` and another in `transform`. Numbers in a column of
+    categories are compared as numbers, everything else as text, so columns of text match columns of
+    categories, and 2 matches 2.0. Dates, nested columns, sparse matrices and infinite numbers are errors;
+    they name the column.
+
+    ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out.
+
+    Examples
+    --------
+    >>> from edrvfl import TabularEncoder
+    >>> X = [[20.0, "red"], [30.0, "blue"], [None, "red"]]
+    >>> encoder = TabularEncoder(min_frequency=1).fit(X)
+    >>> encoder.get_feature_names_out().tolist()
+    ['x0', 'x0_missing', 'x1_blue', 'x1_red']
+    >>> encoder.transform([[25.0, "green"]]).round(12)  # the mean, and a category never seen
+    array([[0., 0., 0., 0.]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "numbers": [StrOptions(set(ENCODERS))],
+        "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
+        "n_bins": [Count(2)],
+        "max_values": [Count(0)],
+        "max_categories": [Count(2)],
+        "min_frequency": [Count(1)],
+        "max_columns": [Count(0)],
+    }
+
+    def __init__(
+        self,
+        numbers: str = DEFAULTS.numbers,
+        *,
+        categorical_features: Any = "from_dtype",
+        n_bins: int = DEFAULTS.n_bins,
+        max_values: int = DEFAULTS.max_values,
+        max_categories: int = DEFAULTS.max_categories,
+        min_frequency: int = DEFAULTS.min_frequency,
+        max_columns: int = DEFAULTS.max_columns,
+    ) -> None:
+        self.numbers = numbers
+        self.categorical_features = categorical_features
+        self.n_bins = n_bins
+        self.max_values = max_values
+        self.max_categories = max_categories
+        self.min_frequency = min_frequency
+        self.max_columns = max_columns
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TabularEncoder:  # noqa: ARG002
+        """Learn the encoding from training rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows: a pandas, polars or pyarrow table, an array, nested lists, or, with scikit-learn's
+            array API dispatch on, a torch or CuPy array.
+
+        y : Ignored
+            Present for scikit-learn's pipelines.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, not negative and not all zero. None gives every row the weight 1.
+
+        Returns
+        -------
+        self : TabularEncoder
+            The fitted encoder. A fit that fails leaves it as it was.
+        """
+        with unchanged_on_failure(self):
+            X, columns = read_training_table(self, X, self.categorical_features)
+            counts = None
+            if sample_weight is not None:
+                counts, X = keep_weighted(sample_weight, X)
+            inputs = learn_inputs(X, counts, self._settings(), columns.categorical)
+            self.encoding_ = Encoding(columns, inputs, array_namespace(X).asarray(X[:0, :], copy=True))
+        return self
+
+    def _settings(self) -> EncoderSettings:
+        names = [field.name for field in dataclasses.fields(EncoderSettings)]
+        return EncoderSettings(**{name: getattr(self, name) for name in names})
+
+    @property
+    def _fitted_array(self) -> Array:
+        return self.encoding_.like
+
+    def transform(self, X: Any) -> Array:
+        """Encode rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        Z : array of shape (n_samples, n_encoded_columns)
+            Without gaps, in the array library and on the device of `X`, NumPy for frames; another
+            container where ``set_output`` asks for it.
+        """
+        check_is_fitted(self)
+        refuse_source(self, X, "transform")
+        check_same_namespace(X, self, attribute="_fitted_array", method="transform")
+        encoding = self.encoding_
+        X = read_new_table(self, X, encoding.columns, encoding.like)
+        shape = (X.shape[0], encoding.inputs.width)
+        encoded = array_namespace(X).empty(shape, dtype=X.dtype, device=device(X))
+        encoding.inputs.write(X, encoded)
+        return encoded
+
+    def get_feature_names_out(self, input_features: Any = None) -> numpy.ndarray:
+        """Return the names of the encoded columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns of `X`; None takes those of `fit`, else "x0", "x1", ...
+
+        Returns
+        -------
+        names : ndarray of str objects
+            The name of the column, and after "_" the category, the value, the number of the bin, or
+            "missing".
+        """
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        encoding = self.encoding_
+        return numpy.array(encoding.inputs.names(names, encoding.columns.categories), dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def as_encoder(encoder: str | TabularEncoder | None) -> TabularEncoder | None:
+    """Return the encoder that the parameter `encoder` of an estimator names."""
+    return TabularEncoder(encoder) if isinstance(encoder, str) else encoder
+
+
+def learn_encoding(rows: Rows, encoder: TabularEncoder | None, columns: Columns | None) -> Inputs:
+    """Learn from training rows how their columns become the inputs of a network."""
+    if encoder is None or columns is None:
+        return learn_inputs(rows.X, rows.weights.counts, None)
+    return learn_inputs(rows.X, rows.weights.counts, encoder._settings(), columns.categorical)
+
+
+def learn_network_inputs(rows: Rows, estimator: Any, columns: Columns | None, seed: int) -> Inputs:
+    """Learn from training rows what a network with an estimator's parameters sees of their columns."""
+    inputs = learn_encoding(rows, as_encoder(estimator.encoder), columns)
+    scaling = scaling_for_rows(estimator.input_scaling, rows.worth)
+    return inputs if scaling is None else with_gradient_factors(inputs, rows, seed)
+
+
+def largest_width(X: Array, encoder: str | TabularEncoder | None, columns: Columns | None) -> int:
+    """Return how many columns the encoding of any of these rows has at most."""
+    found, d = as_encoder(encoder), int(X.shape[1])
+    if found is None or columns is None:
+        return d
+    xp = array_namespace(X)
+    gaps = int(xp.sum(xp.astype(xp.isnan(xp.max(X, axis=0)), xp.int64)))  # a sum would overflow
+    known = [len(categories) for categories in columns.categories if categories is not None]
+    wanted = sum(min(n, found.max_categories) for n in known)
+    if found.numbers == "bins":
+        wanted += (d - len(known)) * max(found.n_bins, found.max_values)
+    return d + gaps + max(min(wanted, found.max_columns), len(known))

@@ -1,0 +1,295 @@
+"""LaplaceRidgeClassifier and LaplaceRidgeRegressor: parameters and docstrings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from .._fitting.history import ACCURACY, R2
+from .._loo.follow import CALIBRATIONS
+from .._seam.arrays import Array
+from .._seam.sklearn import StrOptions
+from .coverage import CoveringClassifier, CoveringRegressor
+from .encoder import TabularEncoder
+from .kernel_ridge import CONSTRAINTS, LaplaceRidge
+
+
+class LaplaceRidgeClassifier(LaplaceRidge, CoveringClassifier):
+    """Ridge regression on the classes with a Laplace kernel, chosen and calibrated by leave-one-out.
+
+    It takes arrays and frames as they come, with categories, text and missing values, and answers with
+    calibrated probabilities. It is the limit of an infinitely wide random layer, and a good companion of
+    :class:`EDRVFLClassifier`: it is best where a row is most like its nearest neighbours.
+
+    The score of a row x is the classes' shares plus a sum over training rows z of coefficients times
+    exp(-distance / (h sqrt(d))), with the Euclidean distance from x to z over the d encoded columns. The
+    coefficients have a closed form, and so have the scores that each training row gets without itself. These
+    choose the bandwidth h and the penalty.
+
+    Parameters
+    ----------
+    bandwidth : float or "loo", default="loo"
+        How far a training row is heard, h, in units of the encoded columns. "loo" chooses among 1/8, 1/4,
+        ..., 8, together with the penalty, by the leave-one-out log-loss after one temperature.
+
+    regularization : float or "loo", default="loo"
+        Ridge penalty, lambda, above 0. "loo" chooses among 2^-7, 2^-5, ..., 2^5 (times the
+        mean weight if all weights are small).
+
+    n_landmarks : int, "auto" or None, default="auto"
+        Which training rows the sum goes over. None takes all, in one system whose time grows with the cube
+        and whose memory with the square of their number. "auto" does that up to 5,000 rows (on a GPU 20,000,
+        if they fit into memory); more rows are dealt into parts of that size at most, and the score is the
+        mean of the parts' scores. Of more than 20,000 rows (100,000) only so many are used. A number takes
+        so many rows, as many of each class, to approximate the kernel (Nystroem): a small model, but less
+        accurate than parts.
+
+    calibration : {"loo", "temperature", "matrix"} or None, default="loo"
+        How scores become probabilities, as for :class:`EDRVFLClassifier`. None gives the softmax of the
+        scores: its order is good, but it stays far from 0 and 1.
+
+    encoder : {"standard", "robust", "bins"}, TabularEncoder or None, default="bins"
+        How the columns of a frame or array become numbers, as for :class:`EDRVFLClassifier`. None takes
+        finite numbers as they are; then they should be scaled.
+
+    input_scaling : "gradient" or None, default="gradient"
+        "gradient" multiplies each encoded column by how steep the scores of a first kernel ridge are along
+        it, so that columns that decide nothing do not blur the distances. None leaves the columns as they
+        are.
+
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes' errors and shares. With "balanced", the probabilities are those of classes
+        that are equally frequent. A class with weight 0 is left out.
+
+    coverage_from : {"loo", "split"} or None, default="loo"
+        Where `predict_set` takes its threshold from. "loo": from what each training row gives its own class
+        without itself. "split" holds a fifth of the rows back from the fit, drawn by the seed (at least
+        39 or half of them, at most 5,000), and takes the threshold from these; then the share of covered rows
+        has a guarantee. All classes stay in the fit: of a class whose rows were all drawn one returns, and
+        counts as a row that no set covers. None: there are no sets.
+
+    random_state : int, RandomState instance or None, default=None
+        Decides which of many rows are used, and which of them look for bandwidth and penalty. The order of
+        the rows matters only where leave-one-out judges a part of them, of more than 3,000 rows.
+
+    verbose : int, default=0
+        1 prints what was chosen, with the leave-one-out accuracy and log-loss.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels, as they were given to `fit`.
+
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns, when `X` has string names.
+
+    bandwidth_ : float
+        The bandwidth, as given or as chosen.
+
+    regularization_ : float
+        The penalty, as given or as chosen. It is larger than the given one where the system was singular.
+
+    n_landmarks_ : int
+        How many training rows the sum goes over.
+
+    loo_accuracy_ : float
+        Leave-one-out accuracy after calibration, by the rows' weights.
+
+    loo_log_loss_ : float
+        Leave-one-out log-loss after calibration (after a temperature if `calibration` is None).
+
+    coverage_ : Coverage or None
+        What `predict_set` needs beside the probabilities. None if `coverage_from` is.
+
+    model_ : KernelModel
+        Everything that decides an answer: the landmarks and their coefficients, the encoding of the columns,
+        the calibration, and the classes.
+
+    See Also
+    --------
+    EDRVFLClassifier : A deep network of random layers.
+
+    Notes
+    -----
+    Leave-one-out is exact given the encoding, the classes' shares and the landmarks: the scores are those of
+    the coefficients fitted without the row (without one unit of its weight). But `input_scaling` saw the
+    labels: where there are about as many columns as rows, or more, leave-one-out figures are much too good.
+
+    ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. Of more than 1,000
+    rows some look for bandwidth and penalty, and of more than 5,000 there are parts: then weight 2 is only
+    nearly the row twice. With ``coverage_from="split"`` it is not, because a row is held back or not as a
+    whole.
+
+    With more than 1,000 rows the kernel is computed in float32, which changes log-losses in the fifth digit.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.model_selection import train_test_split
+    >>> from edrvfl import LaplaceRidgeClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
+    >>> model = LaplaceRidgeClassifier().fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.95
+    True
+    >>> model.loo_log_loss_ < 0.2
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CONSTRAINTS,
+        "calibration": [StrOptions(set(CALIBRATIONS)), None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+    _figures = ACCURACY
+
+    def __init__(
+        self,
+        *,
+        bandwidth: float | str = "loo",
+        regularization: float | str = "loo",
+        n_landmarks: int | str | None = "auto",
+        calibration: str | None = "loo",
+        encoder: str | TabularEncoder | None = "bins",
+        input_scaling: str | None = "gradient",
+        class_weight: Mapping[Any, float] | str | None = None,
+        coverage_from: str | None = "loo",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.bandwidth = bandwidth
+        self.regularization = regularization
+        self.n_landmarks = n_landmarks
+        self.calibration = calibration
+        self.encoder = encoder
+        self.input_scaling = input_scaling
+        self.class_weight = class_weight
+        self.coverage_from = coverage_from
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def classes_(self) -> Array:
+        """The labels, as they came in `fit`."""
+        return self.model_.classes
+
+
+class LaplaceRidgeRegressor(LaplaceRidge, CoveringRegressor):
+    """Ridge regression with a Laplace kernel, chosen by leave-one-out.
+
+    It takes arrays and frames as they come, with categories, text and missing values, and one output or
+    several. It is the limit of an infinitely wide random layer, and a good companion of
+    :class:`EDRVFLRegressor`: it is best where a row is most like its nearest neighbours.
+
+    The value of a row x is the mean of y plus a sum over training rows z of coefficients times
+    exp(-distance / (h sqrt(d))), with the Euclidean distance from x to z over the d encoded columns.
+
+    Parameters
+    ----------
+    bandwidth : float or "loo", default="loo"
+        How far a training row is heard, h, in units of the encoded columns. "loo" chooses among 1/8, 1/4,
+        ..., 32, together with the penalty, by the leave-one-out squared error.
+
+    regularization : float or "loo", default="loo"
+        Ridge penalty, lambda, above 0. "loo" chooses among 2^-11, 2^-9, ..., 2^5 (times the
+        mean weight if all weights are small).
+
+    n_landmarks : int, "auto" or None, default="auto"
+        Which training rows the sum goes over, as for :class:`LaplaceRidgeClassifier`: all of up to 8,000
+        (on a GPU 20,000), and parts of that size, up to 40,000 rows (100,000), if there are more.
+
+    encoder : {"standard", "robust", "bins"}, TabularEncoder or None, default="bins"
+        How the columns of a frame or array become numbers, as for :class:`EDRVFLRegressor`. None takes
+        finite numbers as they are; then they should be scaled.
+
+    input_scaling : "gradient" or None, default="gradient"
+        "gradient" multiplies each encoded column by how steep the values of a first kernel ridge are along
+        it, so that columns that decide nothing do not blur the distances. None leaves the columns as they
+        are.
+
+    coverage_from : {"loo", "split"} or None, default="loo"
+        Where `predict_interval` takes its quantiles from. "loo": from the training rows' leave-one-out
+        errors. "split" holds a fifth of the rows back from the fit, drawn by the seed (at least 39 or half of
+        them, at most 5,000), and takes the quantiles from these; then the share of covered rows has a
+        guarantee. None: there are no intervals.
+
+    random_state : int, RandomState instance or None, default=None
+        Decides which of many rows are used, and which of them look for bandwidth and penalty. The order of
+        the rows matters only where leave-one-out judges a part of them, of more than 3,000 rows.
+
+    verbose : int, default=0
+        1 prints what was chosen, with the leave-one-out R^2.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns, when `X` has string names.
+
+    bandwidth_ : float
+        The bandwidth, as given or as chosen.
+
+    regularization_ : float
+        The penalty, as given or as chosen. It is larger than the given one where the system was singular.
+
+    n_landmarks_ : int
+        How many training rows the sum goes over.
+
+    loo_r2_score_ : float
+        Leave-one-out R^2, by the rows' weights; the mean over the outputs if there are several.
+
+    coverage_ : Coverage or None
+        What `predict_interval` needs beside the predictions: sorted errors, and where the widths of intervals
+        vary, a small network for the spread. None if `coverage_from` is.
+
+    model_ : KernelModel
+        Everything that decides an answer: the landmarks and their coefficients, and the encoding of the
+        columns.
+
+    See Also
+    --------
+    EDRVFLRegressor : A deep network of random layers.
+
+    Notes
+    -----
+    Leave-one-out is exact given the encoding, the mean and scale of y, and the landmarks. What
+    :class:`LaplaceRidgeClassifier` says of many columns, of weights and of float32 is true here too.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from edrvfl import LaplaceRidgeRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = LaplaceRidgeRegressor().fit(X, y)
+    >>> 0.4 < model.loo_r2_score_ < 0.6
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
+    _figures = R2
+
+    def __init__(
+        self,
+        *,
+        bandwidth: float | str = "loo",
+        regularization: float | str = "loo",
+        n_landmarks: int | str | None = "auto",
+        encoder: str | TabularEncoder | None = "bins",
+        input_scaling: str | None = "gradient",
+        coverage_from: str | None = "loo",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.bandwidth = bandwidth
+        self.regularization = regularization
+        self.n_landmarks = n_landmarks
+        self.encoder = encoder
+        self.input_scaling = input_scaling
+        self.coverage_from = coverage_from
+        self.random_state = random_state
+        self.verbose = verbose

@@ -1,0 +1,72 @@
+"""The table of a portfolio's members, and what a user's own members may set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .classifier import EDRVFLClassifier
+from .encoder import TabularEncoder
+from .kernel import LaplaceRidgeClassifier, LaplaceRidgeRegressor
+from .regressor import EDRVFLRegressor
+
+# What the networks of the table share: leave-one-out chooses the penalties and who is weighted. A single
+# network gains by more neurons where there are many rows; beside the kernel voter it does not.
+SHARED: Mapping[str, Any] = {
+    "n_layers": 4,
+    "n_hidden": 512,
+    "regularization": "loo",
+    "weight_from": "loo",
+    "ensemble": "mean",
+}
+BINS: Mapping[str, Any] = {"encoder": "bins", "input_scaling": "gradient"}
+RAW: Mapping[str, Any] = {"encoder": "robust", "input_scaling": "gradient"}
+SPARSE: Mapping[str, Any] = {"inputs_per_neuron": 3, "hidden_per_neuron": 8}
+SIGMOID: Mapping[str, Any] = {"activation": "sigmoid", "norm_scale": (1.0, 4.0), "norm_shift": (-2.0, 2.0)}
+PAIRS: Mapping[str, Any] = {"pair_share": 0.5}
+NEUTRAL: Mapping[str, Any] = {"correct_weight": 1.0, "prune_rate": 0.0}
+# The table of members. How it was found: benchmarks/portfolio.py.
+MEMBERS: Mapping[str, Any] = {
+    "kernel": LaplaceRidgeClassifier(),
+    "dense": EDRVFLClassifier(**SHARED, **BINS, **PAIRS, **NEUTRAL),
+    "sparse": EDRVFLClassifier(**SHARED, **BINS, **SPARSE, **SIGMOID),
+    "raw dense": EDRVFLClassifier(**SHARED, **RAW, **PAIRS, **SIGMOID),
+    "raw sparse": EDRVFLClassifier(**SHARED, **RAW, **SPARSE),
+}
+# The members of a portfolio for values: the same, with what regressors have.
+VALUE_MEMBERS: Mapping[str, Any] = {
+    "kernel": LaplaceRidgeRegressor(),
+    "dense": EDRVFLRegressor(**BINS, **PAIRS),
+    "sparse": EDRVFLRegressor(**BINS, **SPARSE, **SIGMOID),
+    "raw sparse": EDRVFLRegressor(**RAW, **SPARSE),
+}
+# What the portfolio decides, and the value that leaves it to the portfolio.
+DECIDED: Mapping[str, Any] = {
+    "class_weight": None,
+    "random_state": None,
+    "calibration": "loo",
+    "layer_votes": "equal",
+    "readout": "layers",
+    "coverage_from": "loo",
+    "categorical_features": "from_dtype",
+}
+
+
+def check_member(name: str, estimator: Any, kinds: tuple[type[Any], ...]) -> None:
+    """Refuse what cannot be a member, and settings that the portfolio decides."""
+    if not isinstance(estimator, kinds):
+        wanted = " or ".join(f"{'an' if kind.__name__[0] == 'E' else 'a'} {kind.__name__}" for kind in kinds)
+        raise TypeError(f"Member {name!r} must be {wanted}, got {estimator!r}.")
+    if estimator.encoder is None:
+        raise ValueError(f"Member {name!r} has encoder=None, but members of a portfolio encode their inputs.")
+    of_estimator = estimator.get_params(deep=False)
+    given = {parameter: of_estimator.get(parameter, value) for parameter, value in DECIDED.items()}
+    if isinstance(estimator.encoder, TabularEncoder):
+        given["categorical_features"] = estimator.encoder.categorical_features
+    for parameter, value in given.items():
+        default = DECIDED[parameter]
+        # the columns may be named by an array, whose comparison is one
+        if value is not default and not (isinstance(value, str) and value == default):
+            raise ValueError(
+                f"Member {name!r} sets {parameter}, which the portfolio decides: leave it at {default!r}."
+            )

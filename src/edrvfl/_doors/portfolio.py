@@ -1,0 +1,310 @@
+"""EDRVFLPortfolioClassifier and EDRVFLPortfolioRegressor: diverse networks and a kernel voter, no search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from .._fitting.history import ACCURACY, R2
+from .._loo.follow import CALIBRATIONS
+from .._loo.pool import averaged, pooled
+from .._seam.arrays import Array
+from .._seam.sklearn import StrOptions
+from .classifier import EDRVFLClassifier
+from .coverage import CoveringClassifier, CoveringRegressor
+from .ensemble import CONSTRAINTS, PortfolioEstimator
+from .kernel import LaplaceRidgeClassifier, LaplaceRidgeRegressor
+from .members import MEMBERS, VALUE_MEMBERS
+from .regressor import EDRVFLRegressor
+
+
+class EDRVFLPortfolioClassifier(PortfolioEstimator, CoveringClassifier):
+    """Diverse random networks and a kernel voter, weighed and calibrated by exact leave-one-out.
+
+    It needs no tuning and no validation rows, takes frames as they come, with categories, text and missing
+    values, and answers with calibrated probabilities.
+
+    Its members are settings of :class:`EDRVFLClassifier` and :class:`LaplaceRidgeClassifier` that differ in
+    how they see the inputs, in activation and in sparsity. Every network grows one layer, and those of the
+    smallest leave-one-out log-loss grow on. Leave-one-out also chooses each member's penalties and depth, its
+    weight in the common answer, and the calibration of that answer.
+
+    Parameters
+    ----------
+    members : list of (str, estimator) or None, default=None
+        Names and settings of the members. None is a table that was found on validation rows of 24 datasets;
+        ``EDRVFLPortfolioClassifier.default_members()`` returns it as a list to change. The portfolio decides
+        seeds, class weights, votes of layers, calibration and which columns hold categories; other values
+        of these than the defaults in a member are an error.
+
+    finalists : int or None, default=3
+        How many networks grow beyond their first layer: those of the smallest leave-one-out log-loss. None
+        lets all of them grow.
+
+    weights : {"loo", "equal"}, default="loo"
+        How much members count. "equal": the networks together count as much as the kernel voters together.
+        "loo" minimises the log-loss of the common leave-one-out answer, pulled to these equal weights, and
+        drops members of negligible weight.
+
+    calibration : {"loo", "temperature", "matrix"} or None, default="loo"
+        How the common answer becomes a probability, as for :class:`EDRVFLClassifier`.
+
+    categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
+        Which columns hold categories, as for :class:`TabularEncoder`.
+
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes' errors, as for :class:`EDRVFLClassifier`.
+
+    coverage_from : {"loo", "split"} or None, default="loo"
+        Where `predict_set` takes its threshold from. "loo": from what each training row gives its own class
+        without itself. "split" holds a fifth of the rows back from the fit, drawn by the seed (at least
+        39 or half of them, at most 5,000), and takes the threshold from these; then the share of covered rows
+        has a guarantee. All classes stay in the fit: of a class whose rows were all drawn one returns, and
+        counts as a row that no set covers. None: there are no sets.
+
+    max_seconds : float or None, default=None
+        After so many seconds no new work begins. What was fitted until then is the model, and one layer of
+        one network is fitted whatever the time. Such a model depends on the speed of the machine, so it is
+        not reproducible.
+
+    n_jobs : int or None, default=None
+        Processes over the members, as in joblib, which shares the BLAS threads among them. On a GPU, and
+        where there is too little to do, everything stays in one process.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of the members.
+
+    verbose : int, default=0
+        1 prints a line for each piece of work. scikit-learn's callbacks are the other way to follow a fit:
+        ``EDRVFLPortfolioClassifier().set_callbacks(sklearn.callback.ProgressBar())``.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels, as they were given to `fit`.
+
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns, when `X` has string names.
+
+    members_ : dict of lists
+        A table with a row for each member that was fitted, for instance for ``pandas.DataFrame``: ``member``
+        (its name), ``weight`` (0 for members that were dropped), ``loo_accuracy`` and ``loo_log_loss`` at
+        its best depth, ``n_layers`` and ``n_hidden`` (None for the kernel), ``seconds``, and ``settings``, an
+        estimator that is not fitted.
+
+    loo_accuracy_ : float
+        Leave-one-out accuracy of the common answer.
+
+    loo_log_loss_ : float
+        Leave-one-out log-loss of the common answer after calibration.
+
+    coverage_ : Coverage or None
+        What `predict_set` needs beside the probabilities. None if `coverage_from` is.
+
+    portfolio_ : Portfolio
+        Everything that decides an answer: the members that are kept, their weights, and the calibration.
+
+    See Also
+    --------
+    EDRVFLClassifier : A single network, the paper's.
+    LaplaceRidgeClassifier : The kernel voter alone.
+
+    Notes
+    -----
+    Leave-one-out scores are exact given the features. Pruning, weighting and input scaling have seen the
+    labels, so on small data `loo_log_loss_` is a little too good. On wide data, with about as many columns as
+    rows or more, it is much too good, because of the input scaling, and so are prediction sets from "loo".
+
+    Of more than 10,000 rows a network's training predictions are nearly its leave-one-out predictions, and
+    decide what it weighs.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.model_selection import train_test_split
+    >>> from edrvfl import EDRVFLPortfolioClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
+    >>> model = EDRVFLPortfolioClassifier(random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.95
+    True
+    >>> round(sum(model.members_["weight"]), 6)
+    1.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CONSTRAINTS,
+        "calibration": [StrOptions(set(CALIBRATIONS)), None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+    _figures = ACCURACY
+    _table = MEMBERS
+    _kinds = (EDRVFLClassifier, LaplaceRidgeClassifier)
+    _pool = staticmethod(pooled)
+
+    def __init__(
+        self,
+        *,
+        members: Sequence[tuple[str, Any]] | None = None,
+        finalists: int | None = 3,
+        weights: str = "loo",
+        calibration: str | None = "loo",
+        categorical_features: Any = "from_dtype",
+        class_weight: Mapping[Any, float] | str | None = None,
+        coverage_from: str | None = "loo",
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.members = members
+        self.finalists = finalists
+        self.weights = weights
+        self.calibration = calibration
+        self.categorical_features = categorical_features
+        self.class_weight = class_weight
+        self.coverage_from = coverage_from
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def classes_(self) -> Array:
+        """The labels, as they came in `fit`."""
+        return self.portfolio_.classes
+
+
+class EDRVFLPortfolioRegressor(PortfolioEstimator, CoveringRegressor):
+    """Diverse random networks and a kernel voter for values, weighed by exact leave-one-out.
+
+    It needs no tuning and no validation rows, takes frames as they come, with categories, text and missing
+    values, and one output or several.
+
+    Its members are settings of :class:`EDRVFLRegressor` and :class:`LaplaceRidgeRegressor` that differ in how
+    they see the inputs, in activation and in sparsity. Every network grows one layer, and those of the
+    smallest leave-one-out squared error grow on. Leave-one-out also chooses each member's penalties and
+    depth, and its weight in the common answer, which is a weighted mean.
+
+    Parameters
+    ----------
+    members : list of (str, estimator) or None, default=None
+        Names and settings of the members. None is a table;
+        ``EDRVFLPortfolioRegressor.default_members()`` returns it as a list to change. The portfolio decides
+        seeds, votes of layers and which columns hold categories; other values of these than the defaults in
+        a member are an error.
+
+    finalists : int or None, default=3
+        How many networks grow beyond their first layer: those of the smallest leave-one-out squared error.
+        None lets all of them grow.
+
+    weights : {"loo", "equal"}, default="loo"
+        How much members count. "equal": the networks together count as much as the kernel voters together.
+        "loo" minimises the squared error of the common leave-one-out answer, pulled to these equal weights,
+        and drops members of negligible weight.
+
+    categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
+        Which columns hold categories, as for :class:`TabularEncoder`.
+
+    coverage_from : {"loo", "split"} or None, default="loo"
+        Where `predict_interval` takes its quantiles from. "loo": from the training rows' leave-one-out
+        errors. "split" holds a fifth of the rows back from the fit, drawn by the seed (at least 39 or half of
+        them, at most 5,000), and takes the quantiles from these; then the share of covered rows has a
+        guarantee. None: there are no intervals.
+
+    max_seconds : float or None, default=None
+        After so many seconds no new work begins. What was fitted until then is the model, and one layer of
+        one network is fitted whatever the time. Such a model depends on the speed of the machine, so it is
+        not reproducible.
+
+    n_jobs : int or None, default=None
+        Processes over the members, as in joblib, which shares the BLAS threads among them. On a GPU, and
+        where there is too little to do, everything stays in one process.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of the members.
+
+    verbose : int, default=0
+        1 prints a line for each piece of work. scikit-learn's callbacks are the other way to follow a fit:
+        ``EDRVFLPortfolioRegressor().set_callbacks(sklearn.callback.ProgressBar())``.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns, when `X` has string names.
+
+    members_ : dict of lists
+        A table with a row for each member that was fitted, for instance for ``pandas.DataFrame``: ``member``
+        (its name), ``weight`` (0 for members that were dropped), ``loo_r2_score`` at its best depth,
+        ``n_layers`` and ``n_hidden`` (None for the kernel), ``seconds``, and ``settings``, an estimator that
+        is not fitted.
+
+    loo_r2_score_ : float
+        Leave-one-out R^2 of the common answer; the mean over the outputs if there are several.
+
+    coverage_ : Coverage or None
+        What `predict_interval` needs beside the predictions: sorted errors, and where the widths of intervals
+        vary, a small network for the spread. None if `coverage_from` is.
+
+    portfolio_ : Portfolio
+        Everything that decides an answer: the members that are kept, and their weights.
+
+    See Also
+    --------
+    EDRVFLRegressor : A single network.
+    LaplaceRidgeRegressor : The kernel voter alone.
+
+    Notes
+    -----
+    Leave-one-out values are exact given the features. Pruning and input scaling have seen the values, so on
+    small data `loo_r2_score_` is a little too good. On wide data, with about as many columns as rows or
+    more, it is much too good, because of the input scaling, and intervals from "loo" are too short.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from sklearn.model_selection import train_test_split
+    >>> from edrvfl import EDRVFLPortfolioRegressor
+    >>> X, y = make_friedman1(400, noise=1.0, random_state=0)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    >>> model = EDRVFLPortfolioRegressor(random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.9
+    True
+    >>> round(sum(model.members_["weight"]), 6)
+    1.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
+    _figures = R2
+    _table = VALUE_MEMBERS
+    _kinds = (EDRVFLRegressor, LaplaceRidgeRegressor)
+    _pool = staticmethod(averaged)
+
+    def __init__(
+        self,
+        *,
+        members: Sequence[tuple[str, Any]] | None = None,
+        finalists: int | None = 3,
+        weights: str = "loo",
+        categorical_features: Any = "from_dtype",
+        coverage_from: str | None = "loo",
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.members = members
+        self.finalists = finalists
+        self.weights = weights
+        self.categorical_features = categorical_features
+        self.coverage_from = coverage_from
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose

@@ -1,0 +1,170 @@
+"""A search is a classifier or a regressor, as the estimator that it tunes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from .._seam.arrays import Array
+from .base import ProbabilityShell, predicts, read_labels, read_values, without_axis
+
+
+def _best_has(method: str) -> Callable[[Any], bool]:
+    """Return a check that the best estimator answers alone, and has a method."""
+
+    def check(search: SearchShell) -> bool:
+        if search.ensemble_size > 1:
+            raise AttributeError(f"{method} is that of one estimator; set ensemble_size=1.")
+        if not hasattr(search._estimator(), method):
+            kind = type(search._estimator()).__name__
+            raise AttributeError(f"the estimator that this search tunes, {kind}, has no {method}.")
+        return predicts(search)
+
+    return check
+
+
+class SearchShell(ProbabilityShell):
+    """An estimator that tunes another and answers as it does. Subclasses search."""
+
+    scoring: Any
+    cv: Any
+    ensemble_size: int
+    best_estimator_: Any
+
+    def _estimator(self) -> Any:
+        """Return the estimator that is tuned."""
+        raise NotImplementedError
+
+    @property
+    def _classifies(self) -> bool:
+        return bool(self._estimator()._classifies)
+
+    def _check_targets(self, y: Any) -> Any:
+        return read_labels(self, y) if self._classifies else read_values(self, y)
+
+    def _scorer(self) -> Any:
+        estimator = self._estimator()
+        scorer = check_scoring(estimator, scoring=self.scoring)
+        asked = getattr(scorer, "_response_method", "predict")
+        asked = (asked,) if isinstance(asked, str) else asked
+        if not any(hasattr(estimator, method) for method in asked):
+            raise ValueError(
+                f"scoring={self.scoring!r} needs {' or '.join(asked)}, which {type(estimator).__name__} does "
+                'not have. Take a scoring of values, for instance "r2" or "neg_mean_absolute_error".'
+            )
+        return scorer
+
+    def _splitter(self, labels: Any = None) -> Any:
+        return check_cv(self.cv, labels, classifier=self._classifies)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        own = get_tags(self._estimator())
+        for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags", "input_tags"):
+            setattr(tags, name, getattr(own, name))
+        return tags
+
+    @available_if(predicts)
+    def predict(self, X: Any) -> Array:
+        """Return the most probable class of each row, or the values of each row for a regressor.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        y : array of shape (n_samples,), or (n_samples, n_outputs) for several outputs
+            Labels as they came in `fit`, or values in its units.
+        """
+        answers = self._answers(X, "predict")
+        return self._labels(answers) if self._classifies else without_axis(answers)
+
+    @available_if(predicts)
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of `predict`, or R^2 for a regressor, whatever `scoring` is.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            The true labels or values.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        score : float
+            1 is the best.
+        """
+        kind = ClassifierMixin if self._classifies else RegressorMixin
+        return float(kind.score(self, X, y, sample_weight))
+
+    @available_if(_best_has("save"))
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save `best_estimator_` to a file, without pickle.
+
+        :func:`edrvfl.load` gives the best estimator, not the search. The results of the search are not in
+        the file. Where several estimators answer together (``ensemble_size`` above 1), save those of
+        `estimators_`, each to a file of its own.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; one that exists is replaced at once, when the new one is complete.
+        """
+        check_is_fitted(self)
+        self.best_estimator_.save(path)
+
+    @available_if(_best_has("predict_interval"))
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
+        """Return the prediction intervals of `best_estimator_`, where it is a regressor and answers alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        coverage : float, default=0.9
+            The share of rows whose value is to be in the interval.
+
+        Returns
+        -------
+        lower, upper : arrays of shape (n_samples,), or (n_samples, n_outputs) for several outputs
+            The ends of the intervals, in the units of `fit`.
+        """
+        self._check_fitted_alike(X, "predict_interval")
+        ends: tuple[Array, Array] = self.best_estimator_.predict_interval(X, coverage)
+        return ends
+
+    @available_if(_best_has("predict_set"))
+    def predict_set(self, X: Any, coverage: float = 0.9) -> Array:
+        """Return the prediction sets of `best_estimator_`, where it is a classifier and answers alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        coverage : float, default=0.9
+            The share of rows whose class is to be in their set.
+
+        Returns
+        -------
+        sets : array of bool of shape (n_samples, n_classes)
+            Which classes are in the set of each row, in the order of `classes_`.
+        """
+        self._check_fitted_alike(X, "predict_set")
+        return self.best_estimator_.predict_set(X, coverage)

@@ -1,1 +1,0 @@
-"""Model files: a fitted estimator becomes arrays and a text that describes them, and comes back the same."""

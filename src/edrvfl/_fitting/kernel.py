@@ -1,0 +1,230 @@
+"""The kernel voter: a ridge with a Laplace kernel on encoded rows, with what leave-one-out chooses for it.
+
+It is the limit of an infinitely wide random layer. It is exact up to some thousand rows. More rows are dealt
+into parts, each part has an exact ridge of its own, and the score is their mean: at the same cost that is far
+better than landmarks (Nystroem), because a rough kernel forgets the rows that are no landmarks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy
+from scipy.special import softmax
+
+from .._inputs.inputs import Inputs
+from .._inputs.judged import Judged
+from .._inputs.rows import Rows, to_host
+from .._inputs.table import Columns
+from .._inputs.targets import Values
+from .._loo.calibrate import Calibration
+from .._ridge.kernel import KernelReadOut, Measure, laplace
+from .._seam.arrays import (
+    Array,
+    array_namespace,
+    converted,
+    device,
+    free_bytes,
+    from_numpy,
+    ignore_overflow,
+    on_accelerator,
+    row_blocks,
+    take_rows,
+)
+from .._seam.threads import suitable_threads
+from .systems import (
+    LAMBDAS,
+    PENALTY_STEPS,
+    STEPS,
+    Choice,
+    Draw,
+    KernelSettings,
+    Sample,
+    System,
+    descend,
+    regular,
+    search,
+)
+
+# On a CPU and on a GPU (False and True): the rows of an exact system, which takes about a second; the rows
+# that have a coefficient; and what trying candidates on all rows may cost, three systems of so many rows.
+PART_ROWS = {False: 5_000, True: 20_000}
+LEAST_PART = 1_000  # rows of a part, however little memory is free
+MOST_ROWS = {False: 20_000, True: 100_000}
+# Values gain more by further rows than classes do.
+VALUE_PART_ROWS = {False: 8_000, True: 20_000}
+VALUE_MOST_ROWS = {False: 40_000, True: 100_000}
+WORK = {False: 3 * 4_000**3, True: 3 * 20_000**3}
+SEARCH_ROWS = (1_000, 2_000)  # rows that choose for all rows; the second where all rows can try little
+FEW = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelVoter:
+    """A fitted kernel ridge: score(x) = prior + scale * sum_s alpha_s exp(-|x - z_s| / width)."""
+
+    inputs: Inputs  # how a row of X becomes encoded columns
+    landmarks: Array  # (s, d), encoded rows, in float32 if there were many training rows
+    alpha: Array  # (s, k), in the same precision
+    scale: Array  # (k,), what a step of 1 stands for in the units of y, in the precision of X; 1 for classes
+    prior: Array  # (k,), the classes' shares or the mean values, in the same units: the score far away
+    bandwidth: float
+    lam: float
+
+    @property
+    def width(self) -> float:
+        """The distance at which the kernel is 1/e: the bandwidth times the root of the number of columns."""
+        return self.bandwidth * math.sqrt(max(1, self.landmarks.shape[1]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelModel:
+    """A fitted classifier or regressor: everything that decides an answer."""
+
+    columns: Columns | None  # how a frame becomes numbers and codes; None takes finite numbers as they are
+    voter: KernelVoter
+    classes: Array | None  # (k,), labels as they came; None if it answers with values
+    calibration: Calibration | None
+
+    def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> KernelModel:
+        """Bring the arrays to another library or device. scikit-learn's mover of estimators calls this."""
+        moved: KernelModel = converted(self, converter)
+        # the categories stay in NumPy: frames are read with them
+        return dataclasses.replace(moved, columns=self.columns)
+
+
+def fit_kernel(
+    rows: Rows, inputs: Inputs, settings: KernelSettings, seed: int, judged: Judged | None = None
+) -> tuple[KernelVoter, Array]:
+    """Fit a kernel voter, and return it with the leave-one-out scores (judged rows, k).
+
+    Of many rows some choose bandwidth and penalty first; then all rows, or those of the first part, try
+    the neighbours, as far as the work allows. With landmarks all rows try other penalties only: another
+    bandwidth would cost as much as everything before.
+    """
+    draw, sample = Draw(rows, seed), Sample.of(rows, inputs, judged)
+    s, n_parts, most = _plan(settings, sample, rows.worth)
+    cheap = s is None and most >= FEW
+    choice = Choice.of(settings, sample)
+    if s is not None and rows.X.shape[0] <= SEARCH_ROWS[0]:  # landmarks do not look for a bandwidth
+        choice, _ = descend(System(sample), choice, choice.n_candidates)
+    choice = search(sample, draw, choice, SEARCH_ROWS[:1] if cheap else SEARCH_ROWS)
+    if n_parts > 1:
+        parts = draw.parts(n_parts, _most_rows(sample)[1])
+        choice, landmarks, found = _fit_parts(sample, parts, choice, most)
+    else:
+        landmarks = None if s is None else sample.encoded(draw.landmarks(s, rows.X))
+        system = System(sample, landmarks)
+        choice, found = descend(system, choice, most, STEPS if s is None else PENALTY_STEPS)
+        landmarks, found = system.landmarks, regular(system, choice.values[0], found)
+    prior, xp = sample.prior, array_namespace(sample.prior)
+    # units may be too large or small for the precision of the coefficients, so these stay without
+    in_units = rows.targets.in_units(xp.stack([xp.ones_like(prior), prior]))
+    scale, offset = in_units[0, :], in_units[1, :]
+    voter = KernelVoter(inputs, landmarks, found.alpha, scale, offset, choice.values[0], found.lam)
+    return voter, xp.astype(found.loo, prior.dtype) + prior
+
+
+def _fit_parts(
+    sample: Sample, parts: list[numpy.ndarray], choice: Choice, most: int
+) -> tuple[Choice, Array, KernelReadOut]:
+    """Fit an exact ridge to each part of the rows; the mean of their scores is the score.
+
+    A part is given as the counts of all rows, 0 for those of other parts. A row's leave-one-out score is the
+    mean of that in its own part and of the plain scores of the other parts, which never saw the row.
+    """
+    xp, X = array_namespace(sample.raw), sample.raw
+    judged = numpy.arange(X.shape[0]) if sample.judged is None else to_host(sample.judged.rows)
+    # judged rows by part, so that those of a part are a slice; rows without a part come last
+    order = numpy.argsort(_part_of_rows(parts)[judged], kind="stable")
+    seen = sample.encoded(from_numpy(judged[order], X, xp.int64))
+    loo = xp.zeros((len(judged), sample.targets.width), dtype=sample.dtype, device=device(X))
+    landmarks, alphas, start, lam = [], [], 0, 0.0
+    for i, counts in enumerate(parts):
+        system = System(sample.some(counts))
+        if i == 0:
+            choice, found = descend(system, choice, most)
+        else:
+            found = system.readout(*choice.values)
+        found = regular(system, choice.values[0], found)
+        inside = numpy.flatnonzero(numpy.isin(numpy.flatnonzero(counts), judged))
+        own = slice(start, start + len(inside))
+        width = system.width(choice.values[0])
+        for rows in (slice(0, own.start), slice(own.stop, len(judged))):
+            _add_scores(seen[rows, :], system, found.alpha, width, loo[rows, :])
+        loo[own, :] += take_rows(found.loo, from_numpy(inside, X, xp.int64))
+        landmarks.append(system.landmarks)
+        alphas.append(found.alpha / len(parts))
+        start, lam = own.stop, max(lam, found.lam)
+    loo = take_rows(loo / len(parts), from_numpy(numpy.argsort(order), X, xp.int64))
+    return choice, xp.concat(landmarks), KernelReadOut(xp.concat(alphas), loo, lam, True)
+
+
+def _part_of_rows(parts: list[numpy.ndarray]) -> numpy.ndarray:
+    """Return the part of each row; rows in no part have a number beyond the last."""
+    part = numpy.full(len(parts[0]), len(parts))
+    for i, counts in enumerate(parts):
+        part[counts > 0] = i
+    return part
+
+
+def _add_scores(X: Array, system: System, alpha: Array, width: float, out: Array) -> None:
+    """Add sum_s alpha_s exp(-|x - z_s| / width) of encoded rows X to `out` (rows, k), block by block."""
+    measure = Measure(system.landmarks)
+    for rows in row_blocks(X, X.shape[0], 3 * alpha.shape[0] + X.shape[1]):
+        out[rows, :] += laplace(measure(X[rows, :]), width) @ alpha
+
+
+def kernel_scores(voter: KernelVoter, X: Array) -> Array:
+    """Return the scores (rows, k) of new rows of X, block by block."""
+    xp, (s, k), dtype = array_namespace(X), voter.alpha.shape, voter.alpha.dtype
+    scores = xp.empty((X.shape[0], k), dtype=X.dtype, device=device(X))
+    measure = Measure(voter.landmarks)
+    for rows in row_blocks(X, X.shape[0], 3 * s + 2 * voter.inputs.width):
+        encoded = xp.astype(voter.inputs.apply(X[rows, :]), dtype, copy=False)
+        found = laplace(measure(encoded), voter.width) @ voter.alpha
+        scores[rows, :] = xp.astype(found, X.dtype, copy=False) * voter.scale + voter.prior
+    return scores
+
+
+def _most_rows(sample: Sample) -> tuple[int, int]:
+    """Return how many rows a part may have, and how many all parts together."""
+    gpu, values = on_accelerator(sample.raw), isinstance(sample.targets, Values)
+    of_part, of_all = (VALUE_PART_ROWS, VALUE_MOST_ROWS) if values else (PART_ROWS, MOST_ROWS)
+    return of_part[gpu], of_all[gpu]
+
+
+def _plan(settings: KernelSettings, sample: Sample, worth: float) -> tuple[int | None, int, int]:
+    """Return the number of landmarks, if there are any, of parts, and of candidates that all rows may try.
+
+    Rows whose weights are worth more rows get landmarks as these would.
+    """
+    X, s = sample.raw, settings.n_landmarks
+    m, gpu = X.shape[0], on_accelerator(X)
+    if isinstance(s, int) and s < max(m, worth):
+        return s, 1, len(LAMBDAS)
+    n_parts = 1
+    if s == "auto":
+        of_part, most = _most_rows(sample)
+        m = min(m, most)
+        size = array_namespace(X).finfo(sample.dtype).bits // 8
+        # distances, the kernel, its factor and the factor's inverse
+        largest = min(of_part, int(math.sqrt(free_bytes(X) / (5 * size))))
+        n_parts = math.ceil(m / max(LEAST_PART, largest))
+    return None, n_parts, max(1, WORK[gpu] // math.ceil(m / n_parts) ** 3)
+
+
+def kernel_answers(model: KernelModel, X: Array) -> Array:
+    """Return the probabilities or values (rows, k) of rows that were checked, block by block."""
+    s, d = model.voter.landmarks.shape
+    with suitable_threads(X, s + d, s), ignore_overflow():
+        P = kernel_scores(model.voter, X)
+        if model.classes is None:
+            return P
+        for rows in row_blocks(P, P.shape[0], 6 * P.shape[1]):
+            scores = softmax(P[rows, :], axis=-1)
+            P[rows, :] = scores if model.calibration is None else model.calibration(scores)
+    return P

@@ -1,0 +1,298 @@
+"""Systems with a Laplace kernel, and how leave-one-out chooses their bandwidth and penalty."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy
+from scipy.special import softmax
+
+from .._inputs.inputs import Inputs
+from .._inputs.judged import Judged
+from .._inputs.order import draw_rows
+from .._inputs.rows import Rows, to_host
+from .._inputs.strata import codes_of, ranking
+from .._inputs.targets import Targets, Values
+from .._inputs.weights import RowWeights, weight_of_one
+from .._loo.jury import ValueJury, jury_of
+from .._ridge.equations import Regression
+from .._ridge.kernel import (
+    KernelReadOut,
+    LandmarkFeatures,
+    Measure,
+    distances,
+    kernel_ridge,
+    landmark_features,
+    laplace,
+)
+from .._seam.arrays import Array, array_namespace, device, from_numpy, take_entries, take_rows
+
+BANDWIDTHS = tuple(2.0**q for q in range(-3, 4))
+LAMBDAS = tuple(2.0**q for q in range(-7, 6, 2))
+FIRST = (1.0, 0.125)  # where the search starts
+# Values, which are told from each other by more than a sign, want longer kernels with smaller penalties.
+VALUE_BANDWIDTHS = tuple(2.0**q for q in range(-3, 6))
+VALUE_LAMBDAS = tuple(2.0**q for q in range(-11, 6, 2))
+# Places of neighbours. A longer kernel wants a smaller penalty: the valley of the loss runs along (1, -1).
+STEPS = ((0, -1), (0, 1), (-1, 0), (1, 0), (1, -1), (-1, 1))
+PENALTY_STEPS = STEPS[:2]
+MOST_RAISES = 40  # of a penalty, each by 4
+GAIN = 1e-3  # a neighbour must be so much better, relatively, to be taken
+DOUBLE_ROWS = 1_000  # more rows are computed in float32
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSettings:
+    """The settings of a kernel voter. None lets leave-one-out choose."""
+
+    bandwidth: float | None = None
+    lam: float | None = None
+    n_landmarks: int | str | None = "auto"  # None: one exact system; "auto": as many as parts need
+
+    @classmethod
+    def of(cls, e: Any) -> KernelSettings:
+        """Take the settings from an estimator's parameters."""
+        h, lam = (None if value == "loo" else float(value) for value in (e.bandwidth, e.regularization))
+        n = e.n_landmarks
+        return cls(h, lam, n if n is None or n == "auto" else int(n))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Rows with their targets and weights: all training rows, or some of them."""
+
+    raw: Array  # (m, columns of X), not encoded yet: of many rows only some are needed
+    inputs: Inputs
+    dtype: Any  # the precision of the kernel
+    targets: Targets
+    weights: RowWeights
+    prior: Array  # (k,), the mean of all training rows' targets: the classes' weighted shares, or zeros
+    unit: float = 1.0  # the weight of one row, by which weights and penalties are divided
+    judged: Judged | None = None
+
+    @classmethod
+    def of(cls, rows: Rows, inputs: Inputs, judged: Judged | None = None) -> Sample:
+        """Take all training rows; many are computed in float32, twice as fast and with the same log-loss."""
+        xp, X = array_namespace(rows.X), rows.X
+        dtype = X.dtype if X.shape[0] <= DOUBLE_ROWS else xp.float32
+        unit = unit_of(rows)
+        refuse_extreme(rows.weights.base, unit, X.shape[0], dtype)
+        return cls(X, inputs, dtype, rows.targets, rows.weights, mean_targets(rows), unit, judged)
+
+    def encoded(self, which: Array | None = None) -> Array:
+        """Return the encoded rows (m, d), or some of them."""
+        xp, X = array_namespace(self.raw), self.raw if which is None else take_rows(self.raw, which)
+        encoded = xp.empty((X.shape[0], self.inputs.width), dtype=self.dtype, device=device(X))
+        self.inputs.write(X, encoded)
+        return encoded
+
+    def regression(self, X: Array) -> Regression:
+        """Return the least-squares problem of the targets without the prior."""
+        xp, dtype, m = array_namespace(X), self.dtype, X.shape[0]
+        Y = xp.astype(self.targets.rows(slice(0, m)) - self.prior, dtype)
+        base = self.weights.base
+        base = None if base is None else xp.astype(base / self.unit, dtype)
+        shares = xp.astype(self.weights.left_out_shares(m, self.targets.like), dtype)
+        return Regression(X, Values(Y), base, shares=shares, judged=self.judged)
+
+    def some(self, counts: numpy.ndarray) -> Sample:
+        """Return the rows with a positive count among these counts of all rows; all of them are judged."""
+        like, which = self.targets.like, numpy.flatnonzero(counts)
+        rows = from_numpy(which, self.raw, array_namespace(self.raw).int64)
+        plain = bool((counts[which] == 1).all())
+        costs = self.weights.costs
+        weights = RowWeights(
+            None if plain else from_numpy(counts[which], like),
+            None if costs is None else take_entries(costs, rows),
+        )
+        targets, raw = self.targets.some(rows), take_rows(self.raw, rows)
+        return Sample(raw, self.inputs, self.dtype, targets, weights, self.prior, self.unit)
+
+
+def unit_of(rows: Rows) -> float:
+    """Return the weight of one row: 1, but weights below 1 may have any scale."""
+    counts = rows.weights.counts
+    return 1.0 if counts is None else weight_of_one(to_host(counts).astype(float))
+
+
+def refuse_extreme(base: Array | None, unit: float, m: int, dtype: Any) -> None:
+    """Refuse weights that are infinite or 0 in the precision of the kernel, or whose sums overflow it."""
+    if base is None:
+        return
+    xp = array_namespace(base)
+    limits = xp.finfo(dtype)
+    smallest, largest = float(xp.min(base)) / unit, float(xp.max(base)) / unit
+    if not (smallest > float(limits.smallest_normal) and largest * m < float(limits.max) ** 0.5):
+        raise ValueError(
+            f"The weights differ too much for {dtype}: sample_weight times class_weight goes from "
+            f"{smallest:.3g} to {largest:.3g} times that of a usual row. Bring the weights closer together."
+        )
+
+
+def mean_targets(rows: Rows) -> Array:
+    """Return the weighted shares of the classes; values are centred already."""
+    base = rows.weights.base
+    if isinstance(rows.targets, Values):
+        return 0 * rows.targets.Y[0, :]
+    weights = None if base is None else to_host(base).astype(float)
+    totals = numpy.bincount(to_host(rows.targets.codes), weights, minlength=rows.targets.width)
+    return from_numpy(totals / totals.sum(), rows.X)
+
+
+class System:
+    """The kernel systems of some rows: exact, or over landmarks (s, d)."""
+
+    def __init__(self, sample: Sample, landmarks: Array | None = None) -> None:
+        X = sample.encoded()
+        self._sample, self._problem = sample, sample.regression(X)
+        self._jury = jury_of(sample.targets, sample.weights, sample.judged)
+        self._exact = landmarks is None
+        self.landmarks = X if landmarks is None else landmarks
+        self._distance = distances(X) if self._exact else Measure(self.landmarks)(X)
+        self._features: tuple[float, LandmarkFeatures] | None = None
+
+    def width(self, bandwidth: float) -> float:
+        """Return the distance at which the kernel is 1/e."""
+        return bandwidth * math.sqrt(max(1, self.landmarks.shape[1]))
+
+    def readout(self, bandwidth: float, lam: float) -> KernelReadOut:
+        """Solve the system of a bandwidth and a penalty."""
+        width, of_unit = self.width(bandwidth), lam / self._sample.unit
+        if self._exact:
+            found = kernel_ridge(laplace(self._distance, width), self._problem, of_unit)
+            return replace(found, lam=lam)
+        if self._features is None or self._features[0] != bandwidth:
+            self._features = None  # two would fill memory
+            of_landmarks = laplace(distances(self.landmarks), width)
+            K = laplace(self._distance, width)
+            self._features = bandwidth, landmark_features(K, of_landmarks, self._problem)
+        return replace(self._features[1].ridge(of_unit), lam=lam)
+
+    def loss(self, found: KernelReadOut) -> float:
+        """Return the leave-one-out log-loss after one temperature, or the mean squared error of values."""
+        if not found.regular:
+            return math.inf
+        scores = to_host(found.loo + from_numpy(self._sample.prior, found.loo)).astype(float)
+        if isinstance(self._jury, ValueJury):
+            return self._jury.loss(scores)
+        P = softmax(scores, axis=-1)
+        return self._jury.loss(self._jury.calibration(P, "temperature")(P))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A bandwidth and a penalty, as places in the lists of candidates."""
+
+    bandwidths: tuple[float, ...]
+    lams: tuple[float, ...]
+    i: int
+    j: int
+
+    @classmethod
+    def of(cls, settings: KernelSettings, sample: Sample) -> Choice:
+        """Start in the middle; what is given is the only candidate. Penalties go with the unit of weights."""
+        h, lam = settings.bandwidth, settings.lam
+        values = isinstance(sample.targets, Values)
+        bandwidths, lams = (VALUE_BANDWIDTHS, VALUE_LAMBDAS) if values else (BANDWIDTHS, LAMBDAS)
+        return cls(
+            bandwidths if h is None else (h,),
+            tuple(sample.unit * candidate for candidate in lams) if lam is None else (lam,),
+            bandwidths.index(FIRST[0]) if h is None else 0,
+            lams.index(FIRST[1]) if lam is None else 0,
+        )
+
+    @property
+    def n_candidates(self) -> int:
+        return len(self.bandwidths) * len(self.lams)
+
+    @property
+    def values(self) -> tuple[float, float]:
+        return self.bandwidths[self.i], self.lams[self.j]
+
+    def moved(self, i: int, j: int) -> Choice | None:
+        """Return a neighbour; None if there is none."""
+        i, j = self.i + i, self.j + j
+        inside = 0 <= i < len(self.bandwidths) and 0 <= j < len(self.lams)
+        return Choice(self.bandwidths, self.lams, i, j) if inside else None
+
+
+def descend(
+    system: System, start: Choice, most: int, steps: tuple[tuple[int, int], ...] = STEPS
+) -> tuple[Choice, KernelReadOut]:
+    """Go from neighbour to better neighbour; a direction that helped is tried again first.
+
+    At most `most` candidates are tried. A singular system has an infinite loss.
+    """
+    best, found = start, system.readout(*start.values)
+    loss = system.loss(found) if most > 1 else 0.0
+    tried, ahead = {start}, list(steps)
+    while ahead and len(tried) < most:
+        step = ahead.pop(0)
+        there = best.moved(*step)
+        if there is None or there in tried:
+            continue
+        tried.add(there)
+        candidate = system.readout(*there.values)
+        new = system.loss(candidate)
+        if new < loss * (1 - GAIN):
+            best, found, loss = there, candidate, new
+            ahead = [step, *(s for s in steps if s != step)]
+    return best, found
+
+
+def search(sample: Sample, draw: Draw, choice: Choice, sizes: tuple[int, ...]) -> Choice:
+    """Let parts of the rows, one after another, choose a bandwidth and a penalty."""
+    for n in sizes:
+        if choice.n_candidates > 1 and n < sample.raw.shape[0]:
+            choice, _ = descend(System(sample.some(draw.proportional(n))), choice, choice.n_candidates)
+    return choice
+
+
+def regular(system: System, bandwidth: float, found: KernelReadOut) -> KernelReadOut:
+    """Raise the penalty of a system that is numerically singular, until it is not."""
+    for _ in range(MOST_RAISES):
+        if found.regular:
+            return found
+        found = system.readout(bandwidth, 4 * found.lam)
+    raise ValueError("The kernel matrix stays singular with any penalty: the encoded columns are not finite.")
+
+
+class Draw:
+    """Draws of rows that depend on the seed and on what the rows hold, but not on their order."""
+
+    def __init__(self, rows: Rows, seed: int) -> None:
+        counts = rows.weights.counts_of(rows.X.shape[0], rows.targets.like)
+        self._counts = to_host(counts).astype(numpy.float64)
+        self._codes, self._hashes = codes_of(rows.targets), rows.hashes
+        self.unit = unit_of(rows)
+        # rows of like targets stand together, so that steps of equal length meet all kinds of rows
+        self._by_class = numpy.lexsort((self._hashes, ranking(rows.targets, rows.weights.counts)))
+        self._start = float(numpy.random.Generator(numpy.random.PCG64(seed)).random())
+
+    def proportional(self, n: int) -> numpy.ndarray:
+        """Draw n rows, each class by its share, and return the counts of all rows, 0 for the others."""
+        zeros = numpy.zeros_like(self._codes)
+        times = draw_rows(n, zeros, self._counts, self._by_class, self._start)
+        return times * self.unit
+
+    def parts(self, n_parts: int, most: int) -> list[numpy.ndarray]:
+        """Deal the rows, or if there are too many `most` of them, into parts. Return the counts of each."""
+        counts = self._counts if len(self._counts) <= most else self.proportional(most)
+        dealt = self._by_class[counts[self._by_class] > 0]
+        n_parts = min(n_parts, len(dealt))  # few rows may have all the weight
+        parts = []
+        for i in range(n_parts):
+            own = dealt[i::n_parts]
+            parts.append(numpy.zeros_like(counts))
+            parts[-1][own] = counts[own]
+        return parts
+
+    def landmarks(self, n: int, like: Array) -> Array:
+        """Draw n different rows, or a few less, each class as often as the others; return their indices."""
+        order = numpy.argsort(self._hashes, kind="stable")
+        times = draw_rows(n, self._codes, self._counts, order, self._start)
+        drawn = order[times[order] > 0]
+        _, first = numpy.unique(self._hashes[drawn], return_index=True)
+        return from_numpy(drawn[first], like, array_namespace(like).int64)

@@ -1,1 +1,0 @@
-"""The limit of an infinitely wide random layer: a ridge with a Laplace kernel."""

@@ -1,0 +1,1 @@
+"""The paper: random layers, weighting, pruning, and Algorithm 1."""

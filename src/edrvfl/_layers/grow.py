@@ -1,0 +1,234 @@
+"""Algorithm 1: grow networks layer by layer, with the features of all rows in memory.
+
+`_parts/grow.py` has the loop for rows that come in parts. It holds sums where this one holds features and
+branches of many networks, so the two share the steps, and not the loop.
+
+Networks that differ only in lambda and omega_r have the same features until pruning parts them, so one
+projection, one set of statistics and one sum over the rows serve all of them. A single network is the case
+of one read-out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy
+
+from .._inputs.judged import Judged, judge_some
+from .._inputs.targets import Targets, layer_losses
+from .._inputs.weights import RowWeights
+from .._ridge.equations import Regression, normal_equations
+from .._ridge.solve import ReadOut, require_finite
+from .._seam.arrays import Array, array_namespace, device, empty_rows, take_rows
+from .draws import Drawn, Draws
+from .layers import next_layer
+from .pruning import importance, surviving_columns, survivor_mask
+from .readers import JointReader, LayerReader
+from .records import Branch, HiddenLayer, Settings
+from .weighting import next_weights
+
+
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """One layer of a branch, just grown. D holds its features until the next layer is asked for."""
+
+    layer: int
+    members: slice
+    hidden: HiddenLayer
+    readout: ReadOut  # beta of shape (..., r, c, k)
+    D: Array  # (..., rows, c), the features that the read-out is of
+    targets: Targets
+    judged: Judged | None = None  # the rows that have leave-one-out scores, if not all have them
+
+    @property
+    def loo(self) -> Array:
+        """The leave-one-out scores of the judged rows, (..., r, rows, k)."""
+        scores: Array = self.readout.loo
+        if self.judged is None or scores.shape[-2] == self.judged.rows.shape[0]:
+            return scores
+        return take_rows(scores, self.judged.rows)  # the weighting needed the scores of all rows
+
+    @cached_property
+    def losses(self) -> Array:
+        """The layer's losses on the training rows, (..., r, m): 0 or 1 for classes, squares for values."""
+        return layer_losses(self.targets, self.D[..., : self.targets.n_rows, :], self.readout.beta)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The training rows, which are the first m rows of D, and the random layers."""
+
+    targets: Targets
+    weights: RowWeights
+    draws: Draws
+    stacked: bool = False  # whether branches and their systems are computed side by side, as suits a GPU
+    judges: bool = False  # whether the leave-one-out scores of every layer are wanted
+
+    @cached_property
+    def judged(self) -> Judged | None:
+        """Which rows get leave-one-out scores; None for all."""
+        return judge_some(self.targets)
+
+
+def start(D: Array, settings: Settings) -> Branch:
+    """Return the branch from which all networks grow: the first layer sees X alone."""
+    n, d = settings.n_hidden, D.shape[-1] - settings.n_hidden - 1
+    lam = None if settings.lam is None else numpy.atleast_1d(settings.lam)
+    settings = replace(settings, lam=lam, omega_r=numpy.atleast_1d(settings.omega_r))
+    return Branch(settings, slice(0, settings.omega_r.size), 0, D, D, slice(n, n + d))
+
+
+def grow(branch: Branch, problem: Problem) -> Iterator[Grown]:
+    """Algorithm 1, one layer at a time: draw, project, re-normalise, activate, read out, weigh, prune.
+
+    To keep a network, keep the layers that are yielded; to score it, keep their scores; to stop early, stop
+    iterating.
+    """
+    m, n, D = problem.targets.n_rows, branch.settings.n_hidden, branch.D
+    settings = branch.settings
+    # without leave-one-out nobody is judged
+    judged = problem.judged if problem.judges or settings.lam is None else None
+    regression = Regression(D[..., :m, :], problem.targets, problem.weights.base, judged=judged)
+    if settings.weighs_by_loo:  # the weighting needs the scores of all rows
+        regression = replace(regression, judged=None, choosers=judged)
+    if D.ndim == 2 and not (problem.stacked or settings.joint) and 2 * n < D.shape[-1] <= m:
+        # Where X is wider than H, its part of the Gram is not summed again for each layer.
+        of_inputs = normal_equations(replace(regression, D=D[:m, n:]))
+        regression = replace(regression, of_inputs=of_inputs)
+    yield from _grow(branch, problem, regression)
+
+
+def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[Grown]:
+    settings, D = branch.settings, branch.D
+    m, n = problem.targets.n_rows, settings.n_hidden
+    reader = JointReader(D, settings) if settings.joint else LayerReader(settings, problem.stacked)
+    for l in range(branch.layer, settings.n_layers):
+        last = l + 1 == settings.n_layers
+        hidden = next_layer(branch, _without_pruned(problem.draws(l), branch), problem.weights.counts, m)
+        if not last:
+            problem.draws.prepare(l + 1)  # the host draws while the device works
+        # after the last layer nobody is weighed
+        want_loo = problem.judges or (settings.weighs_by_loo and not last)
+        shares = problem.weights.left_out_shares(m, D) if want_loo or settings.lam is None else None
+        features = reader.features(D)
+        rows = replace(regression, D=features[..., :m, :], omega=branch.omega, shares=shares)
+        try:
+            readout = reader.read_outs(rows, want_loo)
+            require_finite(readout.beta)
+        except FloatingPointError as error:
+            raise ValueError(overflow_message(D.dtype, l)) from error
+        judged = problem.judged if problem.judges else None
+        grown = Grown(l, branch.members, hidden, readout, features, problem.targets, judged)
+        yield grown
+        if last:
+            return
+        branch = _after(grown, branch, problem)
+        if settings.prunes and readout.beta.shape[-3] > 1:
+            # each read-out prunes other neurons, so the features are no longer shared
+            for child in _part(branch, importance(readout.beta[..., :n, :]), problem.stacked):
+                yield from _grow(child, problem, regression)
+            return
+
+
+def _after(grown: Grown, branch: Branch, problem: Problem) -> Branch:
+    """Weigh the samples of the next layer, and leave out the neurons that a single read-out prunes."""
+    settings, D, beta = branch.settings, branch.D, grown.readout.beta
+    branch = replace(branch, layer=grown.layer + 1, source=D, inputs=slice(0, D.shape[-1] - 1))
+    if settings.weighs:
+        branch = replace(branch, omega=_next_weights(grown, settings, problem))
+    if settings.prunes and beta.shape[-3] == 1:
+        branch = _prune(branch, importance(beta[..., 0, : settings.n_hidden, :]))
+    return branch
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pause:
+    """What the next layer of one network needs beside the layers so far: small enough to keep or to send."""
+
+    layer: int  # the next layer's number
+    inputs: Array | slice  # the columns of [H, X, 1] that it reads
+    omega: Array | None  # the samples' weights in it
+
+
+def pause(grown: Grown, settings: Settings, problem: Problem) -> Pause:
+    """Return from where one network that was just grown can go on later, by `resume`."""
+    branch = _after(grown, start(grown.D, settings), problem)
+    return Pause(branch.layer, branch.inputs, branch.omega)
+
+
+def resume(D: Array, settings: Settings, paused: Pause) -> Branch:
+    """Return the branch from which a network goes on. D holds the features of its last layer again."""
+    return replace(start(D, settings), layer=paused.layer, inputs=paused.inputs, omega=paused.omega)
+
+
+def _without_pruned(drawn: Drawn, branch: Branch) -> Drawn:
+    """Drop the rows of W of pruned neurons. The full W is drawn, so the draws do not depend on p."""
+    W = drawn.W
+    if branch.mask is not None:
+        return replace(drawn, W=W * branch.mask[..., None])
+    if isinstance(branch.inputs, slice):
+        return drawn
+    return replace(drawn, W=array_namespace(W).take(W, branch.inputs, axis=0))
+
+
+def _next_weights(grown: Grown, settings: Settings, problem: Problem) -> Array:
+    """Weigh the samples of the next layer by what this layer got right (Eq. 12-14)."""
+    targets, m = problem.targets, problem.targets.n_rows
+    losses = targets.losses(grown.readout.loo, slice(0, m)) if settings.weighs_by_loo else grown.losses
+    counts = problem.weights.counts_of(m, grown.D)
+    right = losses <= targets.largest_right(losses, counts)
+    return next_weights(right, counts, settings.omega_r)
+
+
+def _prune(branch: Branch, theta: Array) -> Branch:
+    """Leave the least important neurons out of the next layer (Eq. 17). A stack sets rows of W to 0."""
+    d = branch.D.shape[-1] - branch.settings.n_hidden - 1
+    xp = array_namespace(theta)
+    if theta.ndim > 1:  # members of a stack keep different neurons, so rows of W become zero
+        ones = xp.ones((*theta.shape[:-1], d), dtype=theta.dtype, device=device(theta))
+        return replace(branch, mask=xp.concat([survivor_mask(theta, branch.settings.p), ones], axis=-1))
+    return replace(branch, inputs=surviving_columns(theta, float(branch.settings.p), d))
+
+
+def _part(branch: Branch, theta: Array, stacked: bool) -> Iterator[Branch]:
+    """Give every read-out features of its own, because pruning keeps different neurons for each."""
+    s, D, n = branch.settings, branch.D, branch.settings.n_hidden
+    if stacked:
+        # hidden setting i with read-out j becomes hidden setting (i, j) with one read-out
+        lam, omega_r, gamma, alpha, p = (
+            numpy.asarray(value)[..., None] for value in (s.lam, s.omega_r, s.gamma, s.alpha, s.p)
+        )
+        own = replace(s, lam=lam, omega_r=omega_r, gamma=gamma, alpha=alpha, p=p)
+        child = replace(branch, settings=own, D=_own_features(D, n, s.lam.shape), source=D[..., None, :, :])
+        omega = None if branch.omega is None else branch.omega[..., None, :]
+        yield _prune(replace(child, omega=omega), theta)
+        return
+    own_D = _own_features(D, n, ())  # one buffer for all: a branch is grown to its end before the next begins
+    first = branch.members.start
+    for i in range(s.lam.shape[-1]):
+        child = replace(
+            branch,
+            settings=replace(s, lam=s.lam[i : i + 1], omega_r=s.omega_r[i : i + 1]),
+            members=slice(first + i, first + i + 1),
+            D=own_D,
+            omega=None if branch.omega is None else branch.omega[i : i + 1, :],
+        )
+        yield _prune(child, theta[i, :])
+
+
+def _own_features(D: Array, n: int, stack: tuple[int, ...]) -> Array:
+    """Allocate [H, X, 1] for branches that part, with the same X."""
+    own = empty_rows((*stack, *D.shape[-2:]), like=D)
+    own[..., n:] = D[..., None, :, n:] if stack else D[..., n:]
+    return own
+
+
+def overflow_message(dtype: Any, layer: int) -> str:
+    """Say what to do if features overflow."""
+    return (
+        f"The hidden features overflow {dtype} in layer {layer + 1}. Set renormalize=True and an encoder, "
+        "use fewer layers, rescale the input columns, or bring norm_scale and norm_shift closer to 1 and 0."
+    )

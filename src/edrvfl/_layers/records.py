@@ -1,0 +1,150 @@
+"""What a network is made of, before it is fitted."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from .._seam.arrays import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What "auto" stands for: how wide and deep a network is, and how its inputs are scaled."""
+
+    n_hidden: int
+    n_layers: int
+    input_scaling: str | None
+
+
+PAPER_SHAPE = Shape(512, 10, None)
+# The most accurate that take at most six times as long as gradient boosting (benchmarks/rows.py), whose time
+# grows more slowly than the rows.
+WIDE_SHAPE = Shape(896, 2, "gradient")
+LESS_WIDE_SHAPE = Shape(768, 2, "gradient")
+MANY_ROWS = 10_000
+VERY_MANY_ROWS = 300_000
+
+
+def auto_shape(m: float) -> Shape:
+    """Return the paper's shape for up to 10,000 training rows. More rows have use for more neurons.
+
+    Neurons gain more than layers there, and a scaling of the inputs that is learnt from 1,000 rows has seen
+    few of the labels.
+    """
+    if m <= MANY_ROWS:
+        return PAPER_SHAPE
+    return WIDE_SHAPE if m <= VERY_MANY_ROWS else LESS_WIDE_SHAPE
+
+
+def scaling_for_rows(given: str | None, m: float) -> str | None:
+    """Return how the inputs of a network are scaled that is fitted to m training rows."""
+    return auto_shape(m).input_scaling if given == "auto" else given
+
+
+@dataclass(frozen=True, slots=True)
+class DrawSettings:
+    """How the layers are drawn, beside seed and width. The defaults are the paper's."""
+
+    inputs_per_neuron: int | None = None  # how many columns of X a neuron sees at most; None for all
+    hidden_per_neuron: int | None = None  # how many neurons of the layer before a neuron sees; None for all
+    scales: tuple[float, float] | None = None  # between which each neuron's gamma is drawn, if it is drawn
+    shifts: tuple[float, float] | None = None  # between which each neuron's alpha is drawn, if it is drawn
+    pair_share: float = 0.0  # of the first layer's neurons, whose weights are the difference of two rows
+
+    @classmethod
+    def of(cls, e: Any) -> DrawSettings:
+        """Take the settings from an estimator's parameters."""
+        scales, shifts = (
+            (float(value[0]), float(value[1])) if isinstance(value, (tuple, list)) and e.renormalize else None
+            for value in (e.norm_scale, e.norm_shift)
+        )
+        return cls(e.inputs_per_neuron, e.hidden_per_neuron, scales, shifts, float(e.pair_share))
+
+
+PAPER_DRAWS = DrawSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of a network, or of many networks that are grown together, in the paper's symbols.
+
+    Networks that are grown together have lam and omega_r of shape (..., r): r read-outs for each hidden
+    setting. gamma, alpha and p, which decide the features, have shape (...). For a single network these
+    are numbers. lam is None where leave-one-out chooses the penalty, layer by layer. The defaults are
+    neutral.
+    """
+
+    n_layers: Any  # a number; "auto" until the training rows are known
+    n_hidden: Any  # likewise
+    activation: str = "relu"
+    renormalize: bool = True
+    lam: Any = None
+    gamma: Any = 1.0
+    alpha: Any = 0.0
+    omega_r: Any = 1.0
+    p: Any = 0.0
+    weight_from: str = "train"  # or "loo": whose predictions decide which samples are right (Eq. 12)
+    draws: DrawSettings = PAPER_DRAWS
+    joint: bool = False  # whether one read-out is over all layers (dRVFL), instead of one for each layer
+
+    @classmethod
+    def of(cls, e: Any) -> Settings:
+        """Take the settings of one network from an estimator's parameters."""
+        lam = None if e.regularization == "loo" else float(e.regularization)
+        # a pair is drawn for each neuron, in DrawSettings
+        gamma = 1.0 if isinstance(e.norm_scale, (tuple, list)) else e.norm_scale
+        alpha = 0.0 if isinstance(e.norm_shift, (tuple, list)) else e.norm_shift
+        of_layer = (lam, gamma, alpha, e.correct_weight, e.prune_rate, e.weight_from, DrawSettings.of(e))
+        joint = e.readout == "joint"
+        return cls(e.n_layers, e.n_hidden, e.activation, e.renormalize, *of_layer, joint)
+
+    def for_rows(self, m: float) -> Settings:
+        """Return these settings with the width and depth that they have for so many training rows."""
+        shape = auto_shape(m)
+        given = {name: getattr(self, name) for name in ("n_hidden", "n_layers")}
+        return dataclasses.replace(
+            self, **{name: getattr(shape, name) for name, value in given.items() if value == "auto"}
+        )
+
+    @property
+    def weighs(self) -> bool:
+        """Whether the next layer's samples are weighted (Eq. 12-14)."""
+        return bool(numpy.any(numpy.asarray(self.omega_r) != 1))
+
+    @property
+    def weighs_by_loo(self) -> bool:
+        """Whether a layer's leave-one-out scores are needed for the next layer's weights."""
+        return self.weight_from == "loo" and self.weighs
+
+    @property
+    def prunes(self) -> bool:
+        """Whether neurons are kept out of the next layer (Eq. 17)."""
+        return bool(numpy.any(numpy.asarray(self.p) > 0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HiddenLayer:
+    """One random layer, without its read-out: H = g(scale * (A W) + shift)."""
+
+    inputs: Array | slice  # which columns of the previous [H, X, 1] are A
+    W: Array  # (inputs, n)
+    scale: Array | None  # (n,); None without re-normalisation
+    shift: Array  # (n,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Branch:
+    """Networks that share their features so far, and what their next layer starts from."""
+
+    settings: Settings
+    members: slice  # the places of these networks among all that are grown
+    layer: int  # the next layer's number, from 0
+    D: Array  # [H, X, 1]; the next layer writes H
+    source: Array  # where the next layer reads its input: D, or the features that several branches share
+    inputs: Array | slice  # the columns of `source` that the next layer reads
+    mask: Array | None = None  # in a stack, where networks prune different neurons: 0 drops a row of W
+    omega: Array | None = None  # (..., r, m), the samples' weights in the next layer

@@ -1,0 +1,1 @@
+"""Models that leave the process: files and ONNX."""

@@ -1,0 +1,1 @@
+"""Save and load models, without pickle."""

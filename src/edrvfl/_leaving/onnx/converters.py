@@ -1,0 +1,115 @@
+"""Converters for skl2onnx, so that pipelines with our estimators become ONNX models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from ..._doors.classifier import EDRVFLClassifier
+from ..._doors.encoder import TabularEncoder
+from ..._doors.kernel import LaplaceRidgeClassifier, LaplaceRidgeRegressor
+from ..._doors.portfolio import EDRVFLPortfolioClassifier, EDRVFLPortfolioRegressor
+from ..._doors.regressor import EDRVFLRegressor
+from .export import Fitted, build, n_answers
+from .graph import Graph, label_values
+
+CLASSIFIERS = (EDRVFLClassifier, LaplaceRidgeClassifier, EDRVFLPortfolioClassifier)
+OTHERS = (EDRVFLRegressor, LaplaceRidgeRegressor, EDRVFLPortfolioRegressor, TabularEncoder)
+LABEL_ENCODER = 2  # the version of the operator that opset 3 of ai.onnx.ml has
+OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
+
+
+def register_onnx_converters() -> None:
+    """Tell skl2onnx how to convert networks, kernel voters, portfolios and encoders.
+
+    After it `skl2onnx.to_onnx` converts pipelines that hold them. It may be called more than once.
+
+    Examples
+    --------
+    >>> from edrvfl import register_onnx_converters
+    >>> register_onnx_converters()  # doctest: +SKIP
+    """
+    try:
+        from skl2onnx import update_registered_converter
+    except ImportError as error:
+        raise ImportError(
+            "Pipelines are converted by the package skl2onnx, which is not installed. Install it with: "
+            "pip install 'edrvfl[onnx]'"
+        ) from error
+    for kind in CLASSIFIERS:
+        alias = f"Edrvfl{kind.__name__}"
+        update_registered_converter(kind, alias, _set_classifier_types, _convert, options=dict(OPTIONS))
+    for other in OTHERS:
+        update_registered_converter(other, f"Edrvfl{other.__name__}", _set_types, _convert)
+
+
+def _dtype(operator: Any) -> type[numpy.floating[Any]]:
+    """Return the precision of the inputs: float64 if they are, float32 for everything else."""
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    double = any(isinstance(variable.type, DoubleTensorType) for variable in operator.inputs)
+    return numpy.float64 if double else numpy.float32
+
+
+def _tensor_type(operator: Any, width: int) -> Any:
+    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
+
+    kind = DoubleTensorType if _dtype(operator) is numpy.float64 else FloatTensorType
+    return kind([operator.inputs[0].get_first_dimension(), width])
+
+
+def _set_classifier_types(operator: Any) -> None:
+    """Say what the outputs hold: the labels, and the probabilities."""
+    from skl2onnx.common.data_types import Int64TensorType, StringTensorType
+
+    fitted = Fitted.of(operator.raw_operator, None)
+    text = label_values(fitted.classes).dtype == object
+    rows = operator.inputs[0].get_first_dimension()
+    operator.outputs[0].set_type((StringTensorType if text else Int64TensorType)([rows]))
+    operator.outputs[1].set_type(_tensor_type(operator, len(fitted.classes)))
+
+
+def _set_types(operator: Any) -> None:
+    """Say what the output holds: values, or encoded columns."""
+    model = operator.raw_operator
+    if isinstance(model, TabularEncoder):
+        width = model.encoding_.inputs.width
+    else:
+        width = n_answers(Fitted.of(model, None).records[0])
+    operator.outputs[0].set_type(_tensor_type(operator, width))
+
+
+def _convert(scope: Any, operator: Any, container: Any) -> None:
+    """Add the graph of an estimator to the one that skl2onnx builds."""
+    fitted = Fitted.of(operator.raw_operator, None)
+    graph = Graph(_dtype(operator), namer=scope.get_unique_variable_name)
+    names = [_in_precision(graph, variable) for variable in operator.inputs]
+    if len(names) not in (1, fitted.n_columns):
+        raise NotImplementedError(
+            f"{type(operator.raw_operator).__name__} takes one tensor of {fitted.n_columns} columns, or each "
+            f"column as a tensor, but it gets {len(names)} inputs. Concatenate them first."
+        )
+    outputs = [variable.full_name for variable in operator.outputs]
+    build(graph, fitted, names[0] if len(names) == 1 else names, outputs)
+    onnx = graph.onnx
+    for tensor in graph.constants:
+        if tensor.data_type == onnx.TensorProto.STRING:
+            container.add_initializer(tensor.name, tensor.data_type, tensor.dims, list(tensor.string_data))
+        else:
+            container.add_initializer(tensor.name, tensor.data_type, tensor.dims, tensor)
+    for node in graph.nodes:
+        attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+        # of ai.onnx.ml there is LabelEncoder alone; None lets skl2onnx look up the others
+        version = LABEL_ENCODER if node.domain else None
+        tensors = list(node.input), list(node.output)
+        container.add_node(node.op_type, *tensors, node.domain, version, node.name, **attributes)
+
+
+def _in_precision(graph: Graph, variable: Any) -> str:
+    """Return an input in the graph's precision; text as it is."""
+    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
+
+    name: str = variable.full_name
+    own = DoubleTensorType if graph.dtype == numpy.float64 else FloatTensorType
+    return name if isinstance(variable.type, (StringTensorType, own)) else graph.cast(name, graph.dtype)

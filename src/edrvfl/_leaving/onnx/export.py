@@ -1,0 +1,246 @@
+"""to_onnx: a fitted estimator becomes an ONNX model, encoder included."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+from sklearn.utils.validation import check_is_fitted
+
+from ..._doors.base import to_numpy
+from ..._doors.encoder import Encoding
+from ..._doors.ensemble import Portfolio
+from ..._fitting.kernel import KernelModel
+from ..._inputs.inputs import Inputs
+from ..._inputs.table import Columns
+from ..._models.network import Network
+from ..._version import __version__
+from .answers import calibrated, pooled
+from .encoder import Source, Table, encode, holds_text, missing_text, read_columns
+from .graph import IR_VERSION, ML_OPSET, OPSET, Graph, Name, import_onnx
+from .voters import kernel_answer, network_answer
+
+DTYPES = ("float32", "float64")
+Record = Network | KernelModel | Portfolio | Encoding
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """A fitted estimator as its records: what decides an answer, and which columns it reads."""
+
+    records: tuple[Record, ...]  # one; a search may hold several, whose answers are averaged
+    names: tuple[str, ...] | None  # of the columns, if each is an input of its own
+    n_columns: int
+
+    @classmethod
+    def of(cls, model: Any, n_layers: int | None) -> Fitted:
+        """Take the records of a fitted estimator, those of a network with its first layers only."""
+        check_is_fitted(model)
+        models = getattr(model, "estimators_", [model])  # a search answers with its best
+        records = tuple(_record_of(one, n_layers) for one in models)
+        named = getattr(model, "feature_names_in_", None)
+        names = None if named is None else tuple(map(str, named))
+        d = int(model.n_features_in_)
+        columns = records[0].columns
+        if names is None and columns is not None and any(holds_text(columns, j) for j in range(d)):
+            names = columns.names  # a tensor cannot hold numbers and text
+        return cls(records, names, d)
+
+    @property
+    def columns(self) -> Columns | None:
+        """What was learnt about the columns."""
+        return self.records[0].columns
+
+    @property
+    def classes(self) -> Any:
+        """The labels; None for values, and for an encoder."""
+        return getattr(self.records[0], "classes", None)
+
+    @property
+    def kind(self) -> str:
+        """What the only output is, where there are no classes."""
+        return "encoded" if isinstance(self.records[0], Encoding) else "value"
+
+    def holds_text(self, j: int) -> bool:
+        """Tell whether an input is text."""
+        return any(holds_text(record.columns, j) for record in self.records)
+
+
+def to_onnx(
+    model: Any, *, dtype: Any = "float32", n_layers: int | None = None, name: str | None = None
+) -> Any:
+    """Write a fitted estimator as an ONNX model, from the columns as they come to labels and probabilities.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted network, kernel voter, portfolio, search or :class:`TabularEncoder`.
+
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of inputs, hidden layers and outputs. "float32" agrees with the estimator to about 1e-5, and
+        is smaller and faster; "float64" agrees to 1e-9.
+
+    n_layers : int or None, default=None
+        How many layers of a network answer, as in ``staged_predict``. None: all of them.
+
+    name : str or None, default=None
+        Name of the graph. None takes the name of the estimator's class.
+
+    Returns
+    -------
+    onnx_model : onnx.ModelProto
+        Checked, with standard operators only (opset 18, and LabelEncoder of ai.onnx.ml 3 for text). An
+        estimator that was fitted on an array has one input, "X" of shape (rows, columns); one that was
+        fitted on a frame has an input of shape (rows, 1) for each column, under the column's name: numbers
+        and booleans as numbers, NaN where missing, categories and text as strings, "" where missing. A
+        classifier has the outputs "label" and "probabilities", a regressor "value", an encoder "encoded".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from edrvfl import EDRVFLClassifier, to_onnx
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = EDRVFLClassifier(n_hidden=20, random_state=0).fit(X, y)
+    >>> [output.name for output in to_onnx(model).graph.output]  # doctest: +SKIP
+    ['label', 'probabilities']
+    """
+    onnx = import_onnx()
+    if (dtype := numpy.dtype(dtype)).name not in DTYPES:
+        raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype.name!r}.")
+    fitted = Fitted.of(model, n_layers)
+    names = ("X",) if fitted.names is None else fitted.names
+    graph = Graph(dtype, names)
+    build(graph, fitted, "X" if fitted.names is None else names)
+    helper = onnx.helper
+    proto = helper.make_graph(
+        graph.nodes, name or type(model).__name__, _inputs(graph, fitted), graph.outputs, graph.constants
+    )
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
+    made = helper.make_model(
+        proto,
+        opset_imports=opsets,
+        ir_version=IR_VERSION,
+        producer_name="edrvfl",
+        producer_version=__version__,
+    )
+    helper.set_model_props(made, _properties(fitted))
+    onnx.checker.check_model(made, full_check=True)
+    return made
+
+
+def build(graph: Graph, fitted: Fitted, X: Source, outputs: Sequence[Name] = ()) -> None:
+    """Add everything from the columns of X to the outputs.
+
+    Outputs that somebody else has named are matrices, also of a single value.
+    """
+    wanted = ("label", "probabilities") if fitted.classes is not None else (fitted.kind,)
+    names = [*outputs] or [graph.output_name(what) for what in wanted]
+    if isinstance(fitted.records[0], Encoding):
+        encoding = fitted.records[0]
+        encoded = encode(graph, encoding.inputs, _table(graph, encoding, fitted, X))
+        graph.give(encoded, (encoding.inputs.width,), names[0])
+        return
+    answers = [_answer(graph, record, fitted, X) for record in fitted.records]
+    k, P = n_answers(fitted.records[0]), answers[0]
+    if len(answers) > 1:
+        P = pooled(graph, answers, [1 / len(answers)] * len(answers), classes=False)
+    if fitted.classes is not None:
+        graph.give_labels(graph.add("ArgMax", P, axis=1, keepdims=0), fitted.classes, names[0])
+        graph.give(P, (k,), names[1])
+    elif k == 1 and not outputs:
+        graph.give(graph.add("Squeeze", P, graph.constant([1], numpy.int64)), (), names[0])
+    else:
+        graph.give(P, (k,), names[0])
+
+
+def n_answers(record: Record) -> int:
+    """Return the number of classes or of outputs."""
+    if isinstance(record, Portfolio):
+        return n_answers(record.voters[0])
+    if isinstance(record, Network):
+        return int(record.readouts[0].shape[-1])
+    assert isinstance(record, KernelModel)
+    return int(record.voter.alpha.shape[-1])
+
+
+def _answer(graph: Graph, record: Record, fitted: Fitted, X: Source) -> Name:
+    """Return the probabilities or values (rows, k) of one record, in float64."""
+    table = _table(graph, record, fitted, X)
+    if not isinstance(record, Portfolio):
+        return _vote(graph, record, table, {})
+    encoded: dict[int, Name] = {}  # members with the same inputs share the encoding
+    answers = [_vote(graph, voter, table, encoded) for voter in record.voters]
+    P = pooled(graph, answers, record.weights, record.classes is not None)
+    return calibrated(graph, P, record.calibration, n_answers(record))
+
+
+def _vote(graph: Graph, voter: Any, table: Table, encoded: dict[int, Name]) -> Name:
+    inputs: Inputs = voter.inputs if isinstance(voter, Network) else voter.voter.inputs
+    if id(inputs) not in encoded:
+        encoded[id(inputs)] = encode(graph, inputs, table)
+    answer = network_answer if isinstance(voter, Network) else kernel_answer
+    return answer(graph, voter, encoded[id(inputs)])
+
+
+def _table(graph: Graph, record: Record, fitted: Fitted, X: Source) -> Table:
+    """Read the columns. Far outliers are clipped as in the fit, or earlier if the graph is in float32."""
+    largest = min(float(numpy.finfo(dtype).max) for dtype in (graph.dtype, _precision(record)))
+    return read_columns(graph, record.columns, X, fitted.n_columns, largest**0.25)
+
+
+def _precision(record: Record) -> Any:
+    """Return the precision of a fit."""
+    if isinstance(record, (Portfolio, Encoding)):
+        return record.like.dtype
+    return record.readouts[0].dtype if isinstance(record, Network) else record.voter.prior.dtype
+
+
+def _record_of(model: Any, n_layers: int | None) -> Record:
+    """Return what decides the answers of a fitted estimator, in NumPy."""
+    for attribute in ("network_", "model_", "portfolio_", "encoding_"):
+        if hasattr(model, attribute):
+            record = getattr(to_numpy(model), attribute)
+            break
+    else:
+        raise TypeError(
+            f"to_onnx takes fitted estimators of edrvfl, got {type(model).__name__}. Pipelines are converted "
+            "by skl2onnx after edrvfl.register_onnx_converters()."
+        )
+    if n_layers is None:
+        return record
+    if not isinstance(record, Network):
+        raise ValueError(f"n_layers is for networks; {type(model).__name__} has no depth to choose.")
+    if not 1 <= n_layers <= len(record.layers):
+        raise ValueError(
+            f"n_layers must be from 1 to {len(record.layers)}, the layers grown, got {n_layers}."
+        )
+    return record.prefix(n_layers)
+
+
+def _inputs(graph: Graph, fitted: Fitted) -> list[Any]:
+    """Return what the graph's inputs are called, and what they hold."""
+    helper = graph.onnx.helper
+    number = helper.np_dtype_to_tensor_dtype(graph.dtype)
+    if fitted.names is None:
+        return [helper.make_tensor_value_info("X", number, ["rows", fitted.n_columns])]
+    text = graph.onnx.TensorProto.STRING
+    kinds = [text if fitted.holds_text(j) else number for j in range(fitted.n_columns)]
+    return [
+        helper.make_tensor_value_info(name, kind, ["rows", 1])
+        for name, kind in zip(fitted.names, kinds, strict=True)
+    ]
+
+
+def _properties(fitted: Fitted) -> dict[str, str]:
+    """Return what a reader of the file may want to know: the text that stands for missing, by column."""
+    names: Sequence[str] = fitted.names or ()
+    columns = fitted.columns
+    texts = {
+        name: missing_text(columns.categories[j])  # type: ignore[arg-type]
+        for j, name in enumerate(names)
+        if columns is not None and holds_text(columns, j)
+    }
+    return {"missing_text": json.dumps(texts)} if texts else {}

@@ -1,0 +1,193 @@
+"""Voters as graphs: networks layer by layer, and the kernel voter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from ..._fitting.kernel import KernelModel
+from ..._layers.activations import SELU_ALPHA, SELU_SCALE
+from ..._models.network import Network
+from .answers import calibrated, combined
+from .graph import Graph, Name
+
+
+def network_answer(graph: Graph, network: Network, encoded: Name) -> Name:
+    """Return the probabilities or values (rows, k) of a network, in float64."""
+    k = int(network.readouts[0].shape[-1])
+    scores = _scores(graph, network, encoded)
+    votes = (1.0,) if network.joint else network.votes
+    P = combined(graph, scores, network.rule, votes, k)
+    return calibrated(graph, P, network.calibrations[-1], k)
+
+
+def _scores(graph: Graph, network: Network, encoded: Name) -> Name:
+    """Return the scores of the layers side by side (rows, layers k); of a joint network one (rows, k).
+
+    Their sum with the constant is in float64: it holds the mean of values, which may be far larger than
+    what the features say.
+    """
+    dtype = _hidden_precision(graph, network)
+    betas, of_X, constants = _joint_parts(network) if network.joint else _layer_parts(network)
+    orders, H, parts = _orders(network), None, []
+    for l in range(len(network.layers)):
+        H = _layer(graph, network, l, orders, encoded, H)
+        parts.append(graph.add("Gemm", H, graph.constant(betas[l][orders[l]], dtype)))
+    together = graph.add("Sum", *parts) if network.joint else graph.concat(parts)
+    direct = _direct(graph, network, encoded, of_X)
+    if dtype != numpy.float64:
+        together, direct = graph.cast(together, numpy.float64), graph.cast(direct, numpy.float64)
+    scores = graph.add("Add", together, direct)
+    return graph.add("Add", scores, graph.constant(constants))
+
+
+def _hidden_precision(graph: Graph, network: Network) -> Any:
+    """Return the graph's precision; float64 without re-normalisation.
+
+    There features grow from layer to layer and read-outs cancel them: float32 is off by 1e-4 and more.
+    """
+    return graph.dtype if network.layers[0].scale is not None else numpy.dtype(numpy.float64)
+
+
+def _direct(graph: Graph, network: Network, encoded: Name, W: numpy.ndarray, *shift: numpy.ndarray) -> Name:
+    """Return X W + shift in the precision of the hidden layers.
+
+    Columns that no encoder has scaled may be far from 0, and the shift undoes that, so float64 adds them.
+    """
+    dtype = _hidden_precision(graph, network)
+    scaled = network.inputs.numbers is not None or network.inputs.categories is not None
+    own = dtype if scaled else numpy.dtype(numpy.float64)
+    X = encoded if own == numpy.float64 else graph.cast(encoded, own)
+    # Gemm, not MatMul: onnxruntime would draw a scalar factor of X into that, in float32
+    Z = graph.add("Gemm", X, *(graph.constant(array, own) for array in (W, *shift)))
+    return Z if own == dtype else graph.cast(Z, dtype)
+
+
+def _layer_parts(network: Network) -> tuple[list[numpy.ndarray], numpy.ndarray, numpy.ndarray]:
+    """Return each layer's read-out of its features, and all read-outs of X and of 1 side by side."""
+    n, betas = network.n_hidden, [_double(beta) for beta in network.readouts]
+    of_X = numpy.concatenate([beta[n:-1] for beta in betas], axis=1)
+    return [beta[:n] for beta in betas], of_X, numpy.concatenate([beta[-1] for beta in betas])
+
+
+def _joint_parts(network: Network) -> tuple[list[numpy.ndarray], numpy.ndarray, numpy.ndarray]:
+    """Return the parts of the one read-out over [X, 1, H1, ..., HL]."""
+    n, d, beta = network.n_hidden, network.inputs.width, _double(network.readouts[-1])
+    of_layers = [beta[d + 1 + l * n : d + 1 + (l + 1) * n] for l in range(len(network.layers))]
+    return of_layers, beta[:d], beta[d]
+
+
+def _orders(network: Network) -> list[numpy.ndarray]:
+    """Return an order of each layer's neurons in which those that feed the next layer stand first.
+
+    So what was pruned is cut off by a slice, and no zeros are multiplied.
+    """
+    n, orders = network.n_hidden, []
+    for l in range(len(network.layers)):
+        feeding = numpy.arange(n)
+        if l + 1 < len(network.layers):
+            feeding = _columns_read(network, l + 1)
+            feeding = feeding[feeding < n]
+        rest = numpy.setdiff1d(numpy.arange(n), feeding)
+        orders.append(numpy.concatenate([feeding, rest]))
+    return orders
+
+
+def _columns_read(network: Network, l: int) -> numpy.ndarray:
+    """Return which columns of [H, X, 1] a layer reads."""
+    columns = numpy.arange(network.n_hidden + network.inputs.width + 1)
+    found: numpy.ndarray = columns[network.layers[l].inputs]
+    return found
+
+
+def _layer(
+    graph: Graph, network: Network, l: int, orders: list[numpy.ndarray], encoded: Name, H: Name | None
+) -> Name:
+    """Return g(scale (A W) + shift), with the scale folded into W in float64."""
+    dtype = _hidden_precision(graph, network)
+    n, d, layer = network.n_hidden, network.inputs.width, network.layers[l]
+    W, shift, read = _double(layer.W), _double(layer.shift), _columns_read(network, l)
+    if layer.scale is not None:
+        W = W * _double(layer.scale)
+    W, shift = W[:, orders[l]], shift[orders[l]]
+    hidden, direct = read < n, (read >= n) & (read < n + d)
+    of_X = numpy.zeros((d, n))
+    of_X[read[direct] - n] = W[direct]
+    shift = shift + W[read == n + d].sum(axis=0)
+    Z = _direct(graph, network, encoded, of_X, shift)
+    if H is not None and hidden.any():
+        A = graph.columns(H, numpy.arange(int(hidden.sum())), n)
+        Z = graph.add("Gemm", A, graph.constant(W[hidden], dtype), Z)
+    return activated(graph, Z, network.activation, dtype)
+
+
+def activated(graph: Graph, Z: Name, activation: str, dtype: Any) -> Name:
+    """Return g(Z)."""
+
+    def number(value: float) -> Name:
+        return graph.constant(value, dtype)
+
+    if activation == "selu":  # the operator has its numbers in float32
+        negative = graph.add("Sub", graph.add("Exp", graph.add("Min", Z, number(0.0))), number(1.0))
+        negative = graph.add("Mul", negative, number(SELU_SCALE * SELU_ALPHA))
+        return graph.add("Add", graph.add("Mul", graph.add("Relu", Z), number(SELU_SCALE)), negative)
+    if activation == "radbas":
+        return graph.add("Exp", graph.add("Neg", graph.add("Mul", Z, Z)))
+    if activation == "swish":
+        return graph.add("Mul", Z, graph.add("Sigmoid", Z))
+    operators = {"relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh", "sin": "Sin"}
+    if activation not in operators:
+        raise NotImplementedError(f"to_onnx does not know activation={activation!r}.")
+    return graph.add(operators[activation], Z)
+
+
+def kernel_answer(graph: Graph, model: KernelModel, encoded: Name) -> Name:
+    """Return the probabilities or values (rows, k) of a kernel voter, in float64."""
+    scores, k = _kernel_scores(graph, model, encoded), int(model.voter.alpha.shape[1])
+    if model.classes is None:
+        return scores
+    return calibrated(graph, graph.add("Softmax", scores, axis=-1), model.calibration, k)
+
+
+def _kernel_scores(graph: Graph, model: KernelModel, encoded: Name) -> Name:
+    """Return prior + scale * sum_s alpha_s exp(-|x - z_s| / width).
+
+    All of it is in float64: squared distances are small differences of large numbers, and so is the sum where
+    the penalty is small. Landmarks and coefficients are stored in the precision that they have.
+    """
+    voter = model.voter
+    distances = graph.add("Sqrt", _squared_distances(graph, voter.landmarks, encoded))
+    K = graph.add("Exp", graph.add("Mul", distances, graph.constant(-1 / voter.width)))
+    found = graph.add("Gemm", K, _stored(graph, voter.alpha))
+    return graph.add("Add", graph.add("Mul", found, graph.constant(voter.scale)), graph.constant(voter.prior))
+
+
+def _squared_distances(graph: Graph, landmarks: numpy.ndarray, encoded: Name) -> Name:
+    """Return |x - z|^2 (rows, landmarks), as `Measure` does."""
+    limits = numpy.finfo(landmarks.dtype)
+    bound = float(limits.max) ** 0.25
+    ends = graph.constant(-bound), graph.constant(bound)
+    center = numpy.clip(_double(landmarks), -bound, bound).mean(axis=0)  # large offsets would cancel
+
+    def centred(tensor: Name) -> Name:
+        return graph.add("Clip", graph.add("Sub", tensor, graph.constant(center)), *ends)
+
+    X, Z = centred(encoded), centred(_stored(graph, landmarks))  # a runtime computes Z once
+    own = graph.add("ReduceSum", graph.add("Mul", X, X), graph.constant([1], numpy.int64), keepdims=1)
+    squares_of_Z = numpy.square(numpy.clip(_double(landmarks) - center, -bound, bound)).sum(axis=1)
+    squares = graph.add("Gemm", X, Z, graph.constant(squares_of_Z), transB=1, alpha=-2.0)
+    squares = graph.add("Add", squares, own)
+    # what could be rounding is 0, as in the fit
+    clear = graph.add("Greater", squares, graph.add("Mul", own, graph.constant(16 * float(limits.eps))))
+    return graph.add("Where", clear, squares, graph.constant(0.0))
+
+
+def _stored(graph: Graph, array: numpy.ndarray) -> Name:
+    """Return an array in float64 that is stored in its own precision."""
+    stored = graph.constant(array, array.dtype)
+    return stored if array.dtype == numpy.float64 else graph.cast(stored, numpy.float64)
+
+
+def _double(array: numpy.ndarray) -> numpy.ndarray:
+    return numpy.asarray(array, dtype=numpy.float64)

@@ -1,0 +1,1 @@
+"""Look at fitted models: displays, importances, the summary of notebooks."""

@@ -1,1 +1,0 @@
-"""The members of a portfolio: how they are grown, raced and weighed."""

@@ -1,0 +1,140 @@
+"""A fitted network without what its seed gives: most of its memory are weights that can be drawn again.
+
+A stored layer says which neurons feed it, and how they are re-normalised. Its weights are drawn when it is
+read back. A checksum of them tells whether the draw gave what the network was fitted with.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy
+
+from .._layers.draws import DRAW_SCHEME, Recipe, draw_layer
+from .._layers.records import DrawSettings, HiddenLayer
+from .._models.network import Network
+from .._seam.arrays import Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredLayer:
+    """A hidden layer whose weights are drawn again: everything else that decides its features."""
+
+    kept: numpy.ndarray | None  # the neurons of the layer before that feed this one; None for all
+    scale: numpy.ndarray | None  # (n,), as in HiddenLayer
+    shift: numpy.ndarray  # (n,)
+    checksum: int  # the CRC-32 of W, row by row, as little-endian numbers of the network's precision
+    pairs: numpy.ndarray | None = None  # (d, pairs), weights that came from training rows: W's first columns
+    W: numpy.ndarray | None = None  # (inputs, n), only where the seed does not give the weights
+
+
+def checksum_of(W: numpy.ndarray) -> int:
+    """Return the CRC-32 of a matrix, row by row, as little-endian numbers."""
+    little = W if sys.byteorder == "little" else W.astype(W.dtype.newbyteorder("<"))
+    contiguous: Any = numpy.ascontiguousarray(little)
+    return zlib.crc32(contiguous)
+
+
+def stored(network: Network) -> Network:
+    """Return a network of NumPy arrays whose layers are stored ones; any other network as it is."""
+    if not all(isinstance(layer, HiddenLayer) and _can_be_stored(layer) for layer in network.layers):
+        return network
+    layers = tuple(_stored_layer(network, l) for l in range(len(network.layers)))
+    return replace(network, layers=layers)
+
+
+def restored(network: Network) -> Network:
+    """Return a network with the weights of its stored layers drawn again. A wrong checksum is an error."""
+    layers = tuple(
+        _restored_layer(network, l) if isinstance(layer, StoredLayer) else layer
+        for l, layer in enumerate(network.layers)
+    )
+    return replace(network, layers=layers)
+
+
+def drawn_bytes(network: Network) -> int:
+    """Return how many bytes the weights of the stored layers will take."""
+    n, d, size = network.n_hidden, network.inputs.width, network.readouts[0].dtype.itemsize
+    inputs = [_n_inputs(network, l) for l in range(len(network.layers))]
+    # the widest layer is drawn in float64 before its rows are taken
+    return n * (size * sum(inputs) + 8 * (d if len(inputs) == 1 else n + d))
+
+
+def _n_inputs(network: Network, l: int) -> int:
+    if l == 0:
+        return network.inputs.width
+    layer: Any = network.layers[l]
+    hidden = network.n_hidden if layer.kept is None else len(layer.kept)
+    return int(hidden + network.inputs.width)
+
+
+def _can_be_stored(layer: HiddenLayer) -> bool:
+    parts = (layer.W, layer.shift, *([] if layer.scale is None else [layer.scale]))
+    return all(isinstance(part, numpy.ndarray) for part in parts)
+
+
+def _stored_layer(network: Network, l: int) -> Any:
+    layer, n, d = network.layers[l], network.n_hidden, network.inputs.width
+    kept: numpy.ndarray | None = None
+    if not isinstance(layer.inputs, slice):
+        indices = numpy.asarray(layer.inputs)
+        kept, rest = indices[: len(indices) - d].copy(), indices[len(indices) - d :]
+        if l == 0 or not numpy.array_equal(rest, numpy.arange(n, n + d)):
+            return layer
+    elif layer.inputs != _all_inputs(network, l):
+        return layer
+    of_rows = _n_pairs(network) if l == 0 else 0
+    pairs = layer.W[:, :of_rows].copy() if of_rows else None
+    found = StoredLayer(kept, layer.scale, layer.shift, checksum_of(layer.W), pairs)
+    same = network.draw_scheme == DRAW_SCHEME and numpy.array_equal(_drawn(network, l, found), layer.W)
+    return found if same else replace(found, pairs=None, W=layer.W)
+
+
+def _restored_layer(network: Network, l: int) -> HiddenLayer:
+    layer: Any = network.layers[l]
+    W = _drawn(network, l, layer) if layer.W is None else layer.W
+    if checksum_of(W) != layer.checksum:
+        raise ValueError(
+            f"The weights that seed {network.seed} gives for layer {l + 1} are not those that the network "
+            "was fitted with. It was stored by a NumPy whose random numbers differ from those of NumPy "
+            f"{numpy.__version__}, or it was changed since. Load it with the NumPy that stored it, or fit "
+            "again."
+        )
+    inputs: Array | slice = _all_inputs(network, l)
+    if layer.kept is not None:
+        n, d = network.n_hidden, network.inputs.width
+        inputs = numpy.concatenate([layer.kept, numpy.arange(n, n + d, dtype=layer.kept.dtype)])
+    return HiddenLayer(inputs, W, layer.scale, layer.shift)
+
+
+def _all_inputs(network: Network, l: int) -> slice:
+    """Return the columns of [H, X, 1] that a layer reads if no neuron was pruned."""
+    n, d = network.n_hidden, network.inputs.width
+    return slice(n, n + d) if l == 0 else slice(0, n + d)
+
+
+def _n_pairs(network: Network) -> int:
+    return round(network.draws.pair_share * network.n_hidden)
+
+
+def _drawn(network: Network, l: int, layer: StoredLayer) -> numpy.ndarray:
+    """Draw the weights of a layer, and write those over them that came from training rows."""
+    s = DrawSettings(network.draws.inputs_per_neuron, network.draws.hidden_per_neuron)
+    drawn = draw_layer(Recipe(network.seed, network.n_hidden, network.inputs.source, s), l)
+    W: numpy.ndarray = drawn.W.astype(network.readouts[0].dtype, copy=False)
+    if layer.kept is not None:
+        n, d = network.n_hidden, network.inputs.width
+        W = W[numpy.concatenate([layer.kept, numpy.arange(n, n + d)])]
+    if layer.pairs is not None:
+        W[:, : layer.pairs.shape[1]] = layer.pairs
+    return W
+
+
+def state_of(network: Network, names: Sequence[str]) -> dict[str, Any]:
+    """Return what a pickle holds of a network."""
+    small = stored(network)
+    return {name: getattr(small, name) for name in names}

@@ -1,1 +1,0 @@
-"""The paper: hidden layers, weighting, pruning, and Algorithm 1 in grow.py."""

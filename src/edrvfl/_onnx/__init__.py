@@ -1,1 +1,0 @@
-"""Fitted estimators as ONNX models, built from their records."""

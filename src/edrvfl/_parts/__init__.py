@@ -1,0 +1,1 @@
+"""Rows that are elsewhere: sources, and sums over their parts."""

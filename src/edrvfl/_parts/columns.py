@@ -1,0 +1,151 @@
+"""What is known about the columns of parts, taken together.
+
+A column of all rows holds categories if the type of a part's column says so, or if a part holds text. Until
+all parts were seen, a part of numbers may turn out to hold categories that are written as text; the values
+of such columns are read in one more pass, which is taken only then.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy
+
+from .._inputs.rows import to_host
+from .._inputs.table import Columns, Table, learn_table, open_table
+from .._inputs.values import Values, column_values, learn_categories, text_of
+from .._seam.arrays import Array
+from .parts import Part, Parts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """What a column holds in some parts. A column that is missing throughout may hold anything."""
+
+    numbers: bool = False  # whether it holds numbers in a part, the values of which were not noted
+    categories: numpy.ndarray | None = None  # sorted, float64 or text; None if no part holds categories
+
+    def __add__(self, other: Kind) -> Kind:
+        """Return what the column holds in both sets of parts."""
+        return Kind(self.numbers or other.numbers, union(self.categories, other.categories))
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether there are numbers in one part and text in another: then all are text."""
+        return self.numbers and self.categories is not None and self.categories.dtype == object
+
+    def settled(self, single: bool) -> numpy.ndarray | None:
+        """Return the categories of the column of all rows, None for numbers, in the precision of the fit."""
+        if self.numbers or self.categories is None:
+            return None
+        if single and self.categories.dtype != object:
+            return numpy.unique(self.categories.astype(numpy.float32).astype(numpy.float64))
+        return self.categories
+
+
+def union(a: numpy.ndarray | None, b: numpy.ndarray | None) -> numpy.ndarray | None:
+    """Return the categories of both, sorted. Numbers beside text become text; None has no categories."""
+    if a is None or b is None:
+        return b if a is None else a
+    if a.dtype != object and b.dtype != object:
+        return numpy.union1d(a, b)
+    known, more = (list(map(text_of, c.tolist())) if c.dtype != object else c.tolist() for c in (a, b))
+    if len(known) < len(more):
+        known, more = more, known
+    new = set(more).difference(known)
+    if not new and (a.dtype == object) is (b.dtype == object):
+        return a if len(a) >= len(b) else b
+    return numpy.array(sorted({*known, *new}), dtype=object)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kinds:
+    """What the columns hold in some parts."""
+
+    names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+
+    def __add__(self, other: Kinds) -> Kinds:
+        """Return what the columns hold in both sets of parts."""
+        return Kinds(self.names, tuple(map(operator.add, self.kinds, other.kinds)))
+
+    @property
+    def mixed(self) -> list[int]:
+        """The columns whose values must be read as text."""
+        return [j for j, kind in enumerate(self.kinds) if kind.is_mixed]
+
+    def settled(self, single: bool) -> Columns:
+        """Return what `learn_table` says of all rows; `single` if all numbers are float32."""
+        assert not self.mixed
+        found = tuple(kind.settled(single) for kind in self.kinds)
+        return Columns(tuple(c is not None for c in found), found, self.names)
+
+
+def look_at_columns(table: Table, categorical_features: Any) -> tuple[Array, Kinds]:
+    """Check a part as `learn_table` does; return its coded matrix and what its columns hold.
+
+    Categories that are numbers are not rounded: the precision of all parts is not yet known.
+    """
+    if table.matrix is None:
+        table = replace(table, dtype=numpy.dtype(numpy.float64))
+    X, columns = learn_table(table, categorical_features)
+    kinds = [Kind(c is None and not _is_missing(X[:, j]), c) for j, c in enumerate(columns.categories)]
+    return X, Kinds(columns.names, tuple(kinds))
+
+
+def _is_missing(column: Array) -> bool:
+    """Tell whether all values of a column are missing; most columns are not in the first row."""
+    return bool(numpy.isnan(to_host(column[:1])).all() and numpy.isnan(to_host(column)).all())
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTexts:
+    """Read the values of columns as text."""
+
+    columns: tuple[int, ...]
+
+    def __call__(self, part: Part) -> Texts | None:
+        """Return the texts of a part."""
+        if part.n_rows == 0:
+            return None
+        table = open_table(part.X)
+        return Texts(tuple(_texts(_values(table, j)) for j in self.columns))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Texts:
+    """The different texts of some columns."""
+
+    found: tuple[numpy.ndarray, ...]
+
+    def __add__(self, other: Texts) -> Texts:
+        """Return the texts of both sets of parts."""
+        both = zip(self.found, other.found, strict=True)
+        return Texts(tuple(numpy.array(sorted({*a, *b}), dtype=object) for a, b in both))
+
+
+def _values(table: Table, j: int) -> Values:
+    """Return the numbers or the text of a column."""
+    if table.matrix is not None:
+        return numpy.asarray(to_host(table.matrix[:, j]), dtype=numpy.float64)
+    return column_values(table.columns[j])[0]
+
+
+def _texts(values: Values) -> numpy.ndarray:
+    categories = learn_categories(values)
+    if categories.dtype == object:
+        return categories
+    return numpy.array(sorted(map(text_of, categories.tolist())), dtype=object)
+
+
+def with_texts(kinds: Kinds, parts: Parts) -> Kinds:
+    """Read columns that hold numbers in one part and text in another, if there are any, as text."""
+    if not kinds.mixed:
+        return kinds
+    texts = parts.total(ReadTexts(tuple(kinds.mixed))).found
+    found = list(kinds.kinds)
+    for j, categories in zip(kinds.mixed, texts, strict=True):
+        found[j] = Kind(False, categories)
+    return replace(kinds, kinds=tuple(found))

@@ -1,0 +1,352 @@
+"""RowBlocks: rows for a fit that are read block by block, again for every layer."""
+
+from __future__ import annotations
+
+import mmap
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from itertools import count
+from numbers import Integral
+from typing import Any
+
+import numpy
+
+from .._inputs.reading import RowSource
+from .._seam.sklearn import _safe_indexing
+from .._seam.threads import blas_threads
+from .arrow import open_dataset
+from .parts import Part, about_block, block_name
+from .passes import sum_over
+from .reader import checksum
+
+BLOCK_BYTES = 2**25  # of X: large enough that a block's overhead does not count, small beside any memory
+
+
+class RowBlocks(RowSource):
+    """Rows that are read block by block, as often as a fit needs them, and never held all at once.
+
+    :class:`EDRVFLClassifier` and :class:`EDRVFLRegressor` take it in place of X and y: ``fit(blocks)``. They
+    read the rows a few times to learn labels, categories and the encoding, and then once for each layer. The
+    fitted network is the one that a fit in memory gives, up to rounding.
+
+    The next block is read while this one is computed, and at most `threads` + 2 blocks are in memory. Make
+    blocks of some ten MiB: larger ones take more memory and save no time.
+
+    Parameters
+    ----------
+    read : callable or iterable
+        Returns an iterable over blocks (X, y) or (X, y, weight), the same blocks in the same order whenever
+        it is called. X is an array, a pandas, polars or pyarrow table, or a pyarrow RecordBatch. An object
+        that can be iterated over again and again, such as a list of blocks, will do too.
+
+    spill : bool, "auto" or path, default="auto"
+        Whether the features of a layer are kept in files until the next one: True, or a folder for
+        them. False computes them again from X. "auto" takes what is faster.
+
+    device : str or device, default=None
+        Where blocks are computed. None computes on the host.
+
+    threads : int, default=None
+        How many threads compute blocks at the same time, each with one BLAS thread. None takes as many as
+        BLAS may use when the blocks are made, and one if a device computes. Sums are added in an order that
+        depends on this number alone: with the same number every fit gives the same bits.
+
+    See Also
+    --------
+    RowBlocks.from_arrays : Blocks of arrays and memory maps.
+    RowBlocks.from_parquet : Blocks of Parquet, Arrow and CSV files.
+
+    Notes
+    -----
+    An error about a block begins with its number, counted from 0. A block that cannot be read is an OSError.
+    Blocks that change between two passes are an error; a checksum of every block tells.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from edrvfl import EDRVFLClassifier, RowBlocks
+    >>> def read():
+    ...     for month in range(12):  # of course these would come from files
+    ...         X = numpy.random.default_rng(month).normal(size=(500, 3))
+    ...         yield X, X[:, 0] * X[:, 1] > 0
+    >>> blocks = RowBlocks(read)
+    >>> model = EDRVFLClassifier(n_hidden=50, random_state=0).fit(blocks)
+
+    Predictions are made block by block as well:
+
+    >>> right = [numpy.mean(model.predict(X) == y) for X, y, weight in blocks]
+    >>> bool(numpy.mean(right) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], Iterable[Any]] | Iterable[Any],
+        spill: Any = "auto",
+        device: Any = None,
+        *,
+        threads: int | None = None,
+    ) -> None:
+        self._read = read if callable(read) else _open_again(read)
+        self._known = False  # whether a pass has gone through the blocks
+        self.spill, self.device = spill, device
+        if threads is None:  # asked once: while a fit runs, BLAS may use fewer
+            threads = blas_threads() if device is None else 1
+        self.threads = _at_least_one(threads, "threads")
+
+    @classmethod
+    def from_arrays(
+        cls, X: Any, y: Any, sample_weight: Any = None, *, rows: int | None = None, **options: Any
+    ) -> RowBlocks:
+        """Make blocks of arrays, of memory maps or of frames.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Rows. Those of a memory map are read when their block comes.
+
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Labels or values.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        rows : int, default=None
+            How many rows a block has. None makes blocks whose X takes 32 MiB.
+
+        **options
+            ``spill``, ``device`` and ``threads``, as in :class:`RowBlocks`.
+
+        Returns
+        -------
+        blocks : RowBlocks
+
+        Examples
+        --------
+        >>> import numpy
+        >>> from edrvfl import RowBlocks
+        >>> X = numpy.zeros((1000, 4))  # or numpy.load("X.npy", mmap_mode="r")
+        >>> [len(y) for X, y, weight in RowBlocks.from_arrays(X, X[:, 0], rows=400)]
+        [400, 400, 200]
+        """
+        arrays = [X, y] if sample_weight is None else [X, y, sample_weight]
+        if not all(hasattr(array, "shape") or hasattr(array, "__len__") for array in arrays):
+            raise TypeError("from_arrays takes X and y with a length, and weights if there are some.")
+        lengths = [array.shape[0] if hasattr(array, "shape") else len(array) for array in arrays]
+        if len(set(lengths)) > 1:
+            told = ", ".join(map(str, lengths))
+            raise ValueError(f"X, y and the weights must have the same number of rows, got {told}.")
+        if len(getattr(X, "shape", ())) != 2:
+            raise ValueError("X must be an array or a frame with rows and columns.")
+        size = getattr(getattr(X, "dtype", None), "itemsize", 8)
+        step = rows_of_block(X.shape[1] * size) if rows is None else _at_least_one(rows, "rows")
+        return cls(partial(_slices, arrays, lengths[0], step), **options)
+
+    @classmethod
+    def from_parquet(
+        cls,
+        where: Any,
+        target: str | list[str],
+        weight: str | None = None,
+        *,
+        columns: list[str] | None = None,
+        rows: int | None = None,
+        **options: Any,
+    ) -> RowBlocks:
+        """Make blocks of files that pyarrow reads: Parquet, Arrow, Feather and CSV.
+
+        Files are read in the order of their names, or of the list, and only the columns that are needed.
+        Columns of text or of a dictionary are categories.
+
+        Parameters
+        ----------
+        where : path, list of paths, or pyarrow.dataset.Dataset
+            Files, a folder, or a dataset. The first file's ending says which format they have.
+
+        target : str or list of str
+            The column of labels or values; several for a regressor with several outputs.
+
+        weight : str, default=None
+            The column of sample weights.
+
+        columns : list of str, default=None
+            The columns of X. None takes all others, but for an index that pandas wrote.
+
+        rows : int, default=None
+            How many rows a block has. None makes blocks whose X takes 32 MiB in float64.
+
+        **options
+            ``spill``, ``device`` and ``threads``, as in :class:`RowBlocks`.
+
+        Returns
+        -------
+        blocks : RowBlocks
+        """
+        targets = [target] if isinstance(target, str) else list(target)
+        files = open_dataset(where, targets, weight, columns)
+        step = rows_of_block(8 * len(files.features)) if rows is None else _at_least_one(rows, "rows")
+        return cls(partial(files.blocks, step, isinstance(target, str)), **options)
+
+    def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Read (X, y, weight) of every block; weight is None if there are no weights."""
+        for part in _Reading(self._read):
+            yield part.X, part.y, part.weight
+
+    def total(
+        self,
+        function: Callable[[Part], Any],
+        heard: Callable[[int], None] | None = None,
+        threads: int | None = None,
+    ) -> Any:
+        """Return the sum of function(part) over all blocks, by the operator +.
+
+        Parameters
+        ----------
+        function : callable
+            Takes a part: the block's ``number``, ``X``, ``y`` and ``weight``. None is nothing to add.
+
+        heard : callable, default=None
+            Is told, in the calling thread, how many blocks are done.
+
+        threads : int, default=None
+            Replaces the number that was given to the constructor.
+
+        Returns
+        -------
+        total : object
+            None if there is no block.
+        """
+        opened = partial(_Reading, self._read, not self._known)
+        found = sum_over(opened, function, heard, threads or self.threads)
+        self._known = True
+        return found
+
+
+class _Reading:
+    """One pass over a source: an iterator over its parts that holds none of them."""
+
+    def __init__(self, read: Callable[[], Iterable[Any]], watches: bool = False) -> None:
+        self._number = count()
+        self._watches, self._second = watches, list[Part]()
+        try:
+            self._blocks = iter(read())
+        except Exception as error:
+            raise _unreadable(0, error) from error
+
+    def __iter__(self) -> _Reading:
+        return self
+
+    def __next__(self) -> Part:
+        if self._second:
+            return self._second.pop()
+        part = self._read_next()
+        if self._watches:
+            self._watches = False
+            self._refuse_overwritten(part)
+        return part
+
+    def _refuse_overwritten(self, first: Part) -> None:
+        """Read the second block, and see whether that changes the first one."""
+        before = _print_of(first)
+        with suppress(StopIteration):
+            self._second.append(self._read_next())
+        if _print_of(first) != before:
+            with about_block(0):
+                raise ValueError(
+                    "its arrays were overwritten when block 1 was read. Blocks are read ahead, while those "
+                    "before them are computed: give every block arrays of its own, for instance copies."
+                )
+
+    def _read_next(self) -> Part:
+        number = next(self._number)
+        try:
+            block = next(self._blocks)
+        except (StopIteration, MemoryError):
+            raise
+        except Exception as error:
+            raise _unreadable(number, error) from error
+        with about_block(number):
+            return _as_part(number, block)
+
+    def close(self) -> None:
+        """Let the source close its files."""
+        if hasattr(self._blocks, "close"):
+            self._blocks.close()
+
+
+def _print_of(part: Part) -> int:
+    """Return a checksum of the arrays of numbers in a block."""
+    arrays = [a for a in (part.X, part.y, part.weight) if isinstance(a, numpy.ndarray)]
+    return checksum(*(a for a in arrays if a.size and a.dtype.kind in "biuf"))
+
+
+def _unreadable(number: int, error: Exception) -> OSError:
+    return OSError(f"{block_name(number)}: it cannot be read. {type(error).__name__}: {error}")
+
+
+def _as_part(number: int, block: Any) -> Part:
+    """Return a block as a part, after a look at its shape."""
+    if not isinstance(block, (tuple, list)) or len(block) not in (2, 3):
+        what = f"{len(block)} values" if isinstance(block, (tuple, list)) else f"a {type(block).__name__}"
+        raise TypeError(f"A block must be (X, y) or (X, y, weight), but it is {what}.")
+    X, y, weight = (*block, None)[:3]
+    arrow = sys.modules.get("pyarrow")  # whoever made a batch has imported it
+    if arrow is not None and isinstance(X, arrow.RecordBatch):
+        X = arrow.Table.from_batches([X])
+    if y is None or not hasattr(y, "__len__"):
+        raise TypeError(f"y must be an array of labels or values, but it is {y!r}.")
+    rows = X.shape[0] if getattr(X, "shape", ()) else len(X) if hasattr(X, "__len__") else None
+    if rows is not None and rows != len(y):
+        raise ValueError(f"X has {rows} rows, but y has {len(y)}.")
+    return Part(number, X, y, weight)
+
+
+def _open_again(blocks: Any) -> Callable[[], Iterable[Any]]:
+    """Return a function that goes through the blocks of an object, which must be able to begin again."""
+    how = "Give a function that returns a new iterator whenever it is called, or a list of blocks"
+    if hasattr(blocks, "shape"):
+        raise TypeError(
+            f"RowBlocks takes blocks (X, y), but got one array or table. {how}, or use from_arrays."
+        )
+    if not hasattr(blocks, "__iter__"):
+        raise TypeError(f"RowBlocks takes blocks (X, y), but got {blocks!r}. {how}.")
+    if iter(blocks) is blocks:
+        raise TypeError(
+            f"RowBlocks reads its blocks once for every layer, but a {type(blocks).__name__} can be read "
+            f"only once. {how}."
+        )
+    return partial(iter, blocks)
+
+
+def _slices(arrays: list[Any], n_rows: int, step: int) -> Iterator[tuple[Any, ...]]:
+    for start in range(0, n_rows, step):
+        place = slice(start, min(start + step, n_rows))
+        yield tuple(_slice(array, place) for array in arrays)
+
+
+def _slice(array: Any, place: slice) -> Any:
+    """Return some rows. Those of a memory map are copied, which reads them here and now."""
+    if isinstance(array, numpy.ndarray):
+        return numpy.array(array[place]) if _is_mapped(array) else array[place]
+    return _safe_indexing(array, place)
+
+
+def _is_mapped(array: Any) -> bool:
+    while array is not None:
+        if isinstance(array, (numpy.memmap, mmap.mmap)):
+            return True
+        array = getattr(array, "base", None)
+    return False
+
+
+def rows_of_block(row_bytes: int) -> int:
+    """Return how many rows make a block of a good size."""
+    return max(1, BLOCK_BYTES // max(1, row_bytes))
+
+
+def _at_least_one(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be a whole number from 1 on, got {value!r}.")
+    return int(value)

@@ -1,0 +1,1 @@
+"""What stands between the library and others: array libraries, BLAS, threads, scikit-learn."""

@@ -1,0 +1,142 @@
+"""What is known about the columns of parts is what is known about all rows at once."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edrvfl import EDRVFLRegressor, TabularEncoder
+from edrvfl._inputs.table import learn_table, open_table
+from edrvfl._parts.rows import parted_rows
+from edrvfl._parts.source import RowBlocks
+from edrvfl._parts.survey import take_survey
+
+
+class Blocks(RowBlocks):
+    """Blocks that count how often they are read."""
+
+    def __init__(self, parts):
+        self.passes = 0
+
+        def read():
+            self.passes += 1
+            yield from ((part, np.arange(len(part))) for part in parts)
+
+        super().__init__(read)
+
+
+def assert_alike(parts, whole, categorical="from_dtype", passes=1):
+    """The survey of parts knows the columns of the whole, and parts are read as the whole is."""
+    expected_X, expected = learn_table(open_table(whole), categorical)
+    source = Blocks(parts)
+    survey = take_survey(source, EDRVFLRegressor(), TabularEncoder(categorical_features=categorical))
+    assert source.passes == passes
+    columns = survey.columns
+    assert columns.names == expected.names
+    assert columns.categorical == expected.categorical
+    for found, known in zip(columns.categories, expected.categories, strict=True):
+        if known is None:
+            assert found is None
+        else:
+            np.testing.assert_array_equal(found, known, strict=True)
+    like = np.empty(0, dtype="float32" if survey.single else "float64")
+    assert like.dtype == expected_X.dtype
+    reader = parted_rows(source, survey, None, like).reader
+    read = [reader._matrix(part) for part in parts if len(part)]
+    np.testing.assert_array_equal(np.concatenate(read), expected_X, strict=True)
+
+
+def cut(frame, *places):
+    """Cut a frame or an array into parts."""
+    edges = [0, *sorted(places), len(frame)]
+    take = frame.iloc.__getitem__ if hasattr(frame, "iloc") else frame.__getitem__
+    return [take(slice(a, b)) for a, b in itertools.pairwise(edges)]
+
+
+OBJECTS = st.sampled_from(
+    [None, None, 1, 2.5, 0.1, True, "a", "b", "1", "2.5", np.float32(0.1), float("nan")]
+)
+
+
+@settings(max_examples=100)
+@given(
+    column=st.lists(OBJECTS, min_size=1, max_size=12),
+    cuts=st.lists(st.integers(0, 12), max_size=3),
+    single=st.booleans(),
+    declared=st.booleans(),
+)
+def test_objects_of_any_kind(column, cuts, single, declared):
+    numbers = np.linspace(0.1, 1, len(column), dtype="float32" if single else "float64")
+    frame = pd.DataFrame({"number": numbers, "any": pd.Series(column, dtype=object)})
+    parts = cut(frame, *(min(c, len(column)) for c in cuts))
+    texts = any(isinstance(value, str) for value in column)
+    kinds = [[v for v in part["any"] if not pd.isna(v)] for part in parts]
+    plain = any(kind and not any(isinstance(v, str) for v in kind) for kind in kinds)
+    again = texts and plain and not declared
+    assert_alike(parts, frame, ["any"] if declared else "from_dtype", passes=1 + again)
+
+
+@pytest.mark.parametrize("dtype", [object, "str", "category", "string"])
+def test_text_with_missing_parts(dtype):
+    frame = pd.DataFrame({"a": [1.0, 2, 3, 4, 5], "b": pd.Series([None, None, "y", "x", None], dtype=dtype)})
+    assert_alike(cut(frame, 2, 4), frame)
+    assert_alike(cut(frame, 2, 2, 3, 4), frame)
+
+
+def test_categories_of_numbers_and_booleans():
+    frame = pd.DataFrame(
+        {"a": pd.Categorical([3, 1, 2, 1]), "b": [True, False, True, True], "c": [1, 2, 3, 4]}
+    )
+    assert_alike(cut(frame, 1, 3), frame)
+    assert_alike(cut(frame, 2), frame, ["b", "c"])
+
+
+def test_numbers_in_one_part_and_text_in_another():
+    parts = [
+        pd.DataFrame({"a": [1, 2], "b": [0.5, 0.1]}),
+        pd.DataFrame({"a": ["2", "x"], "b": [None, None]}, dtype=object),
+        pd.DataFrame({"a": [True, None], "b": [7, 8]}),
+    ]
+    assert_alike(parts, pd.concat(parts), passes=2)
+    arrays = [np.array([[1.0, 2.5], [3, 4]]), np.array([["z", 1], [None, 2]], dtype=object)]
+    assert_alike(arrays, np.concatenate(arrays), passes=2)
+
+
+def test_declared_numbers_and_text_in_another_part():
+    parts = [pd.DataFrame({"a": [1, 20]}), pd.DataFrame({"a": ["x", "3"]}), pd.DataFrame({"a": [0.5, None]})]
+    assert_alike(parts, pd.concat(parts), ["a"])
+
+
+def test_the_precision_of_all_parts_rounds_categories():
+    """0.1 is rounded to float32 in one part, but not where another part holds float64."""
+    tenths = pd.Categorical([0.1, 0.2])
+    parts = [pd.DataFrame({"a": np.array([1, 2], dtype), "b": tenths}) for dtype in ("float32", "float64")]
+    whole = pd.concat(parts).astype({"b": "category"})
+    assert_alike(parts, whole)
+    assert_alike(parts[:1] * 2, pd.concat(parts[:1] * 2))
+    arrays = [np.array([[0.1, 1]], "float32"), np.array([[0.1, 2]], "float64")]
+    assert_alike(arrays, np.concatenate(arrays), [0])
+
+
+@pytest.mark.parametrize("dtype", [pl.String, pl.Categorical, pl.Enum(["a", "b", "c"])])
+def test_polars(dtype):
+    frame = pl.DataFrame({"n": [1.0, None, 3], "s": pl.Series(["b", None, "c"], dtype=dtype)})
+    assert_alike(cut(frame, 1, 2), frame)
+
+
+def test_fifty_thousand_texts_in_many_parts(rng):
+    texts = np.array([f"category {i}" for i in range(50_000)], dtype=object)
+    column = np.concatenate([texts, rng.choice(texts, 50_000)])[rng.permutation(100_000)]
+    frame = pd.DataFrame({"a": column})
+    assert_alike(cut(frame, *range(10_000, 100_000, 10_000)), frame)
+
+
+def test_text_is_refused_where_only_numbers_are_taken():
+    parts = [pd.DataFrame({"a": [1.0]}), pd.DataFrame({"a": ["x"]})]
+    encoder = TabularEncoder(categorical_features=None)
+    with pytest.raises(ValueError, match="Column 'a' holds text"):
+        take_survey(Blocks(parts), EDRVFLRegressor(), encoder)
