@@ -11,11 +11,12 @@ from sklearn.kernel_ridge import KernelRidge
 
 import edrvfl._fitting.kernel
 import edrvfl._fitting.systems
-from edrvfl._fitting.kernel import fit_kernel, kernel_scores
+from edrvfl._fitting.kernel import fit_kernel
 from edrvfl._fitting.systems import BANDWIDTHS, LAMBDAS, KernelSettings
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.judged import Judged
 from edrvfl._inputs.rows import prepare_rows
+from edrvfl._models.kernel import kernel_scores
 from edrvfl._seam.arrays import converted
 
 FIXED = KernelSettings(0.5, 0.25)

@@ -21,8 +21,9 @@ from .._inputs.weights import equal_rows
 from .._layers.records import Settings
 from .._loo.coverage import Margins, OwnProbabilities, bounds, choose_widths, prediction_sets, spread_targets
 from .._loo.jury import Jury, ValueJury
-from .._models.network import Network, answers
-from .._seam.arrays import Array, converted, from_numpy, take_rows
+from .._models.coverage import Coverage
+from .._models.network import Network
+from .._seam.arrays import Array, from_numpy, take_rows
 from .._seam.sklearn import StrOptions, _fit_context
 from .base import LARGEST_SEED, ClassifierShell, RegressorShell, Shell, unchanged_on_failure, without_axis
 from .encoder import TabularEncoder, learn_encoding
@@ -35,21 +36,6 @@ COMMON: Mapping[str, list[Any]] = {
     "random_state": ["random_state"],
     "verbose": ["verbose"],
 }
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Coverage:
-    """What intervals or sets need beside the answers."""
-
-    source: str  # "loo" or "split"
-    n_rows: int  # how many rows said how far answers are off
-    record: Any  # OwnProbabilities of classes, or the Margins of values
-    spread: Network | None = None  # gives the logarithm of the spread, where the widths of intervals vary
-
-    def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> Coverage:
-        """Bring the arrays to another library or device. scikit-learn's mover of estimators calls this."""
-        moved: Coverage = converted(self, converter)
-        return moved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,6 +181,7 @@ class CoveringClassifier(CoveringShell, ClassifierShell):
         """
         X = self._check_new_rows(X, "predict_set")
         found = self._coverage_for(coverage)
+        assert isinstance(found.record, OwnProbabilities)
         return prediction_sets(self._answer(X), found.record, float(coverage))
 
     def _learn_coverage(self, evidence: Evidence) -> None:
@@ -267,7 +254,8 @@ class CoveringRegressor(CoveringShell, RegressorShell):
         """
         X = self._check_new_rows(X, "predict_interval")
         found = self._coverage_for(coverage)
-        log_spread = None if found.spread is None else answers(found.spread, X)
+        assert isinstance(found.record, Margins)
+        log_spread = None if found.spread is None else found.spread.answer(X)
         lower, upper = bounds(found.record, self._answer(X), log_spread, float(coverage))
         return without_axis(lower), without_axis(upper)
 
@@ -289,7 +277,7 @@ class CoveringRegressor(CoveringShell, RegressorShell):
             y = as_matrix(to_host(held.y).astype(float))
             residuals = y - to_host(self._answer(held.X)).astype(float)
             weights = _weights_of(held)
-            log_spread = None if widths is None else to_host(answers(spread, held.X))
+            log_spread = None if widths is None else to_host(spread.answer(held.X))
         margins = Margins.of(residuals, weights, widths, log_spread, guaranteed=held is not None)
         kept = None if widths is None else spread
         self.coverage_ = Coverage(str(self.coverage_from), len(weights), margins, kept)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy
@@ -19,24 +17,12 @@ from .._inputs.rows import Rows, keep_weighted
 from .._inputs.table import Columns
 from .._layers.records import scaling_for_rows
 from .._looking.summary import Shown
-from .._seam.arrays import Array, array_namespace, converted, device
+from .._models.encoding import Encoding
+from .._seam.arrays import Array, array_namespace, device
 from .._seam.sklearn import Count, StrOptions, _check_feature_names_in, _fit_context, check_same_namespace
 from .base import Saving, unchanged_on_failure
 
 ENCODERS = ("standard", "robust", "bins")  # the encoders that have a name, after what they do with numbers
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Encoding:
-    """A fitted encoder: everything that decides how rows are encoded."""
-
-    columns: Columns
-    inputs: Inputs
-    like: Array  # no rows; tells library, device and precision
-
-    def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> Encoding:
-        """Bring the arrays to another library or device; the categories stay in NumPy."""
-        return dataclasses.replace(self, inputs=converted(self.inputs, converter), like=converter(self.like))
 
 
 class TabularEncoder(Saving, TransformerMixin, Shown):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,15 +16,15 @@ from sklearn.callback import CallbackContext, CallbackSupportMixin
 
 from .._fitting.history import Figures
 from .._fitting.race import Race
-from .._fitting.voters import Data, Member, Progress, Voter, answer, n_outputs
+from .._fitting.voters import Data, Member, Progress
 from .._inputs.inputs import Inputs
 from .._inputs.judged import judge_some
 from .._inputs.rows import Rows
 from .._inputs.table import Columns
-from .._loo.calibrate import Calibration
 from .._loo.follow import CALIBRATIONS
 from .._loo.jury import jury_of
 from .._loo.pool import equal_kinds, keep_heavy, pool_weights
+from .._models.portfolio import Portfolio
 from .._seam.arrays import (
     Array,
     array_namespace,
@@ -35,7 +33,6 @@ from .._seam.arrays import (
     from_numpy,
     ignore_overflow,
     on_accelerator,
-    row_blocks,
 )
 from .._seam.sklearn import Count, Interval, StrOptions
 from .._search.plan import encoder_key
@@ -54,25 +51,6 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
     "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
     "n_jobs": [Integral, None],
 }
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Portfolio:
-    """A fitted portfolio: everything that decides an answer."""
-
-    columns: Columns | None  # how a frame becomes numbers and codes
-    classes: Array | None  # (k,), labels as they came; None if it answers with values
-    voters: tuple[Voter, ...]
-    weights: tuple[float, ...]  # of the voters; they add up to 1
-    calibration: Calibration | None
-    like: Array  # no rows; tells library, device and precision
-
-    def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> Portfolio:
-        """Bring the arrays to another library or device. scikit-learn's mover of estimators calls this."""
-        moved: Portfolio = converted(self, converter)
-        # the categories stay in NumPy: frames are read with them
-        voters = tuple(dataclasses.replace(voter, columns=self.columns) for voter in moved.voters)
-        return dataclasses.replace(moved, columns=self.columns, voters=voters)
 
 
 class PortfolioEstimator(CallbackSupportMixin, CoveringShell):
@@ -213,14 +191,7 @@ class PortfolioEstimator(CallbackSupportMixin, CoveringShell):
         return self.portfolio_.columns
 
     def _answer(self, X: Array) -> Array:
-        portfolio = self.portfolio_
-        k, calibration = n_outputs(portfolio.voters[0]), portfolio.calibration
-        P = array_namespace(X).empty((X.shape[0], k), dtype=X.dtype, device=device(X))
-        # the answers of all voters are held for a block of rows
-        for rows in row_blocks(X, X.shape[0], X.shape[1] + (len(portfolio.voters) + 6) * k):
-            pool = self._pool([answer(voter, X[rows, :]) for voter in portfolio.voters], portfolio.weights)
-            P[rows, :] = pool if calibration is None else calibration(pool)
-        return P
+        return self.portfolio_.answer(X)
 
     def _members(
         self, members: Sequence[Member], progress: Mapping[int, Progress], weights: Mapping[int, float]

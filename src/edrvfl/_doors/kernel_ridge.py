@@ -10,7 +10,6 @@ from typing import Any
 from scipy.linalg import LinAlgWarning
 
 from .._fitting.history import Figures
-from .._fitting.kernel import kernel_answers
 from .._fitting.voters import Data, Member, fit_voter
 from .._inputs.judged import judge_some
 from .._inputs.table import Columns
@@ -72,4 +71,4 @@ class LaplaceRidge(CoveringShell):
         return self.model_.columns
 
     def _answer(self, X: Array) -> Array:
-        return kernel_answers(self.model_, X)
+        return self.model_.answer(X)

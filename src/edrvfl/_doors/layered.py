@@ -29,7 +29,7 @@ from .._layers.pruning import n_pruned
 from .._layers.readers import READOUTS, check_readout
 from .._layers.records import DrawSettings, Settings
 from .._loo.follow import LAYER_VOTES, Follower, Stage, needs_loo
-from .._models.network import Network, answers, staged_answers
+from .._models.network import Network
 from .._parts.encoding import learn_parted_encoding
 from .._parts.grow import PartedNetwork
 from .._parts.parts import Parts
@@ -262,11 +262,11 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         return self.network_.columns
 
     def _answer(self, X: Array) -> Array:
-        return answers(self.network_, X)
+        return self.network_.answer(X)
 
     def _staged_answers(self, X: Any, method: str) -> Iterator[Array]:
         X = self._check_new_rows(X, method)
-        yield from staged_answers(self.network_, X)
+        yield from self.network_.staged(X)
 
 
 def _so_far(network: Network, history: History) -> dict[str, Any]:

@@ -7,34 +7,26 @@ better than landmarks (Nystroem), because a rough kernel forgets the rows that a
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy
-from scipy.special import softmax
 
 from .._inputs.inputs import Inputs
 from .._inputs.judged import Judged
 from .._inputs.rows import Rows, to_host
-from .._inputs.table import Columns
 from .._inputs.targets import Values
-from .._loo.calibrate import Calibration
+from .._models.kernel import KernelVoter
 from .._ridge.kernel import KernelReadOut, Measure, laplace
 from .._seam.arrays import (
     Array,
     array_namespace,
-    converted,
     device,
     free_bytes,
     from_numpy,
-    ignore_overflow,
     on_accelerator,
     row_blocks,
     take_rows,
 )
-from .._seam.threads import suitable_threads
 from .systems import (
     LAMBDAS,
     PENALTY_STEPS,
@@ -60,40 +52,6 @@ VALUE_MOST_ROWS = {False: 40_000, True: 100_000}
 WORK = {False: 3 * 4_000**3, True: 3 * 20_000**3}
 SEARCH_ROWS = (1_000, 2_000)  # rows that choose for all rows; the second where all rows can try little
 FEW = 3
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KernelVoter:
-    """A fitted kernel ridge: score(x) = prior + scale * sum_s alpha_s exp(-|x - z_s| / width)."""
-
-    inputs: Inputs  # how a row of X becomes encoded columns
-    landmarks: Array  # (s, d), encoded rows, in float32 if there were many training rows
-    alpha: Array  # (s, k), in the same precision
-    scale: Array  # (k,), what a step of 1 stands for in the units of y, in the precision of X; 1 for classes
-    prior: Array  # (k,), the classes' shares or the mean values, in the same units: the score far away
-    bandwidth: float
-    lam: float
-
-    @property
-    def width(self) -> float:
-        """The distance at which the kernel is 1/e: the bandwidth times the root of the number of columns."""
-        return self.bandwidth * math.sqrt(max(1, self.landmarks.shape[1]))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KernelModel:
-    """A fitted classifier or regressor: everything that decides an answer."""
-
-    columns: Columns | None  # how a frame becomes numbers and codes; None takes finite numbers as they are
-    voter: KernelVoter
-    classes: Array | None  # (k,), labels as they came; None if it answers with values
-    calibration: Calibration | None
-
-    def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> KernelModel:
-        """Bring the arrays to another library or device. scikit-learn's mover of estimators calls this."""
-        moved: KernelModel = converted(self, converter)
-        # the categories stay in NumPy: frames are read with them
-        return dataclasses.replace(moved, columns=self.columns)
 
 
 def fit_kernel(
@@ -178,18 +136,6 @@ def _add_scores(X: Array, system: System, alpha: Array, width: float, out: Array
         out[rows, :] += laplace(measure(X[rows, :]), width) @ alpha
 
 
-def kernel_scores(voter: KernelVoter, X: Array) -> Array:
-    """Return the scores (rows, k) of new rows of X, block by block."""
-    xp, (s, k), dtype = array_namespace(X), voter.alpha.shape, voter.alpha.dtype
-    scores = xp.empty((X.shape[0], k), dtype=X.dtype, device=device(X))
-    measure = Measure(voter.landmarks)
-    for rows in row_blocks(X, X.shape[0], 3 * s + 2 * voter.inputs.width):
-        encoded = xp.astype(voter.inputs.apply(X[rows, :]), dtype, copy=False)
-        found = laplace(measure(encoded), voter.width) @ voter.alpha
-        scores[rows, :] = xp.astype(found, X.dtype, copy=False) * voter.scale + voter.prior
-    return scores
-
-
 def _most_rows(sample: Sample) -> tuple[int, int]:
     """Return how many rows a part may have, and how many all parts together."""
     gpu, values = on_accelerator(sample.raw), isinstance(sample.targets, Values)
@@ -215,16 +161,3 @@ def _plan(settings: KernelSettings, sample: Sample, worth: float) -> tuple[int |
         largest = min(of_part, int(math.sqrt(free_bytes(X) / (5 * size))))
         n_parts = math.ceil(m / max(LEAST_PART, largest))
     return None, n_parts, max(1, WORK[gpu] // math.ceil(m / n_parts) ** 3)
-
-
-def kernel_answers(model: KernelModel, X: Array) -> Array:
-    """Return the probabilities or values (rows, k) of rows that were checked, block by block."""
-    s, d = model.voter.landmarks.shape
-    with suitable_threads(X, s + d, s), ignore_overflow():
-        P = kernel_scores(model.voter, X)
-        if model.classes is None:
-            return P
-        for rows in row_blocks(P, P.shape[0], 6 * P.shape[1]):
-            scores = softmax(P[rows, :], axis=-1)
-            P[rows, :] = scores if model.calibration is None else model.calibration(scores)
-    return P

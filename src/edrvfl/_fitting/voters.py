@@ -15,10 +15,11 @@ from .._layers.grow import Pause, Problem, grow, pause, resume, start
 from .._layers.layers import fill_inputs, new_features, replay
 from .._layers.records import Settings
 from .._loo.follow import Follower, Stage
-from .._models.network import Network, answers
-from .._seam.arrays import Array, converted, from_numpy, ignore_overflow, row_blocks
+from .._models.kernel import KernelModel
+from .._models.network import Network
+from .._seam.arrays import converted, from_numpy, ignore_overflow, row_blocks
 from .._seam.threads import suitable_threads
-from .kernel import KernelModel, fit_kernel, kernel_answers
+from .kernel import fit_kernel
 from .systems import KernelSettings
 
 Voter = Network | KernelModel
@@ -87,16 +88,6 @@ class Data:
     rows: Rows
     columns: Columns | None
     judged: Judged | None
-
-
-def answer(voter: Voter, X: Array) -> Array:
-    """Return the probabilities or values (rows, k) that a voter gives rows which were checked."""
-    return answers(voter, X) if isinstance(voter, Network) else kernel_answers(voter, X)
-
-
-def n_outputs(voter: Voter) -> int:
-    """Return the number of columns of a voter's answers."""
-    return int((voter.readouts[0] if isinstance(voter, Network) else voter.voter.alpha).shape[-1])
 
 
 def fit_voter(data: Data, member: Member, calibration: str | None = "temperature") -> Progress:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import narwhals.stable.v2 as narwhals
 import numpy
@@ -42,6 +42,8 @@ class Columns:
     # the sorted values of a column of categories, float64 or text in an object array; None for numbers
     categories: tuple[numpy.ndarray | None, ...]
     names: tuple[str, ...]  # "x0", "x1", ... if X has none
+
+    stays_in_numpy: ClassVar = True  # when arrays move: frames are read with the categories
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,11 @@ from .._loo.calibrate import Calibration
 from .._loo.combine import combine, combine_staged
 from .._seam.arrays import Array, array_namespace, converted, device, from_numpy, ignore_overflow, row_blocks
 from .._seam.threads import suitable_threads
+from .model import Record
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Network:
+class Network(Record):
     """A fitted network: everything that decides an answer."""
 
     columns: Columns | None  # how a frame becomes numbers and codes; None takes finite numbers as they are
@@ -49,12 +50,6 @@ class Network:
             object.__setattr__(self, name, value)
         object.__setattr__(self, "layers", restored(self).layers)
 
-    def __sklearn_array_api_convert__(self, converter: Callable[[Array], Array]) -> Network:
-        """Bring the arrays to another library or device. scikit-learn's mover of estimators calls this."""
-        moved: Network = converted(self, converter)
-        # the categories stay in NumPy: frames are read with them
-        return dataclasses.replace(moved, columns=self.columns)
-
     def with_layer(
         self, layer: HiddenLayer, beta: Array, vote: float = 1.0, calibration: Calibration | None = None
     ) -> Network:
@@ -78,29 +73,67 @@ class Network:
         return self.inputs.width if self.joint else -1
 
     @property
+    def n_outputs(self) -> int:
+        """How many probabilities or values a row gets."""
+        return int(self.readouts[0].shape[-1])
+
+    @property
+    def like(self) -> Array:
+        """An array of the network, which tells its library, device and precision."""
+        return self.readouts[0]
+
+    def encodings(self) -> tuple[Inputs, ...]:
+        """Return the only encoding."""
+        return (self.inputs,)
+
+    def answer(self, X: Array, Z: Array | None = None) -> Array:
+        """Return the probabilities or values (m, k) of rows that were checked, block by block.
+
+        Z holds them encoded, if somebody did that already.
+        """
+        answer = array_namespace(X).empty((X.shape[0], self.n_outputs), dtype=X.dtype, device=device(X))
+        calibration = self.calibrations[-1]
+        with suitable_threads(X, self.row_numbers, self.n_hidden):
+            for rows in row_blocks(X, X.shape[0], self.row_numbers):
+                P = _of_all_layers(self, X[rows, :], None if Z is None else Z[rows, :])
+                answer[rows, :] = P if calibration is None else calibration(P)
+        return answer
+
+    def staged(self, X: Array) -> Iterator[Array]:
+        """Yield the probabilities or values (m, k) of the first one, two, ... layers together.
+
+        Either the features of all rows are held from layer to layer, or the answers of all layers are
+        computed block by block: whichever holds fewer numbers.
+        """
+        (c, k), depth = self.readouts[0].shape, len(self.layers)
+        threads = (X, self.row_numbers, self.n_hidden)
+        if c < depth * k and not self.joint:  # a joint network holds the answers of all depths anyway
+            stages = _staged(self, X)
+            for _ in range(depth):
+                with suitable_threads(*threads):  # not across a yield: the limit would reach the caller
+                    P = next(stages)
+                yield P
+            return
+        answer = array_namespace(X).empty((depth, X.shape[0], k), dtype=X.dtype, device=device(X))
+        with suitable_threads(*threads):
+            for rows in row_blocks(X, X.shape[0], self.row_numbers):
+                for l, P in enumerate(_staged(self, X[rows, :])):
+                    answer[l, rows, :] = P
+        for l in range(depth):
+            yield answer[l, ...]
+
+    @property
     def row_numbers(self) -> int:
         """How many numbers are held for a row that is scored: its features and the scores of some layers."""
         c, k = self.readouts[0].shape
         return int(c + 3 * min(c, len(self.layers) * k) + 4 * k)
 
 
-def answers(network: Network, X: Array) -> Array:
-    """Return the probabilities or values (m, k) of rows that were checked, block by block."""
-    shape = (X.shape[0], network.readouts[0].shape[-1])
-    answer = array_namespace(X).empty(shape, dtype=X.dtype, device=device(X))
-    calibration = network.calibrations[-1]
-    with suitable_threads(X, network.row_numbers, network.n_hidden):
-        for rows in row_blocks(X, X.shape[0], network.row_numbers):
-            P = _of_all_layers(network, X[rows, :])
-            answer[rows, :] = P if calibration is None else calibration(P)
-    return answer
-
-
-def _of_all_layers(network: Network, X: Array) -> Array:
+def _of_all_layers(network: Network, X: Array, Z: Array | None) -> Array:
     """Return what all layers together answer, not yet calibrated."""
     if network.joint:
-        return combine(joint_scores(network, X, network.readouts[-1:]), network.rule, (1.0,))
-    return combine(layer_scores(network, X), network.rule, network.votes)
+        return combine(joint_scores(network, X, network.readouts[-1:], Z), network.rule, (1.0,))
+    return combine(layer_scores(network, X, Z), network.rule, network.votes)
 
 
 def _of_each_depth(network: Network, X: Array) -> Iterator[Array]:
@@ -112,30 +145,6 @@ def _of_each_depth(network: Network, X: Array) -> Iterator[Array]:
         yield from combine_staged(layer_scores(network, X), network.rule, network.votes)
 
 
-def staged_answers(network: Network, X: Array) -> Iterator[Array]:
-    """Yield the probabilities or values (m, k) of the first one, two, ... layers together.
-
-    Either the features of all rows are held from layer to layer, or the answers of all layers are
-    computed block by block: whichever holds fewer numbers.
-    """
-    (c, k), depth = network.readouts[0].shape, len(network.layers)
-    threads = (X, network.row_numbers, network.n_hidden)
-    if c < depth * k and not network.joint:  # a joint network holds the answers of all depths anyway
-        stages = _staged(network, X)
-        for _ in range(depth):
-            with suitable_threads(*threads):  # not across a yield: the limit would reach the caller
-                P = next(stages)
-            yield P
-        return
-    answer = array_namespace(X).empty((depth, X.shape[0], k), dtype=X.dtype, device=device(X))
-    with suitable_threads(*threads):
-        for rows in row_blocks(X, X.shape[0], network.row_numbers):
-            for l, P in enumerate(_staged(network, X[rows, :])):
-                answer[l, rows, :] = P
-    for l in range(depth):
-        yield answer[l, ...]
-
-
 def _staged(network: Network, X: Array) -> Iterator[Array]:
     for P, calibration in zip(_of_each_depth(network, X), network.calibrations, strict=True):
         if calibration is not None:
@@ -144,12 +153,18 @@ def _staged(network: Network, X: Array) -> Iterator[Array]:
         yield P
 
 
-def features_by_layer(network: Network, X: Array) -> Iterator[Array]:
-    """Yield D = [H, X, 1] of one layer after the other; the next layer overwrites H."""
+def features_by_layer(network: Network, X: Array, Z: Array | None = None) -> Iterator[Array]:
+    """Yield D = [H, X, 1] of one layer after the other; the next layer overwrites H.
+
+    Z holds the rows encoded, if somebody did that already.
+    """
     blocks = list(row_blocks(X, X.shape[0], network.row_numbers))
     with ignore_overflow():
         D = new_features(X.shape[0], X, network.n_hidden, network.inputs)
-        fill_inputs(D, X, network.inputs)
+        if Z is None:
+            fill_inputs(D, X, network.inputs)
+        else:
+            D[:, network.n_hidden : -1] = Z
     for layer in network.layers:
         with ignore_overflow():
             for rows in blocks:
@@ -157,7 +172,7 @@ def features_by_layer(network: Network, X: Array) -> Iterator[Array]:
         yield D
 
 
-def layer_scores(network: Network, X: Array) -> Iterator[Array]:
+def layer_scores(network: Network, X: Array, Z: Array | None = None) -> Iterator[Array]:
     """Yield the scores of consecutive layers, a few layers at a time, as (layers, rows, k).
 
     The features of a layer are forgotten when the next one is computed. Layers whose scores are small come
@@ -166,7 +181,7 @@ def layer_scores(network: Network, X: Array) -> Iterator[Array]:
     c, k = network.readouts[0].shape
     together = max(1, c // k)  # their scores hold no more numbers than the features do
     scores = []
-    for l, D in enumerate(features_by_layer(network, X)):
+    for l, D in enumerate(features_by_layer(network, X, Z)):
         with ignore_overflow():
             scores.append(D @ network.readouts[l])
         if len(scores) < together and l + 1 < len(network.layers):
@@ -175,14 +190,16 @@ def layer_scores(network: Network, X: Array) -> Iterator[Array]:
         yield _finite(batch)
 
 
-def joint_scores(network: Network, X: Array, readouts: Sequence[Array]) -> Iterator[Array]:
+def joint_scores(
+    network: Network, X: Array, readouts: Sequence[Array], Z: Array | None = None
+) -> Iterator[Array]:
     """Yield the scores (1, rows, k) of some of the read-outs of a joint network, the shortest first.
 
     Each layer adds its part to all of them, so that the features of one layer are held at a time.
     """
     xp, n, k = array_namespace(X), network.n_hidden, readouts[0].shape[-1]
     total: Array = 0.0
-    for l, D in enumerate(features_by_layer(network, X)):
+    for l, D in enumerate(features_by_layer(network, X, Z)):
         start = D.shape[-1] + (l - 1) * n  # the columns are [X, 1, H1, ..., HL]
         # depths that end before this layer are done
         waiting = [beta for beta in readouts if beta.shape[0] > start]

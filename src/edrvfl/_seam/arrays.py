@@ -54,6 +54,8 @@ def converted(value: Any, converter: Callable[[Array], Array]) -> Any:
     """Apply a converter to all arrays in a record, in records within it, and in tuples of these."""
     if isinstance(value, tuple):
         return tuple(converted(v, converter) for v in value)
+    if getattr(value, "stays_in_numpy", False):
+        return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = [field.name for field in dataclasses.fields(value)]
         return type(value)(**{name: converted(getattr(value, name), converter) for name in fields})

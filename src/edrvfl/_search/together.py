@@ -10,7 +10,6 @@ from joblib import effective_n_jobs
 from sklearn.utils.parallel import delayed
 
 from .._inputs.reading import read_new_table
-from .._models.network import answers
 from .._seam.arrays import Array
 from .candidates import door_of
 from .material import Material
@@ -67,5 +66,5 @@ def answer(shell: Any, X: Any, models: Sequence[Any]) -> Array:
         door = (door_of(model.encoder), model._fitted_array.dtype)
         if door not in tables:
             tables[door] = read_new_table(shell, X, model._columns, model._fitted_array)
-        total = total + answers(model.network_, tables[door])
+        total = total + model.network_.answer(tables[door])
     return total / len(models)

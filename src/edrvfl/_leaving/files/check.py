@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy
 
-from ..._doors.coverage import Coverage
-from ..._doors.encoder import Encoding
-from ..._doors.ensemble import Portfolio
-from ..._fitting.kernel import KernelModel, KernelVoter
 from ..._layers.activations import ACTIVATIONS
 from ..._layers.draws import DRAW_SCHEME
 from ..._layers.records import DrawSettings
 from ..._loo.calibrate import Calibration
 from ..._loo.combine import CLASS_RULES
 from ..._loo.coverage import Margins, OwnProbabilities, Widths
+from ..._models.coverage import Coverage
+from ..._models.encoding import Encoding
+from ..._models.kernel import KernelModel, KernelVoter
 from ..._models.network import Network
+from ..._models.portfolio import Portfolio
 from ..._models.stored import StoredLayer, drawn_bytes
 from .check_inputs import check_columns, check_inputs
 from .values import FLOATS, floats, indices, integer, items, need, number, one_of, record, refuse

@@ -15,19 +15,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._doors.base import to_numpy
 from ..._doors.classifier import EDRVFLClassifier
-from ..._doors.coverage import Coverage
-from ..._doors.encoder import Encoding, TabularEncoder
-from ..._doors.ensemble import Portfolio
+from ..._doors.encoder import TabularEncoder
 from ..._doors.kernel import LaplaceRidgeClassifier, LaplaceRidgeRegressor
 from ..._doors.portfolio import EDRVFLPortfolioClassifier, EDRVFLPortfolioRegressor
 from ..._doors.regressor import EDRVFLRegressor
-from ..._fitting.kernel import KernelModel, KernelVoter
 from ..._inputs.inputs import Bins, Categories, Inputs, Numbers, OneHots
 from ..._inputs.table import Columns
 from ..._layers.records import DrawSettings, HiddenLayer
 from ..._loo.calibrate import Calibration
 from ..._loo.coverage import Margins, OwnProbabilities, Widths
+from ..._models.coverage import Coverage
+from ..._models.encoding import Encoding
+from ..._models.kernel import KernelModel, KernelVoter
 from ..._models.network import Network
+from ..._models.portfolio import Portfolio
 from ..._models.stored import StoredLayer, restored, stored
 from ..._version import __version__
 from .check import check_coverage, check_encoding, check_kernel, check_memory, check_network, check_portfolio

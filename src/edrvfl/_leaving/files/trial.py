@@ -9,7 +9,7 @@ import numpy
 from ..._inputs.inputs import Inputs
 from ..._layers.draws import uniform
 from ..._loo.coverage import bounds
-from ..._models.network import Network, answers, staged_answers
+from ..._models.network import Network
 
 N_ROWS = 6
 COVERAGES = (0.01, 0.9, 0.999)
@@ -37,11 +37,11 @@ def try_model(
     P = answer(X)
     _check_answers(P, classifies)
     if network is not None:
-        for stage in staged_answers(network, X):
+        for stage in network.staged(X):
             _check_answers(stage, classifies)
     if coverage is None:
         return
-    log_spread = None if coverage.spread is None else answers(coverage.spread, X)
+    log_spread = None if coverage.spread is None else coverage.spread.answer(X)
     for share in COVERAGES:
         if classifies:
             _check(not numpy.isnan(coverage.record.threshold(share)))

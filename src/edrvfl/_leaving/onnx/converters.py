@@ -11,7 +11,7 @@ from ..._doors.encoder import TabularEncoder
 from ..._doors.kernel import LaplaceRidgeClassifier, LaplaceRidgeRegressor
 from ..._doors.portfolio import EDRVFLPortfolioClassifier, EDRVFLPortfolioRegressor
 from ..._doors.regressor import EDRVFLRegressor
-from .export import Fitted, build, n_answers
+from .export import Fitted, build
 from .graph import Graph, label_values
 
 CLASSIFIERS = (EDRVFLClassifier, LaplaceRidgeClassifier, EDRVFLPortfolioClassifier)
@@ -76,7 +76,7 @@ def _set_types(operator: Any) -> None:
     if isinstance(model, TabularEncoder):
         width = model.encoding_.inputs.width
     else:
-        width = n_answers(Fitted.of(model, None).records[0])
+        width = Fitted.of(model, None).n_outputs
     operator.outputs[0].set_type(_tensor_type(operator, width))
 
 

@@ -11,17 +11,17 @@ import numpy
 from sklearn.utils.validation import check_is_fitted
 
 from ..._doors.base import to_numpy
-from ..._doors.encoder import Encoding
-from ..._doors.ensemble import Portfolio
-from ..._fitting.kernel import KernelModel
 from ..._inputs.inputs import Inputs
 from ..._inputs.table import Columns
+from ..._models.encoding import Encoding
+from ..._models.kernel import KernelModel
 from ..._models.network import Network
+from ..._models.portfolio import Portfolio
 from ..._version import __version__
 from .answers import calibrated, pooled
 from .encoder import Source, Table, encode, holds_text, missing_text, read_columns
 from .graph import IR_VERSION, ML_OPSET, OPSET, Graph, Name, import_onnx
-from .voters import kernel_answer, network_answer
+from .voters import ANSWERS
 
 DTYPES = ("float32", "float64")
 Record = Network | KernelModel | Portfolio | Encoding
@@ -58,6 +58,11 @@ class Fitted:
     def classes(self) -> Any:
         """The labels; None for values, and for an encoder."""
         return getattr(self.records[0], "classes", None)
+
+    @property
+    def n_outputs(self) -> int:
+        """How many columns the answer has."""
+        return int(self.records[0].n_outputs)
 
     @property
     def kind(self) -> str:
@@ -144,7 +149,7 @@ def build(graph: Graph, fitted: Fitted, X: Source, outputs: Sequence[Name] = ())
         graph.give(encoded, (encoding.inputs.width,), names[0])
         return
     answers = [_answer(graph, record, fitted, X) for record in fitted.records]
-    k, P = n_answers(fitted.records[0]), answers[0]
+    k, P = fitted.n_outputs, answers[0]
     if len(answers) > 1:
         P = pooled(graph, answers, [1 / len(answers)] * len(answers), classes=False)
     if fitted.classes is not None:
@@ -156,16 +161,6 @@ def build(graph: Graph, fitted: Fitted, X: Source, outputs: Sequence[Name] = ())
         graph.give(P, (k,), names[0])
 
 
-def n_answers(record: Record) -> int:
-    """Return the number of classes or of outputs."""
-    if isinstance(record, Portfolio):
-        return n_answers(record.voters[0])
-    if isinstance(record, Network):
-        return int(record.readouts[0].shape[-1])
-    assert isinstance(record, KernelModel)
-    return int(record.voter.alpha.shape[-1])
-
-
 def _answer(graph: Graph, record: Record, fitted: Fitted, X: Source) -> Name:
     """Return the probabilities or values (rows, k) of one record, in float64."""
     table = _table(graph, record, fitted, X)
@@ -174,28 +169,20 @@ def _answer(graph: Graph, record: Record, fitted: Fitted, X: Source) -> Name:
     encoded: dict[int, Name] = {}  # members with the same inputs share the encoding
     answers = [_vote(graph, voter, table, encoded) for voter in record.voters]
     P = pooled(graph, answers, record.weights, record.classes is not None)
-    return calibrated(graph, P, record.calibration, n_answers(record))
+    return calibrated(graph, P, record.calibration, record.n_outputs)
 
 
 def _vote(graph: Graph, voter: Any, table: Table, encoded: dict[int, Name]) -> Name:
-    inputs: Inputs = voter.inputs if isinstance(voter, Network) else voter.voter.inputs
+    inputs: Inputs = voter.inputs
     if id(inputs) not in encoded:
         encoded[id(inputs)] = encode(graph, inputs, table)
-    answer = network_answer if isinstance(voter, Network) else kernel_answer
-    return answer(graph, voter, encoded[id(inputs)])
+    return ANSWERS[type(voter)](graph, voter, encoded[id(inputs)])
 
 
 def _table(graph: Graph, record: Record, fitted: Fitted, X: Source) -> Table:
     """Read the columns. Far outliers are clipped as in the fit, or earlier if the graph is in float32."""
-    largest = min(float(numpy.finfo(dtype).max) for dtype in (graph.dtype, _precision(record)))
+    largest = min(float(numpy.finfo(dtype).max) for dtype in (graph.dtype, record.like.dtype))
     return read_columns(graph, record.columns, X, fitted.n_columns, largest**0.25)
-
-
-def _precision(record: Record) -> Any:
-    """Return the precision of a fit."""
-    if isinstance(record, (Portfolio, Encoding)):
-        return record.like.dtype
-    return record.readouts[0].dtype if isinstance(record, Network) else record.voter.prior.dtype
 
 
 def _record_of(model: Any, n_layers: int | None) -> Record:

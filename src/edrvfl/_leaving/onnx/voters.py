@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy
 
-from ..._fitting.kernel import KernelModel
 from ..._layers.activations import SELU_ALPHA, SELU_SCALE
+from ..._models.kernel import KernelModel
 from ..._models.network import Network
 from .answers import calibrated, combined
 from .graph import Graph, Name
@@ -191,3 +192,10 @@ def _stored(graph: Graph, array: numpy.ndarray) -> Name:
 
 def _double(array: numpy.ndarray) -> numpy.ndarray:
     return numpy.asarray(array, dtype=numpy.float64)
+
+
+# What writes the graph of a voter, by its kind.
+ANSWERS: Mapping[type[Any], Callable[[Graph, Any, Name], Name]] = {
+    Network: network_answer,
+    KernelModel: kernel_answer,
+}

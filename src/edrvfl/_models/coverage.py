@@ -1,0 +1,19 @@
+"""What prediction intervals or sets need beside the answers of a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .._loo.coverage import Margins, OwnProbabilities
+from .model import Record
+from .network import Network
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coverage(Record):
+    """How far answers may be off, as rows say that the model did not see."""
+
+    source: str  # "loo" or "split"
+    n_rows: int  # how many rows said how far answers are off
+    record: OwnProbabilities | Margins  # of classes, or of values
+    spread: Network | None = None  # gives the logarithm of the spread, where the widths of intervals vary
