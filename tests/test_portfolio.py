@@ -147,7 +147,7 @@ def test_leave_one_out_figures_by_brute_force(rng):
             D, layers = new_features(60, X, voter.n_hidden, voter.inputs), []
             fill_inputs(D, X, voter.inputs)
             for layer in voter.layers:
-                replay(layer, voter, D)
+                replay(layer, voter.activation, D)
                 layers.append(left_out_scores(D, Y, 0.5))
             P = softmax(np.mean(layers, axis=0), axis=1)
         else:

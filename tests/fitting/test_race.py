@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, LaplaceRidgeClassifier
 from edrvfl._fitting import race
-from edrvfl._fitting.voters import Progress, answer
+from edrvfl._fitting.voters import Progress
 
 NETWORK = EDRVFLClassifier(n_layers=3, n_hidden=10, regularization=0.5, ensemble="mean")
 KINDS = {
@@ -85,7 +85,7 @@ def test_without_a_race_everybody_grows(noisy, monkeypatch, alone, finalists):
         network = alone(ran.members[i])
         found = [stage.loss for stage in ran.progress[i].stages]
         np.testing.assert_allclose(found, network.loo_log_losses_, rtol=1e-6)
-        np.testing.assert_allclose(answer(ran.progress[i].voter, X), network.predict_proba(X), atol=1e-7)
+        np.testing.assert_allclose(ran.progress[i].voter.answer(X), network.predict_proba(X), atol=1e-7)
     assert len({member.seed for member in ran.members}) == 5
     everyone = clone(model).set_params(finalists=None).fit(X, y)
     np.testing.assert_array_equal(everyone.predict_proba(X), model.predict_proba(X))

@@ -472,7 +472,7 @@ class Laboratory:
             D, problem = self.features(part), self.problem(part)
             known = reference_network(settings)
             for grown in layers:
-                replay(grown.hidden, known, D)
+                replay(grown.hidden, known.activation, D)
             branch = start(D, part) if paused is None else resume(D, part, pickle.loads(paused))
             for grown in grow(branch, problem):
                 layers.append(grown)

@@ -8,9 +8,9 @@ from helpers import random_regression, regression, to_host
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edrvfl import _arrays
 from edrvfl._inputs.targets import Values
 from edrvfl._ridge.equations import NormalEquations, Regression, layer_equations, normal_equations, reweighted
+from edrvfl._seam import arrays as _arrays
 
 
 def plain_sums(D, Y, w):

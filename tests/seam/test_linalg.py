@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers import to_host
 
-from edrvfl import _linalg
+from edrvfl._seam import linalg as _linalg
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

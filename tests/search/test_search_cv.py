@@ -24,7 +24,8 @@ from sklearn.model_selection import (
     cross_val_score,
 )
 
-from edrvfl import EDRVFLClassifier, EDRVFLSearchCV, _search_cv, to_numpy, variant
+from edrvfl import EDRVFLClassifier, EDRVFLSearchCV, to_numpy, variant
+from edrvfl._doors import search as _search_cv
 from edrvfl._doors.variants import VARIANTS
 
 SPACE = {
