@@ -1,47 +1,115 @@
-"""What every estimator shares: check input, name bad columns, undo a failed fit, answer."""
+"""What every estimator shares: read rows, undo a failed fit, answer with labels, values, sets, intervals."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from numbers import Real
+from typing import Any, Self, TypeVar
 
 import numpy
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn import config_context
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 
-from .._inputs.reading import read_new_table, read_training_numbers, read_training_table, refuse_source
+from .._fitting.data import InMemory
+from .._fitting.parts import Reading, read_parts
+from .._fitting.portfolio import LARGEST_SEED
+from .._fitting.settings import InputSettings, input_settings
+from .._inputs.held_back import HeldBack, hold_back
+from .._inputs.reading import (
+    RowSource,
+    read_new_table,
+    read_training_numbers,
+    read_training_table,
+    refuse_source,
+)
 from .._inputs.rows import Rows, prepare_rows, prepare_values, refuse_one_class, refuse_unresolved, to_host
 from .._inputs.table import Columns
 from .._loo.combine import log_odds
-from .._looking.summary import Shown
-from .._seam.arrays import Array, array_namespace
-from .._seam.sklearn import CALLBACK_ATTRIBUTES, _estimator_with_converted_arrays, check_same_namespace
+from .._loo.coverage import Margins, OwnProbabilities, bounds, prediction_sets
+from .._looking.summary import summary
+from .._models.coverage import Coverage
+from .._models.model import Model, Record
+from .._parts.source import RowBlocks
+from .._seam.arrays import Array, array_namespace, converted
+from .._seam.sklearn import (
+    CALLBACK_ATTRIBUTES,
+    StrOptions,
+    _estimator_with_converted_arrays,
+    _fit_context,
+    check_same_namespace,
+)
 
-Estimator = TypeVar("Estimator")
+Fitted = TypeVar("Fitted")
 
-# Seeds fit into int32, so that every platform draws the same.
-LARGEST_SEED = numpy.iinfo(numpy.int32).max
+# What the parameters that all estimators have may be.
+COMMON: Mapping[str, list[Any]] = {
+    "coverage_from": [StrOptions({"loo", "split"}), None],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
 
 
-def predicts(estimator: Shell) -> bool:
+def predicts(estimator: Estimator) -> bool:
     """Tell whether an estimator can ever predict; a search that refits nothing raises an error."""
     if not getattr(estimator, "refit", True):
         raise AttributeError("predictions need refit=True; this search only filled cv_results_.")
     return True
 
 
-def _gives_probabilities(estimator: Shell) -> bool:
+def _gives_probabilities(estimator: Estimator) -> bool:
     if not estimator._classifies:
         raise AttributeError("probabilities are for classes; this search tunes a regressor.")
     return predicts(estimator)
 
 
-class Saving:
-    """An estimator that can be saved to a file."""
+class Estimator(BaseEstimator):
+    """An estimator that reads frames, arrays and blocks of rows, and keeps a model. Subclasses fit it."""
+
+    _classifies: Any  # whether the targets are classes: an attribute, or a property
+    coverage_from: str | None
+    random_state: Any
+    coverage_: Coverage | None
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows: a NumPy array, a pandas, polars or pyarrow table, or, with scikit-learn's array API
+            dispatch on, a torch or CuPy array. Columns may hold numbers, booleans, categories or text, and
+            missing values. Or a :class:`RowBlocks`: rows that are read block by block, with y and the weights
+            in the blocks.
+
+        y : array-like of shape (n_samples,), for a regressor also (n_samples, n_outputs)
+            Labels of at least two classes: strings, integers or booleans. Finite numbers for a regressor.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, not negative and not all zero. None gives every row the weight 1.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator. A fit that fails leaves it as it was.
+        """
+        with unchanged_on_failure(self), _dispatch_for(X):
+            self._fit(X, y, sample_weight)
+            if isinstance(X, RowSource):  # the model is in NumPy, as the rows are before they are moved
+                for name, value in list(vars(self).items()):
+                    if isinstance(value, Record):
+                        setattr(self, name, converted(value, to_host))
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit, and store what was fitted."""
+        raise NotImplementedError
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the fitted estimator to a file, without pickle.
@@ -59,54 +127,81 @@ class Saving:
 
         save_model(self, path)
 
+    def _html_repr(self) -> str:
+        return super()._html_repr() + summary(self)
 
-class Shell(Saving, Shown):
-    """An estimator that reads frames and arrays. Subclasses compute the answers."""
-
-    _classifies: Any  # whether the targets are classes: an attribute, or a property
+    @property
+    def _model(self) -> Model:
+        """Everything that decides an answer."""
+        raise NotImplementedError
 
     @property
     def _fitted_array(self) -> Array:
         """An array of the fitted model, which tells its library, device and precision."""
-        raise NotImplementedError
-
-    def _answers(self, X: Any, method: str) -> Array:
-        """Return probabilities or values (rows, k). `method` is the public method that asks, for messages."""
-        raise NotImplementedError
-
-    @property
-    def _columns(self) -> Columns | None:
-        """What the fit learnt about the columns; None if it took finite numbers as they were."""
-        return None
+        return self._model.like
 
     @property
     def _encodes(self) -> bool:
         """Whether categories, text and missing values are welcome."""
         return getattr(self, "encoder", None) is not None
 
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        encoder = getattr(self, "encoder", None)  # portfolios have none
+        if isinstance(encoder, BaseEstimator):
+            encoder._validate_params()
+
+    def _draw_seed(self) -> int:
+        """Draw the seed of a fit; a RandomState instance moves on."""
+        return int(check_random_state(self.random_state).randint(LARGEST_SEED))
+
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any, heard: Callable[[int], None] | None = None
+    ) -> Reading:
+        """Return the training rows of a fit wherever they are, those that are held back, and the seed."""
+        inputs = input_settings(self)
+        if isinstance(X, RowBlocks):
+            if y is not None or sample_weight is not None:
+                raise ValueError(
+                    "y and sample_weight belong to the blocks of a RowBlocks, (X, y) or (X, y, weight). Give "
+                    f"{type(self).__name__}.fit the blocks alone."
+                )
+            return read_parts(X, self, inputs, heard)
+        table, y, columns = self._check_training_rows(X, y, inputs)
+        seed = self._draw_seed()
+        rows, held = self._divide_rows(table, y, sample_weight, seed)
+        return Reading(InMemory(rows, columns), held, seed)
+
     def _check_targets(self, y: Any) -> Any:
         """Return y after a look at whether it can be learnt."""
         raise NotImplementedError
 
     def _check_training_rows(
-        self, X: Any, y: Any, encoder: Any = None
+        self, X: Any, y: Any, inputs: InputSettings | None = None
     ) -> tuple[Array, Array, Columns | None]:
         """Return rows and targets as arrays, and what was learnt about the columns.
 
-        Without a TabularEncoder the rows must be finite numbers, and nothing is learnt.
+        Without an encoder the rows must be finite numbers, and nothing is learnt.
         """
         refuse_source(self, X)
         y = self._check_targets(y)
-        if encoder is None:
+        if inputs is None or inputs.encoder is None:
             X, columns = read_training_numbers(self, X), None
         else:
-            X, columns = read_training_table(self, X, encoder.categorical_features)
+            X, columns = read_training_table(self, X, inputs.categorical_features)
         check_consistent_length(X, y)
         return X, y, columns
 
     def _prepare_rows(self, X: Array, y: Array, sample_weight: Any) -> Rows:
         """Return the rows that have a weight, with their targets."""
         raise NotImplementedError
+
+    def _divide_rows(self, X: Array, y: Array, sample_weight: Any, seed: int) -> tuple[Rows, HeldBack | None]:
+        """Return the rows to fit, prepared, and those that are held back from the fit."""
+        if self.coverage_from != "split":
+            return self._prepare_rows(X, y, sample_weight), None
+        fitted, held = hold_back(X, y, sample_weight, seed, self._classifies)
+        return self._prepare_rows(*fitted), held
 
     def _check_fitted_alike(self, X: Any, method: str) -> None:
         """Refuse to answer before a fit, and for arrays of another library or device than that of the fit."""
@@ -119,6 +214,29 @@ class Shell(Saving, Shown):
         self._check_fitted_alike(X, method)
         return read_new_table(self, X, self._columns, self._fitted_array)
 
+    @property
+    def _columns(self) -> Columns | None:
+        """What the fit learnt about the columns; None if it took finite numbers as they were."""
+        return self._model.columns
+
+    def _answers(self, X: Any, method: str) -> Array:
+        """Return probabilities or values (rows, k). `method` is the public method that asks, for messages."""
+        return self._model.answer(self._check_new_rows(X, method))
+
+    def _coverage_for(self, coverage: Any) -> Coverage:
+        """Return what was stored, after a look at the coverage that is asked for."""
+        if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
+            raise ValueError(
+                f"coverage must be a number above 0 and below 1, got {coverage!r}. For 90 % write 0.9."
+            )
+        if self.coverage_ is None:
+            raise ValueError(self._how_to_cover())
+        return self.coverage_
+
+    def _how_to_cover(self) -> str:
+        """Say what to do about a fit that kept nothing for intervals or sets."""
+        raise NotImplementedError
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
@@ -127,10 +245,16 @@ class Shell(Saving, Shown):
         return tags
 
 
-class ProbabilityShell(Shell):
+class Classifies(Estimator):
     """An estimator that answers with class probabilities, if it has to do with classes."""
 
-    classes_: Any  # an attribute, or a property
+    _classifies: Any = True
+    class_weight: Any
+
+    @property
+    def classes_(self) -> Array:
+        """The labels, as they came in `fit`."""
+        return self._model.classes
 
     def _labels(self, P: Array) -> Array:
         """Return the label of the largest probability of each row."""
@@ -138,6 +262,31 @@ class ProbabilityShell(Shell):
         if isinstance(self.classes_, numpy.ndarray):
             return self.classes_[to_host(codes)]
         return array_namespace(P).take(self.classes_, codes, axis=0)
+
+    def _check_targets(self, y: Any) -> Any:
+        return read_labels(self, y)
+
+    def _prepare_rows(self, X: Array, y: Array, sample_weight: Any) -> Rows:
+        """Return the rows that have a weight, with their classes, of which there must be two."""
+        rows = prepare_rows(X, y, sample_weight, self.class_weight)
+        refuse_one_class(rows.classes, type(self).__name__)
+        return rows
+
+    @available_if(predicts)
+    def predict(self, X: Any) -> Array:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        y : array of shape (n_samples,)
+            Labels as they came in `fit`: the largest of `predict_proba`.
+        """
+        return self._labels(self._answers(X, "predict"))
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> Array:
@@ -193,45 +342,65 @@ class ProbabilityShell(Shell):
         """
         return log_odds(self._answers(X, "decision_function"))
 
+    def predict_set(self, X: Any, coverage: float = 0.9) -> Array:
+        """Return for each row a set of classes that holds the true one with the stated probability.
 
-class ClassifierShell(ClassifierMixin, ProbabilityShell):
-    """A classifier that answers from class probabilities. Subclasses compute the probabilities."""
+        A class is in the set if its probability reaches a threshold, the same for all rows and classes
+        (LAC, the least ambiguous sets: none of this coverage are smaller on average). The most probable class
+        is always in the set. So where the answers are right more often than `coverage`, so are the sets.
 
-    _classifies = True
-    class_weight: Any
+        The threshold comes from probabilities that rows gave their own class. With ``coverage_from="loo"``
+        each training row was answered without it. That costs no rows, and on average such sets hold what they
+        promise, but nothing guarantees it: the random features, the penalties and the calibration saw all
+        rows. With ``coverage_from="split"`` the rows were held back from the fit, and for new rows of the
+        same kind, and equal sample weights, the probability is `coverage` or more, whatever the
+        model is worth.
 
-    def _check_targets(self, y: Any) -> Any:
-        return read_labels(self, y)
+        Do not trust "loo" where there are about as many columns as rows, or more, and
+        ``input_scaling="gradient"``, as it is by default in kernel voters and in the members of portfolios.
+        The factors of the columns saw the labels, so each row's answer without it is much too good, and far
+        fewer rows are covered than stated. Take ``coverage_from="split"`` there, or ``input_scaling=None``.
 
-    def _prepare_rows(self, X: Array, y: Array, sample_weight: Any) -> Rows:
-        """Return the rows that have a weight, with their classes, of which there must be two."""
-        rows = prepare_rows(X, y, sample_weight, self.class_weight)
-        refuse_one_class(rows.classes, type(self).__name__)
-        return rows
-
-    @available_if(predicts)
-    def predict(self, X: Any) -> Array:
-        """Return the most probable class of each row.
+        Either way the promise is for all rows together. In a class that is rare or hard, fewer may be
+        covered. A class that no fitted row has is in no set. The threshold allows for this: training rows
+        that are alone in their class count as rows outside their set.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows with the columns of `fit`.
 
+        coverage : float, default=0.9
+            The share of rows whose class is to be in their set, above 0 and below 1. If there were fewer than
+            coverage / (1 - coverage) rows for the threshold, all classes are in all sets.
+
         Returns
         -------
-        y : array of shape (n_samples,)
-            Labels as they came in `fit`: the largest of `predict_proba`.
+        sets : array of bool of shape (n_samples, n_classes)
+            Which classes are in the set of each row, in the order of `classes_`.
         """
-        return self._labels(self._answers(X, "predict"))
+        X = self._check_new_rows(X, "predict_set")
+        found = self._coverage_for(coverage)
+        assert isinstance(found.record, OwnProbabilities)
+        return prediction_sets(self._model.answer(X), found.record, float(coverage))
+
+    def _how_to_cover(self) -> str:
+        if self.coverage_from is None:
+            return (
+                f"predict_set needs the answers of rows that were left out, and this {type(self).__name__} "
+                'was fitted with coverage_from=None. Fit it again with coverage_from="loo" or "split".'
+            )
+        return (
+            f"predict_set needs leave-one-out answers, and with calibration=None this {type(self).__name__} "
+            'computed none. Fit again with calibration="loo", or with coverage_from="split", which holds a '
+            "fifth of the rows back."
+        )
 
 
-class RegressorShell(RegressorMixin, Shell):
-    """A regressor that answers with values, in the units of y."""
+class Predicts(Estimator):
+    """An estimator that answers with values, in the units of y."""
 
     _classifies = False
-    # what classifiers can set; code that serves both asks for it
-    ensemble, calibration, class_weight = "value", None, None
 
     def _check_targets(self, y: Any) -> Any:
         return read_values(self, y)
@@ -256,6 +425,56 @@ class RegressorShell(RegressorMixin, Shell):
             Values in the units of `fit`.
         """
         return without_axis(self._answers(X, "predict"))
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
+        """Return for each row an interval that holds the true value with the stated probability.
+
+        The ends are the prediction plus two quantiles of the errors of rows that the prediction did not see,
+        so intervals need not be symmetric; each side misses (1 - coverage) / 2 of the rows. Intervals are
+        wider for rows where larger errors are expected, if leave-one-out says that this pays: then the
+        quantiles are of errors over the spread that a small network predicts. Else all are equally wide.
+
+        With ``coverage_from="loo"`` the errors are those of the training rows, each predicted without
+        it. That costs no rows, and on average such intervals hold what they promise, but nothing
+        guarantees it: the random features and the penalties saw all rows. With ``coverage_from="split"`` the
+        rows were held back from the fit, and for new rows of the same kind, and equal sample weights, the
+        probability is `coverage` or more, whatever the model is worth.
+
+        Do not trust "loo" where there are about as many columns as rows, or more, and
+        ``input_scaling="gradient"``, as it is by default in kernel voters and in the members of portfolios.
+        The factors of the columns saw the values, so each row's prediction without it is much too good, and
+        fewer rows are covered than stated. Take ``coverage_from="split"`` there, or ``input_scaling=None``.
+
+        Either way the promise is for all rows together, and for each output alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        coverage : float, default=0.9
+            The share of rows whose value is to be in the interval, above 0 and below 1. It takes
+            (1 + coverage) / (1 - coverage) rows to know its ends, 19 for 0.9 and 39 for 0.95. If fewer were
+            held back, intervals are infinite. With fewer training rows for leave-one-out, they rest on a
+            t distribution.
+
+        Returns
+        -------
+        lower, upper : arrays of shape (n_samples,), or (n_samples, n_outputs) for several outputs
+            The ends of the intervals, in the units of `fit`.
+        """
+        X = self._check_new_rows(X, "predict_interval")
+        found = self._coverage_for(coverage)
+        assert isinstance(found.record, Margins)
+        log_spread = None if found.spread is None else found.spread.answer(X)
+        lower, upper = bounds(found.record, self._model.answer(X), log_spread, float(coverage))
+        return without_axis(lower), without_axis(upper)
+
+    def _how_to_cover(self) -> str:
+        return (
+            f"predict_interval needs the errors of rows that were left out, and this {type(self).__name__} "
+            'was fitted with coverage_from=None. Fit it again with coverage_from="loo" or "split".'
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -310,7 +529,7 @@ def read_values(estimator: BaseEstimator, y: Any) -> Any:
     return check_array(y, ensure_2d=False, dtype="numeric", input_name="y", estimator=estimator)
 
 
-def to_numpy(model: Estimator) -> Estimator:
+def to_numpy(model: Fitted) -> Fitted:
     """Copy a fitted estimator with every array in NumPy, whatever device it was fitted on.
 
     Parameters
@@ -333,7 +552,7 @@ def to_numpy(model: Estimator) -> Estimator:
     >>> bool((to_numpy(model).predict(X) == model.predict(X)).all())
     True
     """
-    copy: Estimator = _estimator_with_converted_arrays(model, to_host)
+    copy: Fitted = _estimator_with_converted_arrays(model, to_host)
     return copy
 
 
@@ -348,3 +567,13 @@ def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
         callbacks = {k: v for k, v in vars(estimator).items() if k.startswith(CALLBACK_ATTRIBUTES)}
         estimator.__dict__ = before | callbacks
         raise
+
+
+@contextmanager
+def _dispatch_for(X: Any) -> Iterator[None]:
+    """Turn scikit-learn's array API dispatch on for rows that are moved to a device when they are read."""
+    if isinstance(X, RowSource) and getattr(X, "device", None) is not None:
+        with config_context(array_api_dispatch=True):
+            yield
+    else:
+        yield

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+from sklearn.base import ClassifierMixin
+from sklearn.callback import CallbackSupportMixin
+
 from .._fitting.history import ACCURACY
+from .._fitting.settings import check_readout
 from .._loo.combine import CLASS_RULES, log_odds
 from .._loo.follow import CALIBRATIONS
+from .._models.network import Network
 from .._seam.arrays import Array
 from .._seam.sklearn import StrOptions
-from .coverage import CoveringClassifier
+from .base import Classifies
 from .encoder import TabularEncoder
-from .layered import CONSTRAINTS, LayeredEstimator
+from .layered import CONSTRAINTS, fit_layers, staged_answers
 
 
-class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
+class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):
     """Ensemble deep random vector functional link network, with weighting and pruning.
 
     It takes arrays and frames as they come, with categories, text and missing values, and answers with
@@ -253,6 +258,7 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
     _figures = ACCURACY
+    network_: Network
 
     def __init__(
         self,
@@ -305,10 +311,16 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        check_readout(self)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        fit_layers(self, X, y, sample_weight)
+
     @property
-    def classes_(self) -> Array:
-        """The labels, as they came in `fit`."""
-        return self.network_.classes
+    def _model(self) -> Network:
+        return self.network_
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield `predict` of the networks of 1, 2, ... `n_layers_` layers.
@@ -323,7 +335,7 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
         y : array of shape (n_samples,)
             Labels as they came in `fit`.
         """
-        for P in self._staged_answers(X, "staged_predict"):
+        for P in staged_answers(self, X, "staged_predict"):
             yield self._labels(P)
 
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
@@ -339,7 +351,7 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
         P : array of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
-        yield from self._staged_answers(X, "staged_predict_proba")
+        yield from staged_answers(self, X, "staged_predict_proba")
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
         """Yield `decision_function` of the networks of 1, 2, ... `n_layers_` layers.
@@ -354,5 +366,5 @@ class EDRVFLClassifier(LayeredEstimator, CoveringClassifier):
         scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
             As in `decision_function`.
         """
-        for P in self._staged_answers(X, "staged_decision_function"):
+        for P in staged_answers(self, X, "staged_decision_function"):
             yield log_odds(P)

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, ClassVar
 
 import numpy
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._fitting.gradient import with_gradient_factors
-from .._inputs.encoding import DEFAULTS, EncoderSettings, learn_inputs
-from .._inputs.inputs import Inputs
-from .._inputs.reading import read_new_table, read_training_table, refuse_source
-from .._inputs.rows import Rows, keep_weighted
-from .._inputs.table import Columns
-from .._layers.records import scaling_for_rows
-from .._looking.summary import Shown
+from .._fitting.settings import encoder_settings
+from .._inputs.encoding import DEFAULTS, learn_inputs
+from .._inputs.reading import read_training_table
+from .._inputs.rows import keep_weighted
 from .._models.encoding import Encoding
 from .._seam.arrays import Array, array_namespace, device
-from .._seam.sklearn import Count, StrOptions, _check_feature_names_in, _fit_context, check_same_namespace
-from .base import Saving, unchanged_on_failure
+from .._seam.sklearn import Count, StrOptions, _check_feature_names_in, _fit_context
+from .base import Estimator, unchanged_on_failure
 
 ENCODERS = ("standard", "robust", "bins")  # the encoders that have a name, after what they do with numbers
 
 
-class TabularEncoder(Saving, TransformerMixin, Shown):
+class TabularEncoder(TransformerMixin, Estimator):
     """Turn a table of numbers, categories, text and missing values into columns of numbers.
 
     Everything is learnt from the training rows of `fit`. What comes from numbers has mean 0 and variance 1
@@ -160,17 +155,13 @@ class TabularEncoder(Saving, TransformerMixin, Shown):
             counts = None
             if sample_weight is not None:
                 counts, X = keep_weighted(sample_weight, X)
-            inputs = learn_inputs(X, counts, self._settings(), columns.categorical)
+            inputs = learn_inputs(X, counts, encoder_settings(self), columns.categorical)
             self.encoding_ = Encoding(columns, inputs, array_namespace(X).asarray(X[:0, :], copy=True))
         return self
 
-    def _settings(self) -> EncoderSettings:
-        names = [field.name for field in dataclasses.fields(EncoderSettings)]
-        return EncoderSettings(**{name: getattr(self, name) for name in names})
-
     @property
-    def _fitted_array(self) -> Array:
-        return self.encoding_.like
+    def _model(self) -> Any:
+        return self.encoding_
 
     def transform(self, X: Any) -> Array:
         """Encode rows.
@@ -186,11 +177,8 @@ class TabularEncoder(Saving, TransformerMixin, Shown):
             Without gaps, in the array library and on the device of `X`, NumPy for frames; another
             container where ``set_output`` asks for it.
         """
-        check_is_fitted(self)
-        refuse_source(self, X, "transform")
-        check_same_namespace(X, self, attribute="_fitted_array", method="transform")
+        X = self._check_new_rows(X, "transform")
         encoding = self.encoding_
-        X = read_new_table(self, X, encoding.columns, encoding.like)
         shape = (X.shape[0], encoding.inputs.width)
         encoded = array_namespace(X).empty(shape, dtype=X.dtype, device=device(X))
         encoding.inputs.write(X, encoded)
@@ -215,42 +203,11 @@ class TabularEncoder(Saving, TransformerMixin, Shown):
         encoding = self.encoding_
         return numpy.array(encoding.inputs.names(names, encoding.columns.categories), dtype=object)
 
+    @property
+    def _encodes(self) -> bool:
+        return True
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.array_api_support = True
-        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def as_encoder(encoder: str | TabularEncoder | None) -> TabularEncoder | None:
-    """Return the encoder that the parameter `encoder` of an estimator names."""
-    return TabularEncoder(encoder) if isinstance(encoder, str) else encoder
-
-
-def learn_encoding(rows: Rows, encoder: TabularEncoder | None, columns: Columns | None) -> Inputs:
-    """Learn from training rows how their columns become the inputs of a network."""
-    if encoder is None or columns is None:
-        return learn_inputs(rows.X, rows.weights.counts, None)
-    return learn_inputs(rows.X, rows.weights.counts, encoder._settings(), columns.categorical)
-
-
-def learn_network_inputs(rows: Rows, estimator: Any, columns: Columns | None, seed: int) -> Inputs:
-    """Learn from training rows what a network with an estimator's parameters sees of their columns."""
-    inputs = learn_encoding(rows, as_encoder(estimator.encoder), columns)
-    scaling = scaling_for_rows(estimator.input_scaling, rows.worth)
-    return inputs if scaling is None else with_gradient_factors(inputs, rows, seed)
-
-
-def largest_width(X: Array, encoder: str | TabularEncoder | None, columns: Columns | None) -> int:
-    """Return how many columns the encoding of any of these rows has at most."""
-    found, d = as_encoder(encoder), int(X.shape[1])
-    if found is None or columns is None:
-        return d
-    xp = array_namespace(X)
-    gaps = int(xp.sum(xp.astype(xp.isnan(xp.max(X, axis=0)), xp.int64)))  # a sum would overflow
-    known = [len(categories) for categories in columns.categories if categories is not None]
-    wanted = sum(min(n, found.max_categories) for n in known)
-    if found.numbers == "bins":
-        wanted += (d - len(known)) * max(found.n_bins, found.max_values)
-    return d + gaps + max(min(wanted, found.max_columns), len(known))

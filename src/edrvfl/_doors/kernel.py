@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any, ClassVar
 
+from scipy.linalg import LinAlgWarning
+from sklearn.base import ClassifierMixin, RegressorMixin
+
+from .._fitting.coverage import Evidence, learn_coverage
+from .._fitting.data import learn_network_inputs
 from .._fitting.history import ACCURACY, R2
+from .._fitting.kernel import fit_kernel_model
+from .._fitting.settings import kernel_settings
 from .._loo.follow import CALIBRATIONS
-from .._seam.arrays import Array
-from .._seam.sklearn import StrOptions
-from .coverage import CoveringClassifier, CoveringRegressor
-from .encoder import TabularEncoder
-from .kernel_ridge import CONSTRAINTS, LaplaceRidge
+from .._models.kernel import KernelModel
+from .._seam.sklearn import Count, Interval, StrOptions
+from .base import COMMON, Classifies, Predicts
+from .encoder import ENCODERS, TabularEncoder
+
+# What the parameters that both estimators have may be.
+CONSTRAINTS: Mapping[str, list[Any]] = {
+    **COMMON,
+    "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
+    "regularization": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
+    "n_landmarks": [Count(1), StrOptions({"auto"}), None],
+    "encoder": [StrOptions(set(ENCODERS)), TabularEncoder, None],
+    "input_scaling": [StrOptions({"gradient"}), None],
+}
 
 
-class LaplaceRidgeClassifier(LaplaceRidge, CoveringClassifier):
+class LaplaceRidgeClassifier(ClassifierMixin, Classifies):
     """Ridge regression on the classes with a Laplace kernel, chosen and calibrated by leave-one-out.
 
     It takes arrays and frames as they come, with categories, text and missing values, and answers with
@@ -145,6 +163,7 @@ class LaplaceRidgeClassifier(LaplaceRidge, CoveringClassifier):
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
     _figures = ACCURACY
+    model_: KernelModel
 
     def __init__(
         self,
@@ -171,13 +190,15 @@ class LaplaceRidgeClassifier(LaplaceRidge, CoveringClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        _fit_kernel(self, X, y, sample_weight)
+
     @property
-    def classes_(self) -> Array:
-        """The labels, as they came in `fit`."""
-        return self.model_.classes
+    def _model(self) -> KernelModel:
+        return self.model_
 
 
-class LaplaceRidgeRegressor(LaplaceRidge, CoveringRegressor):
+class LaplaceRidgeRegressor(RegressorMixin, Predicts):
     """Ridge regression with a Laplace kernel, chosen by leave-one-out.
 
     It takes arrays and frames as they come, with categories, text and missing values, and one output or
@@ -272,6 +293,7 @@ class LaplaceRidgeRegressor(LaplaceRidge, CoveringRegressor):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
     _figures = R2
+    model_: KernelModel
 
     def __init__(
         self,
@@ -293,3 +315,38 @@ class LaplaceRidgeRegressor(LaplaceRidge, CoveringRegressor):
         self.coverage_from = coverage_from
         self.random_state = random_state
         self.verbose = verbose
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        _fit_kernel(self, X, y, sample_weight)
+
+    @property
+    def _model(self) -> KernelModel:
+        return self.model_
+
+
+def _fit_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    """Fit a kernel model to rows in memory or in blocks, and store it with what leave-one-out says."""
+    reading = estimator._read(X, y, sample_weight)
+    data, settings = reading.data, kernel_settings(estimator)
+    inputs = learn_network_inputs(data, settings.inputs, reading.seed)
+    done = fit_kernel_model(data, settings, inputs, reading.seed)
+    voter, stage, figures = done.model.voter, done.stage, estimator._figures
+    estimator.model_ = done.model
+    estimator.bandwidth_, estimator.regularization_ = voter.bandwidth, voter.lam
+    estimator.n_landmarks_ = int(voter.landmarks.shape[0])
+    for name, figure in figures.of_answer(stage.score, stage.loss).items():
+        setattr(estimator, name, figure)
+    evidence = Evidence(data, done.model, stage.P, reading.held, reading.seed)
+    estimator.coverage_ = learn_coverage(evidence, estimator.coverage_from)
+    if estimator.verbose:
+        print(
+            f"[{type(estimator).__name__}] bandwidth {voter.bandwidth:g}, regularization {voter.lam:g}, "
+            f"{estimator.n_landmarks_} landmarks: {figures.words(stage.score, stage.loss)}"
+        )
+    if done.fell_back:
+        warnings.warn(
+            f"The kernel matrix is numerically singular with regularization={estimator.regularization}; "
+            f"{voter.lam:.3g} was taken instead. Increase regularization.",
+            LinAlgWarning,
+            stacklevel=5,
+        )

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.callback import CallbackSupportMixin
+
 from .._fitting.history import ACCURACY, R2
 from .._loo.follow import CALIBRATIONS
-from .._loo.pool import averaged, pooled
-from .._seam.arrays import Array
+from .._models.portfolio import Portfolio
 from .._seam.sklearn import StrOptions
+from .base import Classifies, Predicts
 from .classifier import EDRVFLClassifier
-from .coverage import CoveringClassifier, CoveringRegressor
-from .ensemble import CONSTRAINTS, PortfolioEstimator
 from .kernel import LaplaceRidgeClassifier, LaplaceRidgeRegressor
 from .members import MEMBERS, VALUE_MEMBERS
+from .raced import CONSTRAINTS, check_members, fit_portfolio
 from .regressor import EDRVFLRegressor
 
 
-class EDRVFLPortfolioClassifier(PortfolioEstimator, CoveringClassifier):
+class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):
     """Diverse random networks and a kernel voter, weighed and calibrated by exact leave-one-out.
 
     It needs no tuning and no validation rows, takes frames as they come, with categories, text and missing
@@ -143,7 +145,8 @@ class EDRVFLPortfolioClassifier(PortfolioEstimator, CoveringClassifier):
     _figures = ACCURACY
     _table = MEMBERS
     _kinds = (EDRVFLClassifier, LaplaceRidgeClassifier)
-    _pool = staticmethod(pooled)
+    portfolio_: Portfolio
+    _encodes = True
 
     def __init__(
         self,
@@ -172,13 +175,24 @@ class EDRVFLPortfolioClassifier(PortfolioEstimator, CoveringClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @classmethod
+    def default_members(cls) -> list[tuple[str, Any]]:
+        """Return the table of members: names, and estimators that are not fitted."""
+        return [(name, clone(estimator)) for name, estimator in cls._table.items()]
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        check_members(self)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        fit_portfolio(self, X, y, sample_weight)
+
     @property
-    def classes_(self) -> Array:
-        """The labels, as they came in `fit`."""
-        return self.portfolio_.classes
+    def _model(self) -> Portfolio:
+        return self.portfolio_
 
 
-class EDRVFLPortfolioRegressor(PortfolioEstimator, CoveringRegressor):
+class EDRVFLPortfolioRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
     """Diverse random networks and a kernel voter for values, weighed by exact leave-one-out.
 
     It needs no tuning and no validation rows, takes frames as they come, with categories, text and missing
@@ -284,7 +298,8 @@ class EDRVFLPortfolioRegressor(PortfolioEstimator, CoveringRegressor):
     _figures = R2
     _table = VALUE_MEMBERS
     _kinds = (EDRVFLRegressor, LaplaceRidgeRegressor)
-    _pool = staticmethod(averaged)
+    portfolio_: Portfolio
+    _encodes = True
 
     def __init__(
         self,
@@ -308,3 +323,19 @@ class EDRVFLPortfolioRegressor(PortfolioEstimator, CoveringRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    @classmethod
+    def default_members(cls) -> list[tuple[str, Any]]:
+        """Return the table of members: names, and estimators that are not fitted."""
+        return [(name, clone(estimator)) for name, estimator in cls._table.items()]
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        check_members(self)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        fit_portfolio(self, X, y, sample_weight)
+
+    @property
+    def _model(self) -> Portfolio:
+        return self.portfolio_

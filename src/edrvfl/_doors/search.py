@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.parallel import Parallel
 
+from .._fitting.portfolio import LARGEST_SEED
 from .._inputs.reading import refuse_source
 from .._seam.arrays import Array
 from .._seam.sklearn import Count, StrOptions, _fit_context
@@ -25,10 +26,9 @@ from .._search.candidates import Candidate, ResultRow
 from .._search.material import Material, prepare_material
 from .._search.results import best_first, results_table
 from .._search.strategy import Strategy
-from .base import LARGEST_SEED, unchanged_on_failure
+from .base import unchanged_on_failure
 from .classifier import EDRVFLClassifier
 from .kernel import LaplaceRidgeClassifier, LaplaceRidgeRegressor
-from .layered import LayeredEstimator
 from .portfolio import EDRVFLPortfolioClassifier, EDRVFLPortfolioRegressor
 from .regressor import EDRVFLRegressor
 from .search_shell import SearchShell
@@ -230,9 +230,9 @@ class EDRVFLSearchCV(CallbackSupportMixin, SearchShell):
             The fitted estimator. A fit that fails leaves it as it was.
         """
         with unchanged_on_failure(self):
-            return self._fit(X, y, sample_weight, params)
+            return self._search(X, y, sample_weight, params)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> EDRVFLSearchCV:
+    def _search(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> EDRVFLSearchCV:
         refuse_source(self, X)
         given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         rows = self._rows()  # before the data are checked: a bad configuration fails at once
@@ -352,7 +352,7 @@ class EDRVFLSearchCV(CallbackSupportMixin, SearchShell):
 
 def _strategy_for(estimator: Any) -> Strategy:
     """Return the way to search: networks share work, other estimators do not."""
-    return together if isinstance(estimator, LayeredEstimator) else alone
+    return together if hasattr(estimator, "n_layers") else alone
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._seam.arrays import Array
-from .base import ProbabilityShell, predicts, read_labels, read_values, without_axis
+from .base import Classifies, predicts, read_labels, read_values, without_axis
 
 
 def _best_has(method: str) -> Callable[[Any], bool]:
@@ -31,7 +31,7 @@ def _best_has(method: str) -> Callable[[Any], bool]:
     return check
 
 
-class SearchShell(ProbabilityShell):
+class SearchShell(Classifies):
     """An estimator that tunes another and answers as it does. Subclasses search."""
 
     scoring: Any

@@ -8,25 +8,32 @@ better than landmarks (Nystroem), because a rough kernel forgets the rows that a
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy
 
 from .._inputs.inputs import Inputs
-from .._inputs.judged import Judged
+from .._inputs.judged import Judged, judge_some
 from .._inputs.rows import Rows, to_host
 from .._inputs.targets import Values
-from .._models.kernel import KernelVoter
+from .._loo.follow import Follower, Stage, Votes
+from .._models.kernel import KernelModel, KernelVoter
 from .._ridge.kernel import KernelReadOut, Measure, laplace
 from .._seam.arrays import (
     Array,
     array_namespace,
+    converted,
     device,
     free_bytes,
     from_numpy,
+    ignore_overflow,
     on_accelerator,
     row_blocks,
     take_rows,
 )
+from .._seam.threads import suitable_threads
+from .data import Data
+from .settings import KernelFit
 from .systems import (
     LAMBDAS,
     PENALTY_STEPS,
@@ -161,3 +168,26 @@ def _plan(settings: KernelSettings, sample: Sample, worth: float) -> tuple[int |
         largest = min(of_part, int(math.sqrt(free_bytes(X) / (5 * size))))
         n_parts = math.ceil(m / max(LEAST_PART, largest))
     return None, n_parts, max(1, WORK[gpu] // math.ceil(m / n_parts) ** 3)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelFitted:
+    """A fitted kernel model, with what leave-one-out says about it."""
+
+    model: KernelModel
+    stage: Stage
+    fell_back: bool  # whether the given penalty was too small for the precision
+
+
+def fit_kernel_model(data: Data, settings: KernelFit, inputs: Inputs, seed: int) -> KernelFitted:
+    """Fit a kernel voter, and calibrate its scores."""
+    rows = data.kernel_rows
+    m = rows.X.shape[0]
+    with ignore_overflow(), suitable_threads(rows.X, m + inputs.width, m):
+        voter, loo = fit_kernel(rows, inputs, settings.kernel, seed, judge_some(rows.targets))
+        votes = Votes("value" if rows.classes is None else "softmax", calibration=settings.calibration)
+        stage = Follower(data.jury, votes).add(loo)
+    moved = converted(stage.calibration, lambda array: from_numpy(array, data.rows.X))
+    given = settings.kernel.lam
+    raised = given is not None and voter.lam != given
+    return KernelFitted(KernelModel(data.columns, voter, rows.classes, moved), stage, raised)

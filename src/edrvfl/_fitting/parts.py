@@ -1,4 +1,4 @@
-"""The passes before the first layer: all that a fit from parts learns, but for the layers."""
+"""Read training rows that come in parts: the passes before anything is fitted."""
 
 from __future__ import annotations
 
@@ -6,60 +6,47 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .._doors.encoder import TabularEncoder, as_encoder
 from .._inputs.held_back import HeldBack
-from .._inputs.inputs import Inputs
-from .._layers.draws import Draws, Recipe
-from .._layers.records import Settings, scaling_for_rows
-from .._parts.encoding import learn_parted_encoding
-from .._parts.ledger import hold_back_parted, ledger
+from .._parts.ledger import hold_back_parted
 from .._parts.parts import Parts
 from .._parts.rows import PartedRows, parted_rows
-from .._parts.sample import Sample, judged_sample
+from .._parts.sample import judged_sample
 from .._parts.survey import take_survey
 from .._seam.arrays import ignore_overflow, like_on
-from .gradient import with_gradient_factors
+from .data import Data, InParts
+from .settings import InputSettings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prepared:
-    """What a fit knows before the first layer."""
+class Reading:
+    """What a fit reads: the training rows, those that are held back from the fit, and the seed."""
 
-    parted: PartedRows  # the rows that are fitted
-    held: HeldBack | None  # rows that are held back from the fit
-    sample: Sample
-    settings: Settings
-    inputs: Inputs
-    draws: Draws
+    data: Data
+    held: HeldBack | None
     seed: int
 
 
-def prepare_fit(parts: Parts, estimator: Any, heard: Callable[[int], None]) -> Prepared:
-    """Survey the parts, bring the judged rows to memory, learn the encoding, and decide the draws."""
-    encoder = as_encoder(estimator.encoder)
-    parted, held, seed = _divide(parts, estimator, encoder, heard)
+def read_parts(
+    parts: Parts, estimator: Any, inputs: InputSettings, heard: Callable[[int], None] | None
+) -> Reading:
+    """Survey the parts, and bring the rows to memory that leave-one-out judges."""
+    parted, held, seed = _divide(parts, estimator, inputs, heard)
     with ignore_overflow():
-        sample = judged_sample(parted)
-        inputs, rows = learn_parted_encoding(parted, encoder), sample.rows
-        settings = Settings.of(estimator).for_rows(parted.worth)
-        scaling = scaling_for_rows(estimator.input_scaling, parted.worth)
-        if estimator.pair_share > 0 or scaling is not None:  # single rows are drawn from all rows
-            rows = rows if sample.judged is None else ledger(parted)
-            inputs = inputs if scaling is None else with_gradient_factors(inputs, rows, seed)
-        draws = Draws(Recipe.of(settings, seed, inputs, rows), sample.rows.X)
-    return Prepared(parted, held, sample, settings, inputs, draws, seed)
+        return Reading(InParts(parted, judged_sample(parted)), held, seed)
 
 
 def _divide(
-    parts: Parts, estimator: Any, encoder: TabularEncoder | None, heard: Callable[[int], None]
+    parts: Parts, estimator: Any, inputs: InputSettings, heard: Callable[[int], None] | None
 ) -> tuple[PartedRows, HeldBack | None, int]:
     """Return the rows to fit, those that are held back from the fit, and the seed."""
-    survey = take_survey(parts, estimator, encoder, heard)
+    columns = None if inputs.encoder is None else inputs
+    class_weight = getattr(estimator, "class_weight", None)
+    survey = take_survey(parts, estimator, columns, heard)
     seed = estimator._draw_seed()
     like = like_on(parts.device, "float32" if survey.single else "float64")
     if estimator.coverage_from != "split":
-        return parted_rows(parts, survey, estimator.class_weight, like, heard), None, seed
+        return parted_rows(parts, survey, class_weight, like, heard), None, seed
     fitted, held = hold_back_parted(parted_rows(parts, survey, None, like, heard), seed)
     # categories are those of all rows, as in memory; all else is of the rows that are fitted
-    again = replace(take_survey(fitted, estimator, encoder, heard), kinds=survey.kinds)
-    return parted_rows(fitted, again, estimator.class_weight, like, heard), held, seed
+    again = replace(take_survey(fitted, estimator, columns, heard), kinds=survey.kinds)
+    return parted_rows(fitted, again, class_weight, like, heard), held, seed

@@ -6,14 +6,65 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from sklearn.utils.parallel import Parallel, delayed
 
-from .voters import Data, Member, Progress, fit_voter, grow_network
+from .._inputs.inputs import Inputs
+from .._loo.follow import Stage
+from .._models.model import Voter
+from .data import Data
+from .kernel import fit_kernel_model
+from .network import Growing, grow_to, new_network
+from .settings import KernelFit, NetworkSettings
 
 # Below so many cells (rows times encoded columns, all members together) processes cost more than they save.
 WORTH_PROCESSES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Member:
+    """A member before it is fitted."""
+
+    name: str
+    settings: NetworkSettings | KernelFit
+    inputs: Inputs
+    seed: int
+
+    @property
+    def is_network(self) -> bool:
+        """Whether the member has layers."""
+        return isinstance(self.settings, NetworkSettings)
+
+    @property
+    def depth(self) -> int:
+        """How many layers the member has at most; a kernel counts as one."""
+        return int(self.settings.layers.n_layers) if isinstance(self.settings, NetworkSettings) else 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Progress:
+    """A member as far as it is fitted, and what leave-one-out says about it."""
+
+    voter: Voter
+    stages: tuple[Stage, ...]  # one for each layer; a kernel voter has one
+    seconds: float
+    fell_back: bool = False  # whether some system was numerically singular
+    growing: Growing | None = None  # of a network
+
+    @property
+    def best(self) -> int:
+        """The number of layers with the smallest leave-one-out loss."""
+        return 1 if self.growing is None else self.growing.best
+
+    @property
+    def chosen(self) -> Stage:
+        """What leave-one-out says of the best depth."""
+        return self.stages[self.best - 1]
+
+    @property
+    def kept(self) -> Voter:
+        """The voter without the layers beyond the best depth."""
+        return self.voter if self.growing is None else self.growing.network.prefix(self.best)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +95,7 @@ class Race:
         everything stopped before, would have.
         """
         networks = [i for i, member in enumerate(self.members) if member.is_network]
-        depth = {i: self._depth(self.members[i]) for i in networks}
+        depth = {i: self.members[i].depth for i in networks}
         races = finalists is not None and finalists < len(networks)
         jobs = [Job(i, 1 if races else depth.get(i, 1)) for i in range(len(self.members))]
         # The first network is fitted whatever the time, so that there is a model.
@@ -63,13 +114,10 @@ class Race:
         """Return how many pieces of work `run` will report; None if time may be up before."""
         if self.deadline < float("inf"):
             return None
-        networks = [self._depth(member) for member in self.members if member.is_network]
+        networks = [member.depth for member in self.members if member.is_network]
         if finalists is None or finalists >= len(networks):
             return len(self.members)
         return len(self.members) + finalists if min(networks) > 1 else None
-
-    def _depth(self, member: Member) -> int:
-        return int(member.settings.for_rows(self.data.rows.worth).n_layers)
 
     def _loss(self, i: int) -> float:
         return self.progress[i].chosen.loss
@@ -105,13 +153,26 @@ class Race:
         yield from Parallel(n_jobs=min(self.n_jobs, len(jobs)), return_as="generator_unordered")(work)
 
 
-def do(data: Data, member: Member, job: Job, deadline: float) -> tuple[int, Any]:
+def do(data: Data, member: Member, job: Job, deadline: float) -> tuple[int, Progress | None]:
     """Do a job, or if time is up and it may be left out, nothing."""
     if job.optional and time.time() > deadline:
         return job.number, None
     try:
-        if not member.is_network:
-            return job.number, fit_voter(data, member)
-        return job.number, grow_network(data, member, job.so_far, job.n_layers)
+        return job.number, fit_member(data, member, job.so_far, job.n_layers)
     except ValueError as error:
         raise ValueError(f"Member {member.name!r}: {error}") from error
+
+
+def fit_member(data: Data, member: Member, so_far: Progress | None, n_layers: int) -> Progress:
+    """Fit a kernel voter, or grow a network to a number of layers, from nothing or from where it paused."""
+    began, settings = time.perf_counter(), member.settings
+    if isinstance(settings, KernelFit):
+        done = fit_kernel_model(data, settings, member.inputs, member.seed)
+        return Progress(done.model, (done.stage,), time.perf_counter() - began, done.fell_back)
+    if so_far is None or so_far.growing is None:
+        begin, before = Growing(new_network(data, settings, member.inputs, member.seed)), 0.0
+    else:
+        begin, before = so_far.growing, so_far.seconds
+    growing = grow_to(data, settings, begin, n_layers)
+    fell_back, seconds = any(map(bool, growing.fell_back)), before + time.perf_counter() - began
+    return Progress(growing.network, growing.stages, seconds, fell_back, growing)

@@ -51,13 +51,6 @@ class KernelSettings:
     lam: float | None = None
     n_landmarks: int | str | None = "auto"  # None: one exact system; "auto": as many as parts need
 
-    @classmethod
-    def of(cls, e: Any) -> KernelSettings:
-        """Take the settings from an estimator's parameters."""
-        h, lam = (None if value == "loo" else float(value) for value in (e.bandwidth, e.regularization))
-        n = e.n_landmarks
-        return cls(h, lam, n if n is None or n == "auto" else int(n))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:

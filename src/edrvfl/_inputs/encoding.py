@@ -15,6 +15,7 @@ from .inputs import CUT, Bins, Categories, Inputs, Numbers, OneHots
 from .moments import Moments
 from .rows import to_host
 from .sums import InMemory, InOrder, Look, Measure, TrainingSums
+from .table import Columns
 
 QUARTILES = (0.25, 0.5, 0.75)
 NORMAL_IQR = 1.349  # the interquartile range of a normal distribution of variance 1
@@ -298,3 +299,17 @@ def _onehots(hots: list[Hot], like: Array) -> OneHots:
     parts = ([getattr(hot, name) for hot in hots] for name in ("low", "high", "on", "off"))
     columns = from_numpy([hot.column for hot in hots], like, array_namespace(like).int64)
     return OneHots(columns, *(from_numpy(part, like) for part in parts))
+
+
+def largest_width(X: Array, settings: EncoderSettings | None, columns: Columns | None) -> int:
+    """Return how many columns the encoding of any of these rows has at most."""
+    d = int(X.shape[1])
+    if settings is None or columns is None:
+        return d
+    xp = array_namespace(X)
+    gaps = int(xp.sum(xp.astype(xp.isnan(xp.max(X, axis=0)), xp.int64)))  # a sum would overflow
+    known = [len(categories) for categories in columns.categories if categories is not None]
+    wanted = sum(min(n, settings.max_categories) for n in known)
+    if settings.numbers == "bins":
+        wanted += (d - len(known)) * max(settings.n_bins, settings.max_values)
+    return d + gaps + max(min(wanted, settings.max_columns), len(known))

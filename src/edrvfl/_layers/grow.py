@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy
 
-from .._inputs.judged import Judged, judge_some
+from .._inputs.judged import Judged
 from .._inputs.targets import Targets, layer_losses
 from .._inputs.weights import RowWeights
 from .._ridge.equations import Regression, normal_equations
@@ -64,13 +64,9 @@ class Problem:
     targets: Targets
     weights: RowWeights
     draws: Draws
+    judged: Judged | None  # which rows get leave-one-out scores; None for all
     stacked: bool = False  # whether branches and their systems are computed side by side, as suits a GPU
     judges: bool = False  # whether the leave-one-out scores of every layer are wanted
-
-    @cached_property
-    def judged(self) -> Judged | None:
-        """Which rows get leave-one-out scores; None for all."""
-        return judge_some(self.targets)
 
 
 def start(D: Array, settings: Settings) -> Branch:
@@ -125,7 +121,7 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
         yield grown
         if last:
             return
-        branch = _after(grown, branch, problem)
+        branch = _after(grown, branch, problem.weights)
         if settings.prunes and readout.beta.shape[-3] > 1:
             # each read-out prunes other neurons, so the features are no longer shared
             for child in _part(branch, importance(readout.beta[..., :n, :]), problem.stacked):
@@ -133,12 +129,12 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
             return
 
 
-def _after(grown: Grown, branch: Branch, problem: Problem) -> Branch:
+def _after(grown: Grown, branch: Branch, weights: RowWeights) -> Branch:
     """Weigh the samples of the next layer, and leave out the neurons that a single read-out prunes."""
     settings, D, beta = branch.settings, branch.D, grown.readout.beta
     branch = replace(branch, layer=grown.layer + 1, source=D, inputs=slice(0, D.shape[-1] - 1))
     if settings.weighs:
-        branch = replace(branch, omega=_next_weights(grown, settings, problem))
+        branch = replace(branch, omega=_next_weights(grown, settings, weights))
     if settings.prunes and beta.shape[-3] == 1:
         branch = _prune(branch, importance(beta[..., 0, : settings.n_hidden, :]))
     return branch
@@ -153,9 +149,9 @@ class Pause:
     omega: Array | None  # the samples' weights in it
 
 
-def pause(grown: Grown, settings: Settings, problem: Problem) -> Pause:
+def pause(grown: Grown, settings: Settings, weights: RowWeights) -> Pause:
     """Return from where one network that was just grown can go on later, by `resume`."""
-    branch = _after(grown, start(grown.D, settings), problem)
+    branch = _after(grown, start(grown.D, settings), weights)
     return Pause(branch.layer, branch.inputs, branch.omega)
 
 
@@ -174,11 +170,11 @@ def _without_pruned(drawn: Drawn, branch: Branch) -> Drawn:
     return replace(drawn, W=array_namespace(W).take(W, branch.inputs, axis=0))
 
 
-def _next_weights(grown: Grown, settings: Settings, problem: Problem) -> Array:
+def _next_weights(grown: Grown, settings: Settings, weights: RowWeights) -> Array:
     """Weigh the samples of the next layer by what this layer got right (Eq. 12-14)."""
-    targets, m = problem.targets, problem.targets.n_rows
+    targets, m = grown.targets, grown.targets.n_rows
     losses = targets.losses(grown.readout.loo, slice(0, m)) if settings.weighs_by_loo else grown.losses
-    counts = problem.weights.counts_of(m, grown.D)
+    counts = weights.counts_of(m, grown.D)
     right = losses <= targets.largest_right(losses, counts)
     return next_weights(right, counts, settings.omega_r)
 

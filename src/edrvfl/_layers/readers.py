@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._ridge.equations import Regression
 from .._ridge.many import read_outs
 from .._ridge.nested import NestedReadOuts
@@ -51,24 +49,3 @@ class JointReader:
     def read_outs(self, problem: Regression, want_loo: bool) -> ReadOut:
         """Fit the read-outs over the columns that are filled."""
         return self._readouts.add(problem, want_loo)
-
-
-def check_readout(estimator: Any) -> None:
-    """Refuse parameters that ask for the read-out of a single layer where there is one for all of them."""
-    if estimator.readout == "layers":
-        return
-    neutral = {"correct_weight": 1.0, "prune_rate": 0.0}
-    given = {name: getattr(estimator, name) for name in neutral}
-    if wrong := [name for name in neutral if given[name] != neutral[name]]:
-        came, wanted = (
-            " and ".join(f"{name}={values[name]}" for name in wrong) for values in (given, neutral)
-        )
-        raise ValueError(
-            'readout="joint" has one read-out over all layers. Weighting and pruning take that of a single '
-            f"layer, but {came}. Set {wanted}."
-        )
-    if estimator.layer_votes == "weighted":
-        raise ValueError(
-            'readout="joint" has one read-out over all layers, so that layers do not vote, but '
-            'layer_votes="weighted". Set layer_votes="equal", or "prefix" to choose the depth.'
-        )

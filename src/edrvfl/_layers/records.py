@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy
@@ -55,17 +55,12 @@ class DrawSettings:
     shifts: tuple[float, float] | None = None  # between which each neuron's alpha is drawn, if it is drawn
     pair_share: float = 0.0  # of the first layer's neurons, whose weights are the difference of two rows
 
-    @classmethod
-    def of(cls, e: Any) -> DrawSettings:
-        """Take the settings from an estimator's parameters."""
-        scales, shifts = (
-            (float(value[0]), float(value[1])) if isinstance(value, (tuple, list)) and e.renormalize else None
-            for value in (e.norm_scale, e.norm_shift)
-        )
-        return cls(e.inputs_per_neuron, e.hidden_per_neuron, scales, shifts, float(e.pair_share))
-
 
 PAPER_DRAWS = DrawSettings()
+
+# In which settings networks that are grown together may differ: where their features are the same, in those
+# of the read-out; in one stack, in these of the features too. In all others they must agree.
+OF_READ_OUT, OF_FEATURES = {"differs": "read-out"}, {"differs": "features"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,25 +77,14 @@ class Settings:
     n_hidden: Any  # likewise
     activation: str = "relu"
     renormalize: bool = True
-    lam: Any = None
-    gamma: Any = 1.0
-    alpha: Any = 0.0
-    omega_r: Any = 1.0
-    p: Any = 0.0
+    lam: Any = field(default=None, metadata=OF_READ_OUT)
+    gamma: Any = field(default=1.0, metadata=OF_FEATURES)
+    alpha: Any = field(default=0.0, metadata=OF_FEATURES)
+    omega_r: Any = field(default=1.0, metadata=OF_READ_OUT)
+    p: Any = field(default=0.0, metadata=OF_FEATURES)
     weight_from: str = "train"  # or "loo": whose predictions decide which samples are right (Eq. 12)
     draws: DrawSettings = PAPER_DRAWS
     joint: bool = False  # whether one read-out is over all layers (dRVFL), instead of one for each layer
-
-    @classmethod
-    def of(cls, e: Any) -> Settings:
-        """Take the settings of one network from an estimator's parameters."""
-        lam = None if e.regularization == "loo" else float(e.regularization)
-        # a pair is drawn for each neuron, in DrawSettings
-        gamma = 1.0 if isinstance(e.norm_scale, (tuple, list)) else e.norm_scale
-        alpha = 0.0 if isinstance(e.norm_shift, (tuple, list)) else e.norm_shift
-        of_layer = (lam, gamma, alpha, e.correct_weight, e.prune_rate, e.weight_from, DrawSettings.of(e))
-        joint = e.readout == "joint"
-        return cls(e.n_layers, e.n_hidden, e.activation, e.renormalize, *of_layer, joint)
 
     def for_rows(self, m: float) -> Settings:
         """Return these settings with the width and depth that they have for so many training rows."""

@@ -13,14 +13,11 @@ from typing import Any
 import numpy
 from scipy.optimize import minimize_scalar
 
-from .._inputs.judged import Judged
 from .._inputs.rows import to_host
-from .._inputs.targets import Targets
-from .._inputs.weights import RowWeights
 from .._seam.arrays import Array
 from .calibrate import SMALLEST, Calibration
 from .combine import RULES
-from .jury import jury_of
+from .jury import AnyJury
 
 LAYER_VOTES = ("equal", "prefix", "weighted")
 PULL = 100  # rows that vote for equal votes
@@ -38,17 +35,30 @@ class Stage:
     P: numpy.ndarray  # (rows, k), what the network answers rows without them; values are standardised
 
 
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """How the scores of a network's layers become its answer."""
+
+    rule: str  # of `combine`: "softmax", "mean" or "vote" for classes, "value" for values
+    layer_votes: str = "equal"  # or "prefix", or "weighted"
+    calibration: str | None = "temperature"
+    joint: bool = False  # whether the newest read-out is over all layers, and answers alone
+
+    @property
+    def keeps_predictions(self) -> bool:
+        """Whether the predictions are those of the plain ensemble, whatever leave-one-out says."""
+        rule = CALIBRATIONS.get(self.calibration or "", "temperature")
+        return self.layer_votes == "equal" and rule == "temperature"
+
+
 class Follower:
     """The leave-one-out answers of one growing network."""
 
-    def __init__(self, targets: Targets, weights: RowWeights, judged: Judged | None, estimator: Any) -> None:
-        self._jury = jury_of(targets, weights, judged)
-        self._ensemble = estimator.ensemble
-        self._rule, self._weighted = RULES[estimator.ensemble], estimator.layer_votes == "weighted"
-        self._calibrates = estimator.calibration is not None
+    def __init__(self, jury: AnyJury, votes: Votes) -> None:
+        self._jury, self._votes_by = jury, votes
+        self._rule, self._weighted = RULES[votes.rule], votes.layer_votes == "weighted"
         # Without calibration a temperature still makes the log-losses of depths comparable.
-        self._calibration = CALIBRATIONS[estimator.calibration or "temperature"]
-        self._joint = estimator.readout == "joint"
+        self._calibration = CALIBRATIONS[votes.calibration or "temperature"]
         self._total: Any = 0.0  # the votes so far
         self._votes: list[float] = []
         self._last: Calibration | None = None
@@ -56,7 +66,7 @@ class Follower:
     def add(self, scores: Array) -> Stage:
         """Take the leave-one-out scores (rows, k) of the next layer."""
         contribution = self._rule.contribute(to_host(scores).astype(float))
-        if self._joint:  # the newest read-out is over all layers and answers alone
+        if self._votes_by.joint:  # the newest read-out is over all layers and answers alone
             self._total, self._votes = 0.0, []
         vote = self._vote(contribution) if self._weighted and self._votes else 1.0
         self._total = self._total + vote * contribution
@@ -64,14 +74,15 @@ class Follower:
         P = self._rule.finish(self._total / sum(self._votes))
         self._last, calibrated = self._calibrated(P, self._calibration)
         figures = self._jury.score(calibrated), self._jury.loss(calibrated)
-        if not self._calibrates:
+        if self._votes_by.calibration is None:
             return Stage(vote, None, *figures, P)
         return Stage(vote, self._last, *figures, calibrated)
 
     def _calibrated(self, P: numpy.ndarray, rule: str) -> tuple[Calibration | None, numpy.ndarray]:
         """Return the calibration of answers, if there is one, and the answers after it."""
-        # of ten votes no vote counts as half a vote; other rules give no 0 but by underflow
-        floor = 0.5 / max(1, len(self._votes)) if self._ensemble == "vote" else SMALLEST
+        # With the rule "vote" a class without votes gets half a vote before the logarithm. The other rules
+        # give 0 only by underflow.
+        floor = 0.5 / max(1, len(self._votes)) if self._votes_by.rule == "vote" else SMALLEST
         calibration = self._jury.calibration(P, rule, self._last, floor)
         return calibration, P if calibration is None else calibration(P)
 
@@ -92,16 +103,3 @@ class Follower:
 
         found = minimize_scalar(loss, bounds=(0.001, 0.999), method="bounded", options={"xatol": 1e-3})
         return float(found.x / (1 - found.x)) * sum(self._votes)
-
-
-def keeps_predictions(estimator: Any) -> bool:
-    """Tell whether the predictions are those of the plain ensemble, whatever leave-one-out says."""
-    rule = CALIBRATIONS.get(estimator.calibration, "temperature")
-    return estimator.layer_votes == "equal" and rule == "temperature"
-
-
-def needs_loo(estimator: Any) -> bool:
-    """Tell whether an estimator's parameters ask for the leave-one-out scores of every layer."""
-    if estimator.ensemble == "value":
-        return estimator.coverage_from is not None or estimator.layer_votes != "equal"
-    return estimator.calibration is not None or estimator.layer_votes != "equal"

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from sklearn.base import BaseEstimator
-
 # Fitted attributes, or columns of a table, and what they are called.
 FIGURES = {"loo_accuracy": "accuracy", "loo_log_loss": "log-loss", "loo_r2_score": "R^2"}
 FIGURES_BY_LAYER = {"loo_accuracies_": "accuracy", "loo_log_losses_": "log-loss", "loo_r2_scores_": "R^2"}
@@ -20,13 +18,6 @@ MOST = 100  # rows of a table: a page should stay small
 LINE = "; border-bottom: 1px solid color-mix(in srgb, currentColor 35%, transparent)"
 
 Rows = Sequence[Sequence[Any]]
-
-
-class Shown(BaseEstimator):
-    """An estimator that shows in a notebook what was fitted, below scikit-learn's own picture of it."""
-
-    def _html_repr(self) -> str:
-        return super()._html_repr() + summary(self)
 
 
 def summary(model: Any) -> str:

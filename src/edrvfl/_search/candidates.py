@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from .._doors.encoder import TabularEncoder, as_encoder
+from .._fitting.settings import InputSettings, input_settings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,29 +20,24 @@ class Candidate:
     depths: set[int]  # at which it is a result; {1} for an estimator without layers
 
     @property
-    def reader(self) -> TabularEncoder | None:
-        """The encoder that reads the columns of a frame; None takes finite numbers as they are."""
-        e = self.estimator
-        if hasattr(e, "encoder"):
-            return as_encoder(e.encoder)
-        return TabularEncoder(categorical_features=e.categorical_features)
+    def reader(self) -> InputSettings:
+        """How the columns of a frame are read."""
+        return input_settings(self.estimator)
 
     @property
     def door(self) -> Hashable:
         """A key: candidates that share it read the columns of a frame in the same way."""
-        return door_of(self.reader)
+        return door_of(self.estimator)
 
     def at(self, depth: int) -> Any:  # noqa: ARG002
         """Return the estimator of one row of the results, not fitted."""
         return clone(self.estimator)
 
 
-def door_of(encoder: Any) -> Hashable:
-    """Return a key that is the same for encoders that read the columns of a frame in the same way."""
-    found = as_encoder(encoder)
-    if found is None:
-        return "numbers"
-    return None if found.categorical_features is None else str(list(found.categorical_features))
+def door_of(estimator: Any) -> Hashable:
+    """Return a key that is the same for estimators that read the columns of a frame in the same way."""
+    inputs = input_settings(estimator)
+    return "numbers" if inputs.encoder is None else (inputs.categorical_features,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

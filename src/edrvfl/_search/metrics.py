@@ -9,15 +9,16 @@ from functools import cache, partial
 from typing import Any
 
 import numpy
+from sklearn.base import ClassifierMixin, RegressorMixin
 
-from .._doors.base import ClassifierShell, RegressorShell
-from .._doors.encoder import largest_width
+from .._doors.base import Classifies, Predicts
+from .._inputs.encoding import largest_width
 from .._inputs.rows import as_matrix, to_host
 from .._inputs.table import Columns
 from .._seam.arrays import Array, array_namespace, from_numpy, itemsize, weighted_mean
 from .._seam.sklearn import _safe_indexing
 from .candidates import Candidate
-from .plan import NetworkCandidate, Size, encoder_key
+from .plan import NetworkCandidate, Size
 
 Split = tuple[numpy.ndarray, numpy.ndarray]  # indices of training and of test rows
 
@@ -63,10 +64,9 @@ class Search:
     def size(self, split: Split, candidate: NetworkCandidate) -> Size:
         """Return what decides the memory that networks with this candidate's inputs need on a split."""
         X, (m, v) = self.rows.X, (len(part) for part in split)
-        encoder = candidate.estimator.encoder
-        key = encoder_key(encoder)
+        key = candidate.plan.inputs
         if key not in self.widths:  # asked once, because it looks at all rows
-            self.widths[key] = largest_width(X, encoder, self.columns)
+            self.widths[key] = largest_width(X, key.encoder, self.columns)
         values = self.classes is None
         k = as_matrix(self.rows.labels).shape[1] if self.classes is None else len(self.classes)
         return Size(m, v, self.widths[key], k, itemsize(X), self.stacked, values)
@@ -269,7 +269,7 @@ class StandIn:
         return getattr(self._fitted(), name)
 
 
-class ClassStandIn(StandIn, ClassifierShell):
+class ClassStandIn(StandIn, ClassifierMixin, Classifies):
     """What a scorer sees in place of a classifier."""
 
     @property
@@ -278,5 +278,5 @@ class ClassStandIn(StandIn, ClassifierShell):
         return self.scorer.search.classes
 
 
-class ValueStandIn(StandIn, RegressorShell):
+class ValueStandIn(StandIn, RegressorMixin, Predicts):
     """What a scorer sees in place of a regressor."""

@@ -11,14 +11,13 @@ from typing import Any, TypeVar
 import numpy
 from sklearn.base import clone
 
-from .._doors.encoder import as_encoder
 from .._fitting.gradient import GRADIENT_ROWS
+from .._fitting.settings import NetworkSettings, input_settings, network_settings
 from .._inputs.judged import MOST_VALUES, n_judged
 from .._layers.records import PAPER_SHAPE, Settings
-from .._loo.follow import keeps_predictions, needs_loo
 from .._ridge.choose import LAMBDAS
 from .._seam.arrays import MIN_BLOCK_ROWS, Array, aligned, block_bytes, free_bytes
-from .candidates import Candidate, ResultRow, configured, door_of
+from .candidates import Candidate, ResultRow, configured
 
 Item = TypeVar("Item")
 
@@ -27,8 +26,13 @@ Item = TypeVar("Item")
 class NetworkCandidate(Candidate):
     """One network of a search."""
 
-    settings: Settings
+    plan: NetworkSettings
     seed: int  # of its random layers
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the layers."""
+        return self.plan.layers
 
     @property
     def problem(self) -> Hashable:
@@ -36,7 +40,7 @@ class NetworkCandidate(Candidate):
         e = self.estimator
         drawn = (self.seed, self.settings.n_hidden, self.settings.draws)
         held_back = e.coverage_from == "split"
-        return *drawn, e.input_scaling, encoder_key(e.encoder), repr(e.class_weight), held_back
+        return *drawn, self.plan.inputs, repr(getattr(e, "class_weight", None)), held_back
 
     @property
     def stack_key(self) -> Hashable:
@@ -44,10 +48,9 @@ class NetworkCandidate(Candidate):
         s = self.settings
         chosen_by_loo = self.number if s.lam is None else None  # a network that chooses lambda grows alone
         shape = (s.n_layers, s.activation, s.renormalize, s.weight_from, s.prunes, chosen_by_loo)
-        e = self.estimator
         # with one read-out over all layers only networks with the same features are grown together
         joint = (s.joint, self.hidden) if s.joint else None
-        return *shape, joint, e.ensemble, e.layer_votes, e.calibration, self.problem
+        return *shape, joint, self.plan.votes, self.problem
 
     @property
     def hidden(self) -> Hashable:
@@ -58,14 +61,6 @@ class NetworkCandidate(Candidate):
     def at(self, depth: int) -> Any:
         """Return the network of this depth, not fitted."""
         return clone(self.estimator).set_params(n_layers=depth)
-
-
-def encoder_key(encoder: Any) -> Hashable:
-    """Return a key that is the same for encoders with the same parameters."""
-    found = as_encoder(encoder)
-    params = {} if found is None else found.get_params()
-    params.pop("categorical_features", None)  # may be an array, and is in the door's key
-    return *params.values(), door_of(encoder)
 
 
 def result_rows(estimator: Any, configurations: Sequence[Mapping[str, Any]]) -> list[ResultRow]:
@@ -83,7 +78,7 @@ def result_rows(estimator: Any, configurations: Sequence[Mapping[str, Any]]) -> 
                 setattr(model, name, getattr(PAPER_SHAPE, name))
         depths = [model.n_layers] if "n_layers" in configuration else range(1, model.n_layers + 1)
         own = {name: value for name, value in configuration.items() if name in base}
-        identity = repr(base | own | {"n_layers": None, "encoder": encoder_key(model.encoder)})
+        identity = repr(base | own | {"n_layers": None, "encoder": input_settings(model)})
         network = networks.setdefault(identity, model)
         network.n_layers = max(network.n_layers, model.n_layers)
         for depth in depths:
@@ -95,7 +90,7 @@ def result_rows(estimator: Any, configurations: Sequence[Mapping[str, Any]]) -> 
     seed_of = cache(lambda state: clone(type(estimator)(random_state=state))._draw_seed())
     candidates = {
         identity: NetworkCandidate(
-            i, model, scored[identity], Settings.of(model), seed_of(model.random_state)
+            i, model, scored[identity], network_settings(model), seed_of(model.random_state)
         )
         for i, (identity, model) in enumerate(networks.items())
     }
@@ -199,10 +194,10 @@ def bytes_needed(stack: Stack, size: Size) -> int:
     if s.joint:  # each lambda keeps half a factor
         systems += r * side * (side + n) // 2
     answers = f * r * (4 * v * k + 6 * m) + (2 * f * r * m * k if s.weighs_by_loo else 0)
-    e = stack[0][0].estimator
+    plan = stack[0][0].plan
     if size.values:  # y and what it is standardised by; the errors of the rows that are scored
         answers += (6 * m + (2 + 3 * f * r) * v) * k * 8 // size.itemsize
-    if needs_loo(e) and not (size.values and keeps_predictions(e)):  # values need no calibration
+    if plan.judges and not (size.values and plan.votes.keeps_predictions):  # values need no calibration
         # the judged rows' scores, in float64 their combination, and what one calibration needs for a while
         answers += (f * r + 12) * size.judged * k * (1 + 8 // size.itemsize)
     # Leave-one-out tries all penalties, on a block of rows that has the scores of all of them.
@@ -211,7 +206,7 @@ def bytes_needed(stack: Stack, size: Size) -> int:
     decomposed = 4 * m * c if s.lam is not None and numpy.any(s.lam == 0) else 0
     block = min(block_bytes(size.stacked, abreast * c * size.itemsize), abreast * rows * c * size.itemsize)
     numbers = features + systems + draws + answers + chosen + decomposed
-    if e.input_scaling is not None:  # a kernel ridge is fitted and thrown away before
+    if plan.inputs.scaling is not None:  # a kernel ridge is fitted and thrown away before
         numbers = max(numbers, m * size.d + 8 * min(GRADIENT_ROWS, m) ** 2)
     numbers += rows * size.d
     return size.itemsize * numbers + 3 * block

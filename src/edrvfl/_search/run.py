@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy
 
-from .._doors.encoder import learn_network_inputs
+from .._fitting.data import InMemory, learn_network_inputs
+from .._fitting.settings import NetworkSettings
 from .._inputs.inputs import Inputs
 from .._inputs.rows import Rows, to_host
 from .._inputs.table import Columns
@@ -18,14 +18,14 @@ from .._layers.draws import Draws, Recipe
 from .._layers.grow import Grown, Problem, grow, start
 from .._layers.layers import fill_inputs, new_features
 from .._loo.combine import RULES
-from .._loo.follow import Follower, keeps_predictions, needs_loo
+from .._loo.follow import Follower
 from .._seam.arrays import Array, array_namespace, device, ignore_overflow
 from .._seam.threads import suitable_threads
 from .metrics import Sample, Search, Split, SplitScorer
 from .plan import NetworkCandidate, Stack, stack_settings, stacks
 
 Prepared = tuple[
-    Rows, numpy.ndarray | None, Inputs, Draws, int
+    InMemory, numpy.ndarray | None, Inputs, Draws, int
 ]  # what candidates of one problem share on a split
 LayerScores = tuple[list[NetworkCandidate], int, Array, Array]  # networks, a depth, scores, whether finite
 
@@ -68,12 +68,11 @@ def score_split(
 
 
 def _prepare(candidate: NetworkCandidate, train: Sample, columns: Columns | None) -> Prepared:
-    estimator = candidate.estimator
     rows, classes = _prepare_rows(candidate, train)
-    settings = candidate.settings
-    inputs = learn_network_inputs(rows, estimator, columns, candidate.seed)
+    settings, data = candidate.settings, InMemory(rows, columns)
+    inputs = learn_network_inputs(data, candidate.plan.inputs, candidate.seed)
     draws = Draws(Recipe.of(settings, candidate.seed, inputs, rows), rows.X, keep=True)
-    return rows, classes, inputs, draws, settings.n_hidden
+    return data, classes, inputs, draws, settings.n_hidden
 
 
 def _prepare_rows(candidate: NetworkCandidate, train: Sample) -> tuple[Rows, numpy.ndarray | None]:
@@ -93,13 +92,14 @@ def _score_stack(
 
     The rows that are scored ride along in D behind the training rows.
     """
-    rows, classes, inputs, draws, width = prepared
+    data, classes, inputs, draws, width = prepared
+    rows = data.rows
     first = members[0].settings
     stacked = scorer.search.stacked and first.lam is not None and not first.joint
     settings = replace(stack_settings(stack, stacked), n_hidden=width)
-    follows = _follows(members[0].estimator, scorer)
-    problem = Problem(rows.targets, rows.weights, draws, stacked, follows)
-    answers = _RunningAnswers(members, problem, scorer)
+    follows = _follows(members[0].plan, scorer)
+    problem = Problem(rows.targets, rows.weights, draws, data.judged, stacked, follows)
+    answers = _RunningAnswers(members, data, follows, scorer)
     xp, m, v = array_namespace(rows.X), rows.X.shape[0], scorer.test.X.shape[0]
     D = new_features(m + v, rows.X, settings.n_hidden, inputs, (len(stack),) if stacked else ())
     with ignore_overflow(), suitable_threads(rows.X, D.shape[-1], settings.n_hidden):
@@ -116,33 +116,32 @@ def _score_stack(
             yield members[some], depth, scorer(P, classes, members[some], depth), finite
 
 
-def _follows(estimator: Any, scorer: SplitScorer) -> bool:
+def _follows(plan: NetworkSettings, scorer: SplitScorer) -> bool:
     """Tell whether the networks' leave-one-out scores are needed for their answers.
 
     Where only predictions count, as those of values always do, a calibration that changes none is not needed,
     nor are intervals.
     """
     only_predictions = scorer.search.classes is None or scorer.search.scoring in (None, "accuracy")
-    return needs_loo(estimator) and not (only_predictions and keeps_predictions(estimator))
+    return plan.judges and not (only_predictions and plan.votes.keeps_predictions)
 
 
 class _RunningAnswers:
     """The answers of networks that grow together, for the rows that are scored: each as if fitted alone."""
 
-    def __init__(self, members: list[NetworkCandidate], problem: Problem, scorer: SplitScorer) -> None:
-        estimator, targets, X = members[0].estimator, problem.targets, scorer.test.X
-        self._rule, self._prefix = RULES[estimator.ensemble], estimator.layer_votes == "prefix"
-        self._joint = members[0].settings.joint
+    def __init__(
+        self, members: list[NetworkCandidate], data: InMemory, follows: bool, scorer: SplitScorer
+    ) -> None:
+        votes, targets, X = members[0].plan.votes, data.rows.targets, scorer.test.X
+        self._rule, self._prefix = RULES[votes.rule], votes.layer_votes == "prefix"
+        self._joint = votes.joint
         shape = (len(members), X.shape[0], targets.width)
         xp = array_namespace(X)
         self._totals = xp.zeros(shape, dtype=X.dtype, device=device(X))
         self._votes = numpy.zeros(len(members))
         self._best = xp.zeros_like(self._totals if self._prefix else self._totals[:0, ...])
         self._losses = numpy.full(len(members), numpy.inf)  # of the best prefix
-        self._followers = []
-        if problem.judges:
-            of_rows = (targets, problem.weights, problem.judged)
-            self._followers = [Follower(*of_rows, one.estimator) for one in members]
+        self._followers = [Follower(data.jury, one.plan.votes) for one in members] if follows else []
 
     def add(self, grown: Grown, scores: Array) -> Array:
         """Take the next layer's scores (..., v, k) of some networks; return their answers so far."""

@@ -63,7 +63,7 @@ def answer(shell: Any, X: Any, models: Sequence[Any]) -> Array:
     tables: dict[Hashable, Array] = {}  # networks that read columns in the same way share what was read
     total: Array = 0.0
     for model in models:
-        door = (door_of(model.encoder), model._fitted_array.dtype)
+        door = (door_of(model), model._fitted_array.dtype)
         if door not in tables:
             tables[door] = read_new_table(shell, X, model._columns, model._fitted_array)
         total = total + model.network_.answer(tables[door])

@@ -15,11 +15,12 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from scipy import stats
 from scipy.special import softmax
+from sklearn.base import ClassifierMixin
 from sklearn.model_selection import ParameterSampler
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils import check_random_state
 
-from edrvfl._doors.base import ClassifierShell
+from edrvfl._doors.base import Classifies
 from edrvfl._inputs.rows import prepare_rows
 from edrvfl._inputs.rows import to_host as to_numpy
 from edrvfl._inputs.targets import Classes, Values
@@ -81,10 +82,11 @@ def ridge(D: Array, Y: Array, C: float) -> Array:
 # --- the scikit-learn shell --------------------------------------------------------------------------
 
 
-class ScoredClassifier(ClassifierShell):
+class ScoredClassifier(ClassifierMixin, Classifies):
     """A classifier that derives all its answers from one method, `_scores`, through the library's shell."""
 
     random_state: Any
+    classes_: Any = None  # stored by `fit`; there is no model that knows them
 
     @abstractmethod
     def _scores(self, X: Any, method: str) -> Array:

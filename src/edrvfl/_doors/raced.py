@@ -1,0 +1,159 @@
+"""The fit of the two portfolios: race the members, weigh them, and tell after each piece how good it is."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+from joblib import effective_n_jobs
+from scipy.linalg import LinAlgWarning
+from sklearn.base import clone
+from sklearn.callback import CallbackContext
+
+from .._fitting.coverage import Evidence, learn_coverage
+from .._fitting.data import InMemory
+from .._fitting.portfolio import prepare_members, weigh_members
+from .._fitting.race import Member, Progress, Race
+from .._fitting.settings import NetworkSettings, kernel_settings, network_settings
+from .._seam.arrays import on_accelerator
+from .._seam.sklearn import Count, Interval, StrOptions
+from .base import COMMON
+from .members import check_member
+from .tasks import Tasks
+
+# What the parameters that both portfolios have may be.
+CONSTRAINTS: Mapping[str, list[Any]] = {
+    **COMMON,
+    "members": [list, tuple, None],
+    "finalists": [Count(1), None],
+    "weights": [StrOptions({"loo", "equal"})],
+    "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
+    "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
+    "n_jobs": [Integral, None],
+}
+
+
+def named_members(estimator: Any) -> dict[str, Any]:
+    """Return the members as given, after a look at what the portfolio decides itself."""
+    members = estimator.members
+    if members is None:
+        return dict(estimator._table)
+    if not members:
+        raise ValueError("members must hold at least one (name, estimator); None takes the default table.")
+    for entry in members:
+        if not (isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)):
+            raise ValueError(f"members must be a list of (name, estimator), but one of them is {entry!r}.")
+        check_member(*entry, estimator._kinds)
+    names = [name for name, _ in members]
+    if len(set(names)) < len(names):
+        raise ValueError(f"The names of members must differ, got {', '.join(names)}.")
+    return dict(members)
+
+
+def check_members(estimator: Any) -> None:
+    """Refuse parameters of members that are wrong, with the member's name."""
+    for name, member in named_members(estimator).items():
+        try:
+            member._validate_params()
+        except ValueError as error:
+            raise type(error)(f"Member {name!r}: {error}") from error
+
+
+def fit_portfolio(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    """Fit a portfolio to rows in memory or in blocks, and store it in its estimator."""
+    limit = estimator.max_seconds
+    deadline = float("inf") if limit is None else time.time() + limit
+    tasks = Tasks(estimator, X, y, sample_weight)
+    reading = estimator._read(X, y, sample_weight, tasks.begin_reading(None))
+    data, given = reading.data, named_members(estimator)
+    settings = {
+        name: network_settings(member) if hasattr(member, "n_layers") else kernel_settings(member)
+        for name, member in given.items()
+    }
+    members = list(prepare_members(data, settings, reading.seed))
+    # rows in parts are read by one process, and a GPU is one
+    alone = on_accelerator(data.rows.X) or not isinstance(data, InMemory)
+    race = Race(data, members, 1 if alone else effective_n_jobs(estimator.n_jobs), deadline)
+    task = tasks.begin(race.n_pieces(estimator.finalists))
+    tasks.end_blocks()
+    fitted = race.run(estimator.finalists, lambda member, done: _report(estimator, member, done, task, tasks))
+    progress = {i: race.progress[i] for i in fitted}
+    weighed = weigh_members(
+        data, members, progress, estimator.weights == "loo", getattr(estimator, "calibration", None)
+    )
+    estimator.portfolio_ = weighed.model
+    for name, figure in estimator._figures.of_answer(weighed.score, weighed.loss).items():
+        setattr(estimator, name, figure)
+    estimator.members_ = _table(estimator, members, race.progress, weighed.weights)
+    evidence = Evidence(data, weighed.model, weighed.P, reading.held, reading.seed)
+    estimator.coverage_ = learn_coverage(evidence, estimator.coverage_from)
+    _warn_of_fallbacks(members, race.progress)
+    tasks.end(reconstruction_attributes=dict)
+
+
+def _report(estimator: Any, member: Member, done: Progress, task: CallbackContext, tasks: Tasks) -> bool:
+    """Print a line and ask the callbacks whether to stop."""
+    if estimator.verbose:
+        n = len(done.stages)
+        layers = f", {n} {'layer' if n == 1 else 'layers'}" if member.is_network else ""
+        print(
+            f"[{type(estimator).__name__}] {member.name}{layers}: "
+            f"{estimator._figures.words(done.chosen.score, done.chosen.loss)}, {done.seconds:.1f} s"
+        )
+    piece = task.subcontext(task_name="member").call_on_fit_task_begin(**tasks.given)
+    return bool(piece.call_on_fit_task_end(**tasks.given))
+
+
+def _table(
+    estimator: Any, members: Sequence[Member], progress: Mapping[int, Progress], weights: Mapping[int, float]
+) -> dict[str, list[Any]]:
+    """Return a table of the members that were fitted."""
+    table: dict[str, list[Any]] = {}
+    given = named_members(estimator)
+    for i in sorted(progress):
+        member, done = members[i], progress[i]
+        layers = member.settings.layers if isinstance(member.settings, NetworkSettings) else None
+        row = {
+            "member": member.name,
+            "weight": weights.get(i, 0.0),
+            **{
+                name.removesuffix("_"): figure
+                for name, figure in estimator._figures.of_answer(done.chosen.score, done.chosen.loss).items()
+            },
+            "n_layers": None if layers is None else done.best,
+            "n_hidden": None if layers is None else layers.n_hidden,
+            "seconds": done.seconds,
+            "settings": _as_fitted(given[member.name], member, done),
+        }
+        for name, value in row.items():
+            table.setdefault(name, []).append(value)
+    return table
+
+
+def _as_fitted(estimator: Any, member: Member, done: Progress) -> Any:
+    """Return an estimator, not fitted, with the settings that the member really had."""
+    settings = member.settings
+    if not isinstance(settings, NetworkSettings):
+        return clone(estimator)
+    layers = settings.layers
+    return clone(estimator).set_params(
+        n_layers=len(done.stages),
+        n_hidden=layers.n_hidden,
+        weight_from=layers.weight_from,
+        input_scaling=settings.inputs.scaling,
+    )
+
+
+def _warn_of_fallbacks(members: Sequence[Member], progress: Mapping[int, Progress]) -> None:
+    fell = [members[i].name for i in sorted(progress) if progress[i].fell_back]
+    if fell:
+        warnings.warn(
+            f"The system of {'members' if len(fell) > 1 else 'member'} {', '.join(fell)} is numerically "
+            "singular with the given regularization; a larger one or the least-norm solution was taken. Set "
+            'regularization="loo", or bring the weights closer together.',
+            LinAlgWarning,
+            stacklevel=6,
+        )

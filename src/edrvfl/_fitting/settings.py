@@ -1,0 +1,135 @@
+"""An estimator is read here and nowhere else: its parameters become frozen records.
+
+Two records that are equal mean the same work, so what may be shared in a search, or by the members of a
+portfolio, derives from their fields.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from .._inputs.encoding import EncoderSettings
+from .._layers.records import DrawSettings, Settings, scaling_for_rows
+from .._loo.follow import Votes
+from .systems import KernelSettings
+
+
+@dataclass(frozen=True, slots=True)
+class InputSettings:
+    """How the columns of a frame or an array become the inputs of a model."""
+
+    encoder: EncoderSettings | None  # None takes finite numbers as they are
+    categorical_features: Hashable = "from_dtype"  # which columns hold categories: also None, or a tuple
+    scaling: str | None = None  # "gradient"; "auto" until the number of training rows is known
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSettings:
+    """Everything that decides how a network is fitted, beside the training rows and the seed."""
+
+    layers: Settings
+    votes: Votes
+    inputs: InputSettings
+    judges: bool  # whether the leave-one-out scores of every layer are wanted
+
+    def for_rows(self, m: float) -> NetworkSettings:
+        """Return these settings with what "auto" stands for with so many training rows."""
+        scaling = scaling_for_rows(self.inputs.scaling, m)
+        inputs = dataclasses.replace(self.inputs, scaling=scaling)
+        return dataclasses.replace(self, layers=self.layers.for_rows(m), inputs=inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFit:
+    """Everything that decides how a kernel model is fitted, beside the training rows and the seed."""
+
+    kernel: KernelSettings
+    inputs: InputSettings
+    calibration: str | None = "temperature"
+
+
+def encoder_settings(encoder: Any) -> EncoderSettings | None:
+    """Read the parameter `encoder`: a name, a TabularEncoder, or None."""
+    if encoder is None:
+        return None
+    if isinstance(encoder, str):
+        return EncoderSettings(encoder)
+    names = [field.name for field in dataclasses.fields(EncoderSettings)]
+    return EncoderSettings(**{name: getattr(encoder, name) for name in names})
+
+
+def column_settings(categorical_features: Any) -> Hashable:
+    """Read which columns hold categories: "from_dtype", None, or names, positions or a mask."""
+    if categorical_features is None or isinstance(categorical_features, str):
+        return categorical_features
+    return tuple(getattr(categorical_features, "tolist", lambda: categorical_features)())
+
+
+def input_settings(e: Any) -> InputSettings:
+    """Read how an estimator sees columns. A portfolio has no encoder: its members have."""
+    if not hasattr(e, "encoder"):
+        return InputSettings(EncoderSettings(), column_settings(e.categorical_features))
+    columns = getattr(e.encoder, "categorical_features", "from_dtype")
+    return InputSettings(encoder_settings(e.encoder), column_settings(columns), e.input_scaling)
+
+
+def network_settings(e: Any) -> NetworkSettings:
+    """Read the parameters of an EDRVFLClassifier or EDRVFLRegressor."""
+    lam = None if e.regularization == "loo" else float(e.regularization)
+    pairs = [isinstance(value, (tuple, list)) for value in (e.norm_scale, e.norm_shift)]
+    # a pair is drawn for each neuron, which only re-normalised neurons have a use for
+    scales, shifts = (
+        (float(value[0]), float(value[1])) if pair and e.renormalize else None
+        for value, pair in zip((e.norm_scale, e.norm_shift), pairs, strict=True)
+    )
+    layers = Settings(
+        n_layers=e.n_layers,
+        n_hidden=e.n_hidden,
+        activation=e.activation,
+        renormalize=e.renormalize,
+        lam=lam,
+        gamma=1.0 if pairs[0] else e.norm_scale,
+        alpha=0.0 if pairs[1] else e.norm_shift,
+        omega_r=e.correct_weight,
+        p=e.prune_rate,
+        weight_from=e.weight_from,
+        draws=DrawSettings(e.inputs_per_neuron, e.hidden_per_neuron, scales, shifts, float(e.pair_share)),
+        joint=e.readout == "joint",
+    )
+    votes = Votes(
+        getattr(e, "ensemble", "value"), e.layer_votes, getattr(e, "calibration", None), layers.joint
+    )
+    calls = e.coverage_from if votes.rule == "value" else votes.calibration  # who asks for leave-one-out
+    return NetworkSettings(layers, votes, input_settings(e), calls is not None or e.layer_votes != "equal")
+
+
+def kernel_settings(e: Any) -> KernelFit:
+    """Read the parameters of a LaplaceRidgeClassifier or LaplaceRidgeRegressor."""
+    h, lam = (None if value == "loo" else float(value) for value in (e.bandwidth, e.regularization))
+    n = e.n_landmarks
+    kernel = KernelSettings(h, lam, n if n is None or n == "auto" else int(n))
+    return KernelFit(kernel, input_settings(e), getattr(e, "calibration", None))
+
+
+def check_readout(e: Any) -> None:
+    """Refuse parameters that ask for the read-out of a single layer where there is one for all of them."""
+    if e.readout == "layers":
+        return
+    neutral = {"correct_weight": 1.0, "prune_rate": 0.0}
+    given = {name: getattr(e, name) for name in neutral}
+    if wrong := [name for name in neutral if given[name] != neutral[name]]:
+        came, wanted = (
+            " and ".join(f"{name}={values[name]}" for name in wrong) for values in (given, neutral)
+        )
+        raise ValueError(
+            'readout="joint" has one read-out over all layers. Weighting and pruning take that of a single '
+            f"layer, but {came}. Set {wanted}."
+        )
+    if e.layer_votes == "weighted":
+        raise ValueError(
+            'readout="joint" has one read-out over all layers, so that layers do not vote, but '
+            'layer_votes="weighted". Set layer_votes="equal", or "prefix" to choose the depth.'
+        )
