@@ -88,7 +88,7 @@ def grow_alone(X, y, settings, seed=5, counts=None, costs=None, standardize=True
     draws = Draws(Recipe.of(settings, seed, inputs, rows), X)
     network = Network(None, inputs, settings.activation, settings.n_hidden, "softmax", classes, seed, 1)
     layers = []
-    for grown in grow(start(D, settings), Problem(targets, rows.weights, draws)):
+    for grown in grow(start(D, settings), Problem(targets, rows.weights, draws, None)):
         assert grown.losses.shape == (1, X.shape[0])  # asked for now: the next layer overwrites D
         layers.append(grown)
         network = network.with_layer(grown.hidden, grown.readout.beta[0, ...])

@@ -22,7 +22,7 @@ from edrvfl import (
     to_numpy,
     variant,
 )
-from edrvfl._doors.coverage import _weights_of
+from edrvfl._fitting.coverage import _weights_of
 from edrvfl._inputs.held_back import hold_back
 
 NETWORK = {"n_layers": 3, "n_hidden": 60, "random_state": 0}
@@ -198,7 +198,7 @@ def test_the_errors_are_those_of_leave_one_out_without_layers(rng, constant_widt
 @pytest.fixture
 def constant_widths(monkeypatch):
     """Let all intervals be equally wide, so that the errors are kept as they are."""
-    monkeypatch.setattr("edrvfl._doors.coverage.choose_widths", lambda *_: None)
+    monkeypatch.setattr("edrvfl._fitting.coverage.choose_widths", lambda *_: None)
 
 
 def mean_square_of_record(model, Y, weights):

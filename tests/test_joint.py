@@ -14,13 +14,13 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import log_loss
 
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, EDRVFLSearchCV, to_numpy, variant
+from edrvfl._fitting.settings import network_settings
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.targets import Classes
 from edrvfl._inputs.weights import RowWeights
 from edrvfl._layers.draws import Draws, Recipe
 from edrvfl._layers.grow import Problem, grow, start
 from edrvfl._layers.layers import fill_inputs, new_features
-from edrvfl._layers.records import Settings
 
 DEPTH, N = 4, 15
 NETWORK = variant("dRVFL", n_layers=DEPTH, n_hidden=N, regularization=0.5, random_state=3)
@@ -70,14 +70,14 @@ def test_leave_one_out_of_every_depth_is_leaving_each_row_out(xp, m, weighted):
     rng = np.random.default_rng(2)
     counts = rng.choice([0.4, 1.0, 3.0], m) if weighted else np.ones(m)
     costs = rng.uniform(0.5, 2, m) if weighted else np.ones(m)
-    settings = Settings.of(NETWORK)
+    settings = network_settings(NETWORK).layers
     rows_in_xp, counts_in_xp = xp.asarray(X), xp.asarray(counts)
     inputs = learn_inputs(rows_in_xp, counts_in_xp, EncoderSettings())
     D = new_features(m, rows_in_xp, N, inputs)
     fill_inputs(D, rows_in_xp, inputs)
     draws = Draws(Recipe(5, N, inputs.source), rows_in_xp)
     targets = Classes(xp.asarray(y), 3, rows_in_xp[:0, 0])
-    problem = Problem(targets, RowWeights(counts_in_xp, xp.asarray(costs)), draws, judges=True)
+    problem = Problem(targets, RowWeights(counts_in_xp, xp.asarray(costs)), draws, None, judges=True)
     A = joint_features(X, X, 5, DEPTH, N, counts)[0]
     for grown in grow(start(D, settings), problem):
         c = 6 + (grown.layer + 1) * N
@@ -220,7 +220,7 @@ def test_singular_depths_are_named():
     X, y = rows(90)
     X = np.hstack([X, X[:, :1]])  # a column twice, and lambda below rounding
     model = clone(NETWORK).set_params(regularization=1e-14)
-    with pytest.warns(LinAlgWarning, match=r"singular in layer\(s\) 1, 2, 3, 4"):
+    with pytest.warns(LinAlgWarning, match=r"singular in layers 1, 2, 3, 4"):
         model.fit(X, y)
     assert model.fallback_layers_ == (1, 2, 3, 4)
     assert np.isfinite(model.predict_proba(X)).all()

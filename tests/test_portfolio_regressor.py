@@ -334,7 +334,7 @@ def test_verbose_prints_a_line_for_each_piece_of_work(rng, capsys):
     assert len(lines) == 6
     for line in lines:
         assert re.fullmatch(
-            r"\[EDRVFLPortfolioRegressor\] (kernel|\w+, [12] layer\(s\)): "
+            r"\[EDRVFLPortfolioRegressor\] (kernel|\w+, [12] layers?): "
             r"leave-one-out R\^2 -?\d\.\d{4}, \d+\.\d s",
             line,
         ), line

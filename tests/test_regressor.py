@@ -646,7 +646,7 @@ def test_wrong_parameters(rng, params):
 def test_a_singular_gram_warns_where_fit_was_called(rng):
     X, y = noisy_values(rng, 80, 4)
     model = EDRVFLRegressor(n_layers=2, n_hidden=8, regularization=1e-14, renormalize=False, random_state=0)
-    with pytest.warns(LinAlgWarning, match=r"singular in layer\(s\) 1, 2 with regularization=1e-14") as seen:
+    with pytest.warns(LinAlgWarning, match=r"singular in layers 1, 2 with regularization=1e-14") as seen:
         model.fit(np.column_stack([X, X]), y)
     assert seen[0].filename == __file__
     assert np.isfinite(model.predict(np.column_stack([X, X]))).all()

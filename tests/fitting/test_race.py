@@ -9,8 +9,9 @@ from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
 
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, LaplaceRidgeClassifier
+from edrvfl._doors import raced
 from edrvfl._fitting import race
-from edrvfl._fitting.voters import Progress
+from edrvfl._fitting.race import Progress
 
 NETWORK = EDRVFLClassifier(n_layers=3, n_hidden=10, regularization=0.5, ensemble="mean")
 KINDS = {
@@ -56,7 +57,7 @@ def alone(noisy):
     X, y = noisy
 
     def fit(member):
-        estimator = clone(member.estimator).set_params(
+        estimator = clone(dict(MEMBERS)[member.name]).set_params(
             random_state=FixedSeed(member.seed), calibration="temperature"
         )
         return estimator.fit(X, y)
@@ -94,8 +95,8 @@ def test_without_a_race_everybody_grows(noisy, monkeypatch, alone, finalists):
 def clock(monkeypatch):
     """Let a second pass whenever the fit looks at the clock."""
     seconds = iter(range(10**6))
-    monkeypatch.setattr(race, "time", SimpleNamespace(time=lambda: next(seconds)))
-    monkeypatch.setattr("edrvfl._doors.ensemble.time", SimpleNamespace(time=lambda: next(seconds)))
+    monkeypatch.setattr(race, "time", SimpleNamespace(time=lambda: next(seconds), perf_counter=lambda: 0.0))
+    monkeypatch.setattr("edrvfl._doors.raced.time", SimpleNamespace(time=lambda: next(seconds)))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -239,7 +240,7 @@ def test_a_singular_system_is_told(noisy):
     X, y = noisy
     twice = np.hstack([X, X])  # with these columns twice nothing but the least norm decides
     members = [("unpenalised", EDRVFLClassifier(n_layers=1, n_hidden=5, regularization=1e-300, prune_rate=0))]
-    with pytest.warns(LinAlgWarning, match=r"member\(s\) unpenalised"):
+    with pytest.warns(LinAlgWarning, match=r"member unpenalised"):
         EDRVFLPortfolioClassifier(members=members, random_state=0).fit(twice, y)
 
 
@@ -247,9 +248,7 @@ def test_a_singular_system_is_told(noisy):
 def test_the_number_of_pieces_is_known_before(noisy, monkeypatch, finalists):
     X, y = noisy
     reported = []
-    plain = EDRVFLPortfolioClassifier._report
-    monkeypatch.setattr(
-        EDRVFLPortfolioClassifier, "_report", lambda *args: reported.append(args[1]) or plain(*args)
-    )
+    plain = raced._report
+    monkeypatch.setattr(raced, "_report", lambda *args: reported.append(args[1]) or plain(*args))
     _, ran = followed(monkeypatch, X, y, finalists=finalists)
     assert ran.n_pieces(finalists) == len(reported)

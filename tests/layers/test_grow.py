@@ -303,7 +303,7 @@ def begin(X, y, settings, X_new, *, stack=(), stacked=False, counts=None, costs=
     fill_inputs(D[..., :m, :], X, inputs)
     fill_inputs(D[..., m:, :], X_new, inputs)
     draws = Draws(Recipe(5, settings.n_hidden, inputs.source, settings.draws), X, keep=True)
-    problem = Problem(Classes(y, 3, X[:0, 0]), RowWeights(counts, costs), draws, stacked)
+    problem = Problem(Classes(y, 3, X[:0, 0]), RowWeights(counts, costs), draws, None, stacked)
     return start(D, settings), problem
 
 
@@ -459,7 +459,7 @@ class Laboratory:
 
     def problem(self, settings):
         draws = Draws(Recipe.of(settings, 5, self.inputs, self.rows), self.X)
-        return Problem(self.rows.targets, self.rows.weights, draws, judges=True)
+        return Problem(self.rows.targets, self.rows.weights, draws, None, judges=True)
 
     def in_one_go(self, settings):
         return list(grow(start(self.features(settings), settings), self.problem(settings)))
@@ -476,7 +476,7 @@ class Laboratory:
             branch = start(D, part) if paused is None else resume(D, part, pickle.loads(paused))
             for grown in grow(branch, problem):
                 layers.append(grown)
-            paused = pickle.dumps(pause(grown, part, problem))
+            paused = pickle.dumps(pause(grown, part, self.rows.weights))
         return layers, paused
 
 

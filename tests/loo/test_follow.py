@@ -8,6 +8,7 @@ from reference import scores_without_each_row
 from scipy.special import softmax
 
 from edrvfl import EDRVFLClassifier
+from edrvfl._fitting.settings import network_settings
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.judged import judge_some
 from edrvfl._inputs.targets import Classes
@@ -15,9 +16,9 @@ from edrvfl._inputs.weights import RowWeights
 from edrvfl._layers.draws import Draws, Recipe
 from edrvfl._layers.grow import Problem, grow, start
 from edrvfl._layers.layers import fill_inputs, new_features
-from edrvfl._layers.records import Settings
 from edrvfl._loo.calibrate import calibrate, log_loss
 from edrvfl._loo.follow import CALIBRATIONS, PULL, Follower
+from edrvfl._loo.jury import jury_of
 
 ENSEMBLES = ["softmax", "mean", "vote"]
 
@@ -38,7 +39,7 @@ def follow(scores, codes, k, counts=None, costs=None, xp=np, **params):
     params = {"ensemble": "softmax", "layer_votes": "equal", "calibration": "loo", **params}
     arrays = (None if a is None else xp.asarray(a) for a in (counts, costs))
     targets = Classes(xp.asarray(codes), k, xp.asarray(scores[0][:0, 0]))
-    follower = Follower(targets, RowWeights(*arrays), None, EDRVFLClassifier(**params))
+    follower = follower_of(targets, RowWeights(*arrays), None, EDRVFLClassifier(**params))
     return [follower.add(xp.asarray(layer)) for layer in scores]
 
 
@@ -67,15 +68,20 @@ def assert_stages_alike(stages, others, tolerance=1e-5):
 # --- a network that grows, against plain loops -----------------------------------------------------------
 
 
+def follower_of(targets, weights, judged, estimator):
+    """Follow a network with an estimator's parameters."""
+    return Follower(jury_of(targets, weights, judged), network_settings(estimator).votes)
+
+
 def omega_after(right, counts, omega_r):
     """Eq. 14 for the next layer."""
     n_right, m = counts[right].sum(), counts.sum()
     return np.where(right, omega_r, (m - n_right * omega_r) / (m - n_right))
 
 
-def grown_scores(X, y, k, network, counts, costs, use):
+def grown_scores(X, y, k, network, counts, costs, use, judged=None):
     """Grow a network; return each layer's leave-one-out scores by plain loops, and what `use` made of it."""
-    settings = Settings.of(network)
+    settings = network_settings(network).layers
     given = [None if a is None else np.asarray(a) for a in (counts, costs)]
     m, targets, weights = len(y), Classes(y, k, X[:0, 0]), RowWeights(*given)
     inputs = learn_inputs(X, given[0], EncoderSettings())
@@ -83,7 +89,9 @@ def grown_scores(X, y, k, network, counts, costs, use):
     fill_inputs(D, X, inputs)
     counts, costs = (np.ones(m) if a is None else a for a in given)
     omega, loops, used = np.ones(m), [], []
-    problem = Problem(targets, weights, Draws(Recipe(1, settings.n_hidden, inputs.source), X), judges=True)
+    problem = Problem(
+        targets, weights, Draws(Recipe(1, settings.n_hidden, inputs.source), X), judged, judges=True
+    )
     for grown in grow(start(D, settings), problem):
         D_l = np.array(grown.D[:m])
         loops.append(scores_without_each_row(D_l, np.eye(k)[y], settings.lam, omega * costs, counts))
@@ -103,7 +111,7 @@ def test_stages_are_those_of_leaving_each_row_out(rng, calibration, ensemble, k,
     costs = np.array([1.0, 3.0, 0.5])[y] if weighted else None
     params = {"n_layers": 3, "n_hidden": 7, "regularization": 0.5, "ensemble": ensemble}
     network = EDRVFLClassifier(**params, calibration=calibration)
-    follower = Follower(Classes(y, k, X[:0, 0]), RowWeights(counts, costs), None, network)
+    follower = follower_of(Classes(y, k, X[:0, 0]), RowWeights(counts, costs), None, network)
     loops, stages = grown_scores(X, y, k, network, counts, costs, lambda g: follower.add(g.loo[0]))
     w = np.ones(50) if counts is None else counts
     n = max(w.sum(), w.sum() ** 2 / np.sum(w**2))
@@ -130,8 +138,8 @@ def test_a_part_of_the_rows_is_judged(rng, monkeypatch, weight_from):
     weights = counts[some] * judged.stand_for
     weights *= counts[some].sum() / weights.sum()
     network = EDRVFLClassifier(n_layers=2, n_hidden=7, regularization=0.5, weight_from=weight_from)
-    follower = Follower(Classes(y, 3, X[:0, 0]), RowWeights(counts), judged, network)
-    loops, stages = grown_scores(X, y, 3, network, counts, None, lambda g: follower.add(g.loo[0]))
+    follower = follower_of(Classes(y, 3, X[:0, 0]), RowWeights(counts), judged, network)
+    loops, stages = grown_scores(X, y, 3, network, counts, None, lambda g: follower.add(g.loo[0]), judged)
     for depth, stage in enumerate(stages, start=1):
         P = combined(loops[:depth, some], [1] * depth, "softmax")
         expected = calibrate(P, y[some], weights, "matrix")
@@ -326,6 +334,6 @@ def test_the_weight_of_a_class_with_one_row_is_no_evidence_about_the_others(rng)
     for cost in (1.0, 1e4):
         costs = np.where(codes == 2, cost, 1.0)
         network = EDRVFLClassifier()
-        follower = Follower(Classes(codes, 3, np.zeros(0)), RowWeights(None, costs), None, network)
+        follower = follower_of(Classes(codes, 3, np.zeros(0)), RowWeights(None, costs), None, network)
         calibrations.append(follower.add(scores[0]).calibration(P))
     np.testing.assert_allclose(*calibrations, atol=1e-6)

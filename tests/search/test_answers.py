@@ -14,7 +14,7 @@ from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.utils import _safe_indexing
 
 from edrvfl import EDRVFLClassifier, EDRVFLSearchCV, TabularEncoder
-from edrvfl._doors.encoder import largest_width
+from edrvfl._inputs.encoding import largest_width
 from edrvfl._inputs.table import learn_table, open_table
 from edrvfl._search.metrics import Sample, Search
 from edrvfl._search.plan import bytes_needed, result_rows

@@ -221,7 +221,8 @@ class Estimator(BaseEstimator):
 
     def _answers(self, X: Any, method: str) -> Array:
         """Return probabilities or values (rows, k). `method` is the public method that asks, for messages."""
-        return self._model.answer(self._check_new_rows(X, method))
+        X = self._check_new_rows(X, method)
+        return self._model.answer(X)
 
     def _coverage_for(self, coverage: Any) -> Coverage:
         """Return what was stored, after a look at the coverage that is asked for."""

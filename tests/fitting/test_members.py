@@ -1,6 +1,7 @@
 """One member of a portfolio is the estimator fitted alone."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,10 +11,10 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from edrvfl import EDRVFLClassifier, LaplaceRidgeClassifier
-from edrvfl._doors.base import LARGEST_SEED
-from edrvfl._doors.encoder import learn_network_inputs
-from edrvfl._fitting.voters import Data, Member, fit_voter, grow_network
-from edrvfl._inputs.judged import judge_some
+from edrvfl._fitting.data import InMemory
+from edrvfl._fitting.portfolio import LARGEST_SEED, prepare_members
+from edrvfl._fitting.race import fit_member
+from edrvfl._fitting.settings import kernel_settings, network_settings
 from edrvfl._inputs.rows import prepare_rows
 from edrvfl._inputs.table import learn_table, open_table
 
@@ -42,8 +43,10 @@ def prepare(estimator, X, y, weights=None, class_weight=None, random_state=3):
     table, columns = learn_table(open_table(X), "from_dtype")
     rows = prepare_rows(table, y, weights, class_weight)
     seed = int(check_random_state(random_state).randint(LARGEST_SEED))
-    inputs = learn_network_inputs(rows, estimator, columns, seed)
-    return Data(rows, columns, judge_some(rows.targets)), Member("it", estimator, inputs, seed)
+    data = InMemory(rows, columns)
+    read = network_settings if hasattr(estimator, "n_layers") else kernel_settings
+    (member,) = prepare_members(data, {"it": read(estimator)}, seed)
+    return data, replace(member, seed=seed)  # an estimator alone takes the seed itself
 
 
 @pytest.mark.parametrize("first", [1, 2, 3])
@@ -54,11 +57,11 @@ def test_a_network_with_a_pause_is_the_estimator_alone(noisy, name, first):
     alone = clone(estimator).set_params(random_state=3).fit(X, y)
     data, member = prepare(estimator, X, y)
     depth = estimator.n_layers
-    done = grow_network(data, member, None, min(first, depth))
+    done = fit_member(data, member, None, min(first, depth))
     if first < depth:
-        assert done.paused is not None
-        done = grow_network(*pickle.loads(pickle.dumps((data, member, done))), depth)
-    assert done.paused is None
+        assert done.growing.paused is not None
+        done = fit_member(*pickle.loads(pickle.dumps((data, member, done))), depth)
+    assert done.growing.paused is None
     assert member.is_network
     np.testing.assert_allclose([s.loss for s in done.stages], alone.loo_log_losses_, rtol=1e-6)
     np.testing.assert_allclose([s.score for s in done.stages], alone.loo_accuracies_, rtol=1e-9)
@@ -76,7 +79,7 @@ def test_a_kernel_voter_is_the_estimator_alone(noisy, name):
     estimator = LaplaceRidgeClassifier(calibration="temperature", **KERNELS[name])
     alone = clone(estimator).set_params(random_state=3).fit(X, y)
     data, member = prepare(estimator, X, y)
-    done = fit_voter(data, member)
+    done = fit_member(data, member, None, 1)
     assert not member.is_network
     assert done.kept is done.voter
     assert (done.chosen.score, done.chosen.loss) == (alone.loo_accuracy_, alone.loo_log_loss_)
@@ -89,7 +92,7 @@ def test_weights_of_rows_and_classes_are_those_of_the_estimator(noisy, rng, esti
     weights, costs = rng.choice([0.0, 0.5, 1.0, 3.0], len(y)), {0: 1.0, 1: 4.0, 2: 0.5}
     alone = clone(estimator).set_params(random_state=3, class_weight=costs).fit(X, y, sample_weight=weights)
     data, member = prepare(estimator, X, y, weights, costs)
-    done = grow_network(data, member, None, 3) if member.is_network else fit_voter(data, member)
+    done = fit_member(data, member, None, 3)
     np.testing.assert_allclose(done.voter.answer(X), alone.predict_proba(X), atol=1e-8)
 
 
@@ -100,7 +103,7 @@ def test_a_part_of_the_rows_is_judged(rng, monkeypatch, estimator):
     estimator = clone(estimator).set_params(calibration="temperature")
     alone = clone(estimator).set_params(random_state=3).fit(X, y)
     data, member = prepare(estimator, X, y)
-    done = grow_network(data, member, None, 3) if member.is_network else fit_voter(data, member)
+    done = fit_member(data, member, None, 3)
     assert done.chosen.P.shape == (40, 3)
     np.testing.assert_allclose(done.voter.answer(X), alone.predict_proba(X), atol=1e-8)
 
@@ -111,7 +114,7 @@ def test_every_library_grows_the_same_network(xp, noisy, name):
     estimator = clone(SMALL).set_params(**NETWORKS[name])
     with sklearn.config_context(array_api_dispatch=True):
         data, member = prepare(estimator, xp.asarray(X), xp.asarray(y))
-    done = grow_network(data, member, None, 1)
-    done = grow_network(data, member, done, 3)
+    done = fit_member(data, member, None, 1)
+    done = fit_member(data, member, done, 3)
     expected = clone(estimator).set_params(random_state=3).fit(X, y).predict_proba(X)
     np.testing.assert_allclose(to_host(done.voter.answer(xp.asarray(X))), expected, atol=1e-7)
