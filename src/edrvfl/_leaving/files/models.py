@@ -349,4 +349,4 @@ def _try(model: Any) -> None:
     else:
         inputs = network.inputs if network is not None else model.model_.voter.inputs
     X = trial_rows(inputs, d, model._fitted_array.dtype, model._columns is not None)
-    try_model(model._answer, network, model.coverage_, X, model._classifies)
+    try_model(model._model.answer, network, model.coverage_, X, model._classifies)
