@@ -14,8 +14,8 @@ from matplotlib.patches import FancyBboxPatch
 from sklearn.datasets import make_moons
 
 from edrvfl import EDRVFLClassifier, variant
-from edrvfl._layers.pruning import importance, survivor_mask
-from edrvfl._layers.weighting import next_weights
+from edrvfl._layers.layers import importance, survivor_mask
+from edrvfl._layers.layers import next_weights
 from edrvfl._models.network import features_by_layer
 
 HERE = Path(__file__).parent / "method"

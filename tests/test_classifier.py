@@ -24,7 +24,7 @@ from sklearn.utils._array_api import move_estimator_to
 
 from edrvfl import EDRVFLClassifier, TabularEncoder, to_numpy, variant
 from edrvfl._doors.variants import VARIANTS
-from edrvfl._layers.activations import ACTIVATIONS
+from edrvfl._layers.layers import ACTIVATIONS
 
 SMALL = {"n_layers": 3, "n_hidden": 16}
 # every value of every option once; options that do not meet in the code share a setting

@@ -33,7 +33,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils._array_api import move_estimator_to
 
 from edrvfl import EDRVFLRegressor, TabularEncoder, to_numpy
-from edrvfl._layers.activations import ACTIVATIONS
+from edrvfl._layers.layers import ACTIVATIONS
 from edrvfl._ridge.choose import LAMBDAS
 
 SMALL = EDRVFLRegressor(n_layers=3, n_hidden=16, random_state=0)

@@ -10,7 +10,7 @@ from small_models import NAMES, frame, numbers, small_model
 
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier
 from edrvfl._doors.variants import VARIANTS, variant
-from edrvfl._layers.activations import ACTIVATIONS
+from edrvfl._layers.layers import ACTIVATIONS
 
 SMALL = {"n_hidden": 30, "n_layers": 4, "random_state": 1}
 CASES = {

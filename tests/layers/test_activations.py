@@ -5,7 +5,7 @@ import pytest
 from helpers import to_host
 from reference import G
 
-from edrvfl._layers.activations import ACTIVATIONS
+from edrvfl._layers.layers import ACTIVATIONS
 
 
 def test_the_table_and_the_reference_have_the_same_names():

@@ -18,10 +18,9 @@ from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.rows import Rows
 from edrvfl._inputs.targets import Classes, side_by_side
 from edrvfl._inputs.weights import RowWeights
-from edrvfl._layers.activations import ACTIVATIONS
 from edrvfl._layers.draws import Draws, Recipe
 from edrvfl._layers.grow import Problem, grow, pause, resume, start
-from edrvfl._layers.layers import fill_inputs, new_features, replay
+from edrvfl._layers.layers import ACTIVATIONS, fill_inputs, new_features, replay
 from edrvfl._layers.records import DrawSettings, Settings
 from edrvfl._seam.arrays import ignore_overflow, row_blocks
 

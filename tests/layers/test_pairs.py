@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.order import row_hashes
 from edrvfl._inputs.rows import prepare_rows, prepare_values
-from edrvfl._layers.pairs import draw_pairs, pair_differences
+from edrvfl._layers.draws import draw_pairs, pair_differences
 
 
 def test_pairs_are_any_row_and_any_row_of_another_class_by_their_weights(rng):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from edrvfl._layers.pruning import importance, n_pruned, survivor_mask, survivors
+from edrvfl._layers.layers import importance, n_pruned, survivor_mask, survivors
 
 
 def test_importance_by_hand(xp):

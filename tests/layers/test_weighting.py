@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from edrvfl._layers.weighting import next_weights
+from edrvfl._layers.layers import next_weights
 
 
 def test_by_hand(xp):

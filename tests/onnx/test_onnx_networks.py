@@ -26,7 +26,7 @@ from edrvfl import (
     variant,
 )
 from edrvfl._doors.variants import VARIANTS
-from edrvfl._layers.activations import ACTIVATIONS
+from edrvfl._layers.layers import ACTIVATIONS
 from edrvfl._loo.calibrate import Calibration
 
 SMALL = {"n_hidden": 24, "n_layers": 3, "random_state": 0}

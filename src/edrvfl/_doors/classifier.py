@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from sklearn.base import ClassifierMixin
 from sklearn.callback import CallbackSupportMixin
 
-from .._fitting.history import ACCURACY
 from .._fitting.settings import check_readout
 from .._loo.combine import CLASS_RULES, log_odds
 from .._loo.follow import CALIBRATIONS
@@ -18,6 +17,7 @@ from .._seam.sklearn import StrOptions
 from .base import Classifies
 from .encoder import TabularEncoder
 from .layered import CONSTRAINTS, fit_layers, staged_answers
+from .telling import ACCURACY
 
 
 class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):

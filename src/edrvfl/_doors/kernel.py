@@ -12,7 +12,6 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from .._fitting.coverage import Evidence, learn_coverage
 from .._fitting.data import learn_network_inputs
-from .._fitting.history import ACCURACY, R2
 from .._fitting.kernel import fit_kernel_model
 from .._fitting.settings import kernel_settings
 from .._loo.follow import CALIBRATIONS
@@ -20,6 +19,7 @@ from .._models.kernel import KernelModel
 from .._seam.sklearn import Count, Interval, StrOptions
 from .base import COMMON, Classifies, Predicts
 from .encoder import ENCODERS, TabularEncoder
+from .telling import ACCURACY, R2
 
 # What the parameters that both estimators have may be.
 CONSTRAINTS: Mapping[str, list[Any]] = {

@@ -14,20 +14,18 @@ from scipy.linalg import LinAlgWarning
 
 from .._fitting.coverage import Evidence, learn_coverage
 from .._fitting.data import learn_network_inputs
-from .._fitting.history import History
 from .._fitting.network import Growing, fit_network, new_network
 from .._fitting.parts import Reading
 from .._fitting.settings import NetworkSettings, network_settings
-from .._layers.activations import ACTIVATIONS
-from .._layers.pruning import n_pruned
-from .._layers.readers import READOUTS
+from .._layers.grow import READOUTS
+from .._layers.layers import ACTIVATIONS, n_pruned
 from .._loo.follow import LAYER_VOTES, Stage
 from .._models.network import Network
 from .._seam.arrays import Array, array_namespace, product
 from .._seam.sklearn import Count, Interval, Pair, StrOptions
 from .base import COMMON
 from .encoder import ENCODERS, TabularEncoder
-from .tasks import Tasks
+from .telling import History, Tasks
 
 # What the parameters that both estimators have may be.
 CONSTRAINTS: Mapping[str, list[Any]] = {

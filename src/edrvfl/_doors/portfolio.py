@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.callback import CallbackSupportMixin
 
-from .._fitting.history import ACCURACY, R2
 from .._loo.follow import CALIBRATIONS
 from .._models.portfolio import Portfolio
 from .._seam.sklearn import StrOptions
@@ -18,6 +17,7 @@ from .kernel import LaplaceRidgeClassifier, LaplaceRidgeRegressor
 from .members import MEMBERS, VALUE_MEMBERS
 from .raced import CONSTRAINTS, check_members, fit_portfolio
 from .regressor import EDRVFLRegressor
+from .telling import ACCURACY, R2
 
 
 class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):

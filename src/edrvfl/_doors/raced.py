@@ -22,7 +22,7 @@ from .._seam.arrays import on_accelerator
 from .._seam.sklearn import Count, Interval, StrOptions
 from .base import COMMON
 from .members import check_member
-from .tasks import Tasks
+from .telling import Tasks
 
 # What the parameters that both portfolios have may be.
 CONSTRAINTS: Mapping[str, list[Any]] = {

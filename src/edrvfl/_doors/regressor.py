@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 from sklearn.base import RegressorMixin
 from sklearn.callback import CallbackSupportMixin
 
-from .._fitting.history import R2
 from .._fitting.settings import check_readout
 from .._models.network import Network
 from .._seam.arrays import Array
 from .base import Predicts, without_axis
 from .encoder import TabularEncoder
 from .layered import CONSTRAINTS, fit_layers, staged_answers
+from .telling import R2
 
 
 class EDRVFLRegressor(CallbackSupportMixin, RegressorMixin, Predicts):

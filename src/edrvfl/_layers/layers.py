@@ -1,4 +1,4 @@
-"""Hidden layers: project, re-normalise, activate (Eq. 5-11)."""
+"""The steps of a layer: project, re-normalise, activate (Eq. 5-11), weigh the samples (12-14), prune (17)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .._inputs.moments import moments
 from .._seam.arrays import (
     Array,
     array_namespace,
+    device,
     empty_rows,
     from_numpy,
     matmul_into,
@@ -22,9 +23,95 @@ from .._seam.arrays import (
     scale_and_shift,
     take_columns,
 )
-from .activations import ACTIVATIONS
 from .draws import Drawn
 from .records import Branch, HiddenLayer
+
+# Klambauer et al. (2017): the fixed point of mean 0 and variance 1.
+SELU_ALPHA = 1.6732632423543772
+SELU_SCALE = 1.0507009873554805
+
+
+def _sigmoid(Z: Array) -> Array:
+    return 0.5 + 0.5 * array_namespace(Z).tanh(0.5 * Z)  # never overflows
+
+
+def _selu(Z: Array) -> Array:
+    xp = array_namespace(Z)
+    negative = SELU_ALPHA * xp.expm1(-positive_part(-Z))
+    return SELU_SCALE * xp.where(Z > 0, Z, negative)
+
+
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "relu": positive_part,
+    "selu": _selu,
+    "sigmoid": _sigmoid,
+    "tanh": lambda Z: array_namespace(Z).tanh(Z),
+    "sin": lambda Z: array_namespace(Z).sin(Z),
+    "radbas": lambda Z: array_namespace(Z).exp(-Z * Z),
+    "swish": lambda Z: Z * _sigmoid(Z),
+}
+
+
+def next_weights(right: Array, counts: Array, omega_r: Any) -> Array:
+    """omega_r for the right samples, omega_w = (m - n_r omega_r) / n_w for the wrong ones (Eq. 14).
+
+    Parameters
+    ----------
+    right : bool array of shape (..., m), which samples this layer classified correctly
+    counts : array of shape (m,), the user's sample weights; n_r, n_w and m count weight, not rows
+    omega_r : float in (0, 1], or NumPy array of the shape (...)
+
+    Returns
+    -------
+    omega : array of shape (..., m) with sum(counts * omega) = sum(counts). All are exactly 1
+        where nothing is wrong, nothing is right, or omega_r is 1
+    """
+    xp = array_namespace(counts)
+    omega_r = from_numpy(omega_r, counts)[..., None]
+    zero, one = xp.zeros_like(counts), xp.ones_like(counts)
+    n_r = xp.sum(xp.where(right, counts, zero), axis=-1, keepdims=True)
+    n_w = xp.sum(xp.where(right, zero, counts), axis=-1, keepdims=True)
+    # Eq. 14 divides by n_w and would be 0 / 0 when nothing is wrong
+    neutral = (n_r == 0) | (n_w == 0) | (omega_r == 1)
+    # m - n_r omega_r, written without the difference of two large numbers
+    omega_w = (n_w + n_r * (1 - omega_r)) / xp.where(neutral, xp.ones_like(n_w), n_w)
+    return xp.where(neutral, one, xp.where(right, omega_r, omega_w))
+
+
+def importance(beta: Array) -> Array:
+    """theta = sum over the classes of |beta| (Eq. 17), for the hidden rows of beta (..., n, k)."""
+    xp = array_namespace(beta)
+    return xp.sum(xp.abs(beta), axis=-1)
+
+
+def n_pruned(n: int, p: Any) -> Any:
+    """Return how many of n neurons a pruning rate p removes: int(p n), and never all of them.
+
+    The small term keeps 0.29 * 100 from counting as 28.
+    """
+    return numpy.minimum(n - 1, numpy.floor(numpy.asarray(p) * n + 1e-9).astype(int))
+
+
+def survivors(theta: Array, p: float) -> Array:
+    """Return the indices of the neurons that stay. If neurons are equally important, the later ones stay."""
+    return array_namespace(theta).nonzero(survivor_mask(theta, p))[0]
+
+
+def surviving_columns(theta: Array, p: float, d: int) -> Array:
+    """Return the columns of [H, X] that the next layer reads: neurons that stay, and all d inputs."""
+    xp, n = array_namespace(theta), theta.shape[0]
+    kept = survivors(theta, p)
+    return xp.concat([kept, xp.arange(n, n + d, dtype=kept.dtype, device=device(kept))])
+
+
+def survivor_mask(theta: Array, p: Any) -> Array:
+    """Return factors (..., n), 1 for a survivor and 0 for others: members of a stack keep different ones."""
+    xp = array_namespace(theta)
+    # argsort of argsort is the rank
+    rank = xp.argsort(xp.argsort(theta, axis=-1, stable=True), axis=-1)
+    drop = from_numpy(n_pruned(theta.shape[-1], p), theta, xp.int64)
+    return xp.astype(rank >= drop[..., None], theta.dtype)
+
 
 EPSILON = 1e-5  # of Eq. 10: a constant neuron stays constant instead of dividing by zero
 

@@ -20,10 +20,8 @@ from .._inputs.inputs import Inputs
 from .._inputs.rows import to_host
 from .._layers.draws import Drawn, Draws
 from .._layers.grow import Grown, overflow_message
-from .._layers.layers import renormalisation
-from .._layers.pruning import importance, surviving_columns
+from .._layers.layers import importance, next_weights, renormalisation, surviving_columns
 from .._layers.records import HiddenLayer, Settings
-from .._layers.weighting import next_weights
 from .._ridge.equations import NormalEquations, Regression, Summed, linear_system
 from .._ridge.leave_one_out import LeastNorm
 from .._ridge.many import read_outs

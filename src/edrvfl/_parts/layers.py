@@ -14,8 +14,7 @@ from .._inputs.inputs import Inputs
 from .._inputs.moments import Moments
 from .._inputs.rows import Rows
 from .._inputs.weights import RowWeights
-from .._layers.activations import ACTIVATIONS
-from .._layers.layers import activate, fill_inputs, new_features, project
+from .._layers.layers import ACTIVATIONS, activate, fill_inputs, new_features, project
 from .._layers.records import HiddenLayer
 from .._ridge.equations import NormalEquations, Regression
 from .._ridge.leave_one_out import LeastNorm, from_leverage

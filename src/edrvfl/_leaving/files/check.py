@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy
 
-from ..._layers.activations import ACTIVATIONS
 from ..._layers.draws import DRAW_SCHEME
+from ..._layers.layers import ACTIVATIONS
 from ..._layers.records import DrawSettings
 from ..._loo.calibrate import Calibration
 from ..._loo.combine import CLASS_RULES

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from ..._layers.activations import SELU_ALPHA, SELU_SCALE
+from ..._layers.layers import SELU_ALPHA, SELU_SCALE
 from ..._models.kernel import KernelModel
 from ..._models.network import Network
 from .answers import calibrated, combined
