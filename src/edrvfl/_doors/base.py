@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from numbers import Real
 from typing import Any, Self, TypeVar
 
@@ -101,7 +101,7 @@ class Estimator(BaseEstimator):
         """
         with unchanged_on_failure(self), _dispatch_for(X):
             self._fit(X, y, sample_weight)
-            if isinstance(X, RowSource):  # the model is in NumPy, as the rows are before they are moved
+            if _moves(X):  # the model is in NumPy, as the rows are before they are moved
                 for name, value in list(vars(self).items()):
                     if isinstance(value, Record):
                         setattr(self, name, converted(value, to_host))
@@ -573,8 +573,10 @@ def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
 @contextmanager
 def _dispatch_for(X: Any) -> Iterator[None]:
     """Turn scikit-learn's array API dispatch on for rows that are moved to a device when they are read."""
-    if isinstance(X, RowSource) and getattr(X, "device", None) is not None:
-        with config_context(array_api_dispatch=True):
-            yield
-    else:
+    with config_context(array_api_dispatch=True) if _moves(X) else nullcontext():
         yield
+
+
+def _moves(X: Any) -> bool:
+    """Tell whether X is rows that are moved to a device when they are read."""
+    return isinstance(X, RowSource) and getattr(X, "device", None) is not None
