@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
@@ -100,7 +100,8 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
                 "y and sample_weight belong to the blocks of a RowBlocks, (X, y) or (X, y, weight). Give "
                 f"{type(self).__name__}.fit the blocks alone."
             )
-        self._fit_parts(X)
+        with X.opened() as parts:
+            self._fit_parts(parts)
 
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit from rows in memory."""
@@ -141,28 +142,24 @@ class LayeredEstimator(CallbackSupportMixin, CoveringShell):
         with config_context(array_api_dispatch=True) if parts.device is not None else nullcontext():
             reading = tasks.begin("reading", None)
             prepared = prepare_fit(parts, self, tasks)
-            parted, sample, inputs = prepared.parted, prepared.sample, prepared.inputs
-            settings, seed = prepared.settings, prepared.seed
-            n, rows, columns = settings.n_hidden, sample.rows, parted.reader.columns
+            parted, rows, judged = prepared.parted, prepared.rows, prepared.judged
+            inputs, settings, seed = prepared.inputs, prepared.settings, prepared.seed
+            n, columns = settings.n_hidden, parted.reader.columns
             network = self._new_network(columns, inputs, n, rows.classes, seed)
             reading.call_on_fit_task_end(**given)
-            grower = PartedNetwork(parted, sample, settings, inputs)
+            grower = PartedNetwork(parted, rows, judged, settings, inputs)
 
             def begin(l: int) -> CallbackContext:
-                return tasks.begin("layer", grower.n_passes(l) * parted.n_parts)
+                return tasks.begin("layer", grower.n_passes(l) * parted.parts.n_parts)
 
-            report = Report(rows, sample.judged, settings.n_layers, given, begin, sample.stand_for)
-            with (
-                ignore_overflow(),
-                suitable_threads(rows.X, n + inputs.width + 1, n),
-                # closed, so that no file is left when a callback raises
-                closing(grower.grow(prepared.draws, needs_loo(self))) as layers,
-            ):
-                stage = self._keep_layers(network, layers, report)
+            stand_for = None if judged is None else judged.stand_for
+            report = Report(rows, judged, settings.n_layers, given, begin, stand_for)
+            with ignore_overflow(), suitable_threads(rows.X, n + inputs.width + 1, n):
+                stage = self._keep_layers(network, grower.grow(prepared.draws, needs_loo(self)), report)
             tasks.end()
             self._warn_of_fallbacks()
             P, learn = None if stage is None else stage.P, partial(learn_parted_encoding, parted)
-            self._learn_coverage(Evidence(rows, columns, sample.judged, P, prepared.held, seed, learn))
+            self._learn_coverage(Evidence(rows, columns, judged, P, prepared.held, seed, learn))
             task.call_on_fit_task_end(**given, reconstruction_attributes=dict)
         if parts.device is not None:
             self.network_ = converted(self.network_, to_host)

@@ -17,7 +17,8 @@ from .._inputs.rows import to_host
 from .._inputs.table import Columns, Table, learn_table, open_table
 from .._inputs.values import Values, column_values, learn_categories, text_of
 from .._seam.arrays import Array
-from .parts import Part, Parts
+from .parts import Part
+from .watched import WatchedParts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +141,7 @@ def _texts(values: Values) -> numpy.ndarray:
     return numpy.array(sorted(map(text_of, categories.tolist())), dtype=object)
 
 
-def with_texts(kinds: Kinds, parts: Parts) -> Kinds:
+def with_texts(kinds: Kinds, parts: WatchedParts) -> Kinds:
     """Read columns that hold numbers in one part and text in another, if there are any, as text."""
     if not kinds.mixed:
         return kinds

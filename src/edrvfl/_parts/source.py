@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
 from numbers import Integral
@@ -17,9 +17,9 @@ from .._inputs.reading import RowSource
 from .._seam.sklearn import _safe_indexing
 from .._seam.threads import blas_threads
 from .arrow import open_dataset
-from .parts import Part, about_block, block_name
+from .parts import Part, Parts, about_block, block_name
 from .passes import sum_over
-from .reader import checksum
+from .watched import checksum
 
 BLOCK_BYTES = 2**25  # of X: large enough that a block's overhead does not count, small beside any memory
 
@@ -41,17 +41,14 @@ class RowBlocks(RowSource):
         it is called. X is an array, a pandas, polars or pyarrow table, or a pyarrow RecordBatch. An object
         that can be iterated over again and again, such as a list of blocks, will do too.
 
-    spill : bool, "auto" or path, default="auto"
-        Whether the features of a layer are kept in files until the next one: True, or a folder for
-        them. False computes them again from X. "auto" takes what is faster.
-
     device : str or device, default=None
         Where blocks are computed. None computes on the host.
 
     threads : int, default=None
         How many threads compute blocks at the same time, each with one BLAS thread. None takes as many as
-        BLAS may use when the blocks are made, and one if a device computes. Sums are added in an order that
-        depends on this number alone: with the same number every fit gives the same bits.
+        BLAS may use when the blocks are made, and one if a device computes. Sums are added in the order of
+        the blocks: every fit gives the same bits, whatever the number. (A single thread may use several BLAS
+        threads, which may round otherwise.)
 
     See Also
     --------
@@ -84,14 +81,13 @@ class RowBlocks(RowSource):
     def __init__(
         self,
         read: Callable[[], Iterable[Any]] | Iterable[Any],
-        spill: Any = "auto",
-        device: Any = None,
         *,
+        device: Any = None,
         threads: int | None = None,
     ) -> None:
         self._read = read if callable(read) else _open_again(read)
         self._known = False  # whether a pass has gone through the blocks
-        self.spill, self.device = spill, device
+        self.device = device
         if threads is None:  # asked once: while a fit runs, BLAS may use fewer
             threads = blas_threads() if device is None else 1
         self.threads = _at_least_one(threads, "threads")
@@ -117,7 +113,7 @@ class RowBlocks(RowSource):
             How many rows a block has. None makes blocks whose X takes 32 MiB.
 
         **options
-            ``spill``, ``device`` and ``threads``, as in :class:`RowBlocks`.
+            ``device`` and ``threads``, as in :class:`RowBlocks`.
 
         Returns
         -------
@@ -178,7 +174,7 @@ class RowBlocks(RowSource):
             How many rows a block has. None makes blocks whose X takes 32 MiB in float64.
 
         **options
-            ``spill``, ``device`` and ``threads``, as in :class:`RowBlocks`.
+            ``device`` and ``threads``, as in :class:`RowBlocks`.
 
         Returns
         -------
@@ -194,13 +190,13 @@ class RowBlocks(RowSource):
         for part in _Reading(self._read):
             yield part.X, part.y, part.weight
 
-    def total(
-        self,
-        function: Callable[[Part], Any],
-        heard: Callable[[int], None] | None = None,
-        threads: int | None = None,
-    ) -> Any:
-        """Return the sum of function(part) over all blocks, by the operator +.
+    @contextmanager
+    def opened(self) -> Iterator[Parts]:
+        """Get the blocks ready for the passes of a fit."""
+        yield self
+
+    def total(self, function: Callable[[Part], Any], heard: Callable[[int], None] | None = None) -> Any:
+        """Return the sum of function(part) over all blocks, by the operator + and in their order.
 
         Parameters
         ----------
@@ -210,16 +206,13 @@ class RowBlocks(RowSource):
         heard : callable, default=None
             Is told, in the calling thread, how many blocks are done.
 
-        threads : int, default=None
-            Replaces the number that was given to the constructor.
-
         Returns
         -------
         total : object
             None if there is no block.
         """
         opened = partial(_Reading, self._read, not self._known)
-        found = sum_over(opened, function, heard, threads or self.threads)
+        found = sum_over(opened, function, heard, self.threads)
         self._known = True
         return found
 
@@ -277,9 +270,12 @@ class _Reading:
 
 
 def _print_of(part: Part) -> int:
-    """Return a checksum of the arrays of numbers in a block."""
-    arrays = [a for a in (part.X, part.y, part.weight) if isinstance(a, numpy.ndarray)]
-    return checksum(*(a for a in arrays if a.size and a.dtype.kind in "biuf"))
+    """Return a checksum of the arrays of numbers in a block, which nobody has checked yet."""
+    numbers = (
+        a if isinstance(a, numpy.ndarray) and a.dtype.kind in "biuf" else None
+        for a in (part.X, part.y, part.weight)
+    )
+    return checksum(Part(part.number, *numbers))
 
 
 def _unreadable(number: int, error: Exception) -> OSError:
