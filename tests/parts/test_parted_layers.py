@@ -257,8 +257,7 @@ def test_float32_is_summed_in_float64():
     ],
     ids=str,
 )
-@pytest.mark.parametrize("spill", [False, True])
-def test_as_many_passes_happen_as_are_announced(model, spill, rng):
+def test_as_many_passes_happen_as_are_announced(model, rng):
     X, y = noisy_rows(rng, 100, 3)
     passes, announced, happened = [], [], []
 
@@ -277,6 +276,6 @@ def test_as_many_passes_happen_as_are_announced(model, spill, rng):
                 happened.append(len(passes) - self.before)
 
     model = clone(model).set_params(n_hidden=8, n_layers=3, random_state=0).set_callbacks(Counts())
-    model.fit(RowBlocks(read, spill=spill, threads=1))
+    model.fit(RowBlocks(read, threads=1))
     assert happened == announced
     assert len(happened) == 3

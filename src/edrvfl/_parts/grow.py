@@ -92,9 +92,7 @@ class PartedNetwork:
             hidden = self._next_layer(draws(l), inputs)
             self._depth = self._depth.with_layer(hidden)
             wants_plain = settings.renormalize and not last
-            sums: LayerSums = self._parted.total(
-                SumLayer(self._depth, self._reference, wants_plain, kept)
-            )
+            sums: LayerSums = self._parted.total(SumLayer(self._depth, self._reference, wants_plain, kept))
             self._gram = sums.gram
             problem, loo = self._problem(sums), judges or (settings.weighs_by_loo and not last)
             if not (loo or settings.lam is None):

@@ -86,4 +86,3 @@ class Reader:
         targets = Classes(from_numpy(y, like, xp.int64), len(self.classes), like[:0])
         costs = None if self.costs is None else from_numpy(self.costs[y], like)
         return Rows(matrix, self.classes, targets, RowWeights(own, costs))
-

@@ -54,6 +54,7 @@ class RowBlocks(RowSource):
     --------
     RowBlocks.from_arrays : Blocks of arrays and memory maps.
     RowBlocks.from_parquet : Blocks of Parquet, Arrow and CSV files.
+    RowBlocks.from_dask : Blocks that lie on the workers of a Dask cluster.
 
     Notes
     -----
@@ -151,10 +152,11 @@ class RowBlocks(RowSource):
         rows: int | None = None,
         **options: Any,
     ) -> RowBlocks:
-        """Make blocks of files that pyarrow reads: Parquet, Arrow, Feather and CSV.
+        """Make blocks of files that pyarrow reads: Parquet, Arrow, Feather, ORC and CSV, also as .csv.gz.
 
         Files are read in the order of their names, or of the list, and only the columns that are needed.
-        Columns of text or of a dictionary are categories.
+        Columns of text or of a dictionary are categories. A column that some files lack is missing there, and
+        empty cells of CSV are missing, as in pandas.
 
         Parameters
         ----------
@@ -184,6 +186,76 @@ class RowBlocks(RowSource):
         files = open_dataset(where, targets, weight, columns)
         step = rows_of_block(8 * len(files.features)) if rows is None else _at_least_one(rows, "rows")
         return cls(partial(files.blocks, step, isinstance(target, str)), **options)
+
+    @classmethod
+    def from_dask(
+        cls,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        target: str | list[str] | None = None,
+        columns: list[str] | None = None,
+        client: Any = None,
+    ) -> RowBlocks:
+        """Make blocks of the partitions of Dask collections, which the workers of a cluster compute.
+
+        A fit computes the partitions, which stay on the workers until it ends, and lets the workers sum over
+        them; sums come to the client, and at most 10,000 rows that leave-one-out judges. A worker that dies
+        changes nothing, not even a bit: its partitions are computed again. Each thread of a worker computes
+        with one BLAS thread, so give workers as many threads as cores.
+
+        Parameters
+        ----------
+        X : Dask DataFrame or array of shape (n_samples, n_features)
+            Rows. Partitions may have any sizes, also unknown ones, and may be empty.
+
+        y : Dask array, Series or DataFrame of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Labels or values, if `target` does not name them. If the sizes of the partitions of X and y are
+            known and differ, y is divided as X is; else they must have the same partitions.
+
+        sample_weight : Dask array or Series of shape (n_samples,), or str, default=None
+            Weights of the rows, divided as y is; with `target` the name of their column.
+
+        target : str or list of str, default=None
+            The column of X that holds labels or values; several for a regressor with several outputs.
+
+        columns : list of str, default=None
+            The columns that are fitted, with `target`. None takes all others.
+
+        client : distributed.Client, default=None
+            The client of the cluster. None: the one that Dask has when a fit begins.
+
+        Returns
+        -------
+        blocks : RowBlocks
+
+        Examples
+        --------
+        >>> import dask.array
+        >>> from distributed import Client
+        >>> from sklearn.datasets import load_wine
+        >>> from edrvfl import EDRVFLClassifier, RowBlocks
+        >>> X, y = (dask.array.from_array(part, chunks=50) for part in load_wine(return_X_y=True))
+        >>> with Client(processes=False, n_workers=2, dashboard_address=":0"):
+        ...     model = EDRVFLClassifier(n_layers=3, random_state=0).fit(RowBlocks.from_dask(X, y))
+        ...     labels = X.map_blocks(model.predict, drop_axis=1, dtype=int).compute()
+        >>> labels.shape
+        (178,)
+        """
+        try:
+            from .cluster import DaskBlocks, tasks_of_collections, tasks_of_frame
+        except ImportError as error:
+            raise ImportError(
+                f"RowBlocks.from_dask needs Dask: pip install 'edrvfl[dask]' ({error})."
+            ) from error
+        if (y is None) == (target is None):
+            raise TypeError("from_dask takes either y, or target: the name of a column of X.")
+        if target is not None:
+            return DaskBlocks(tasks_of_frame(X, target, sample_weight, columns), client)
+        if columns is not None:
+            raise TypeError("columns goes with target. Where y is apart, give X[columns].")
+        return DaskBlocks(tasks_of_collections(X, y, sample_weight), client)
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
         """Read (X, y, weight) of every block; weight is None if there are no weights."""
