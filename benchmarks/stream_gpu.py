@@ -2,10 +2,10 @@
 
     SCIPY_ARRAY_API=1 python benchmarks/stream_gpu.py --rows 20000000
 
-WPedRVFL with n 1000, ten layers, 50 columns in float32, ten classes. "kept"
-holds the features of a layer on the device until the next one, as far as they fit; "again" computes them
-again from the rows, so that only blocks and sums are on the device. The bounds are the products alone, timed
-on the same device: each layer's projection once, or through all layers before it, and a triangular Gram.
+WPedRVFL with n 1000, ten layers, 50 columns in float32, ten classes. The features of a layer are kept on the
+device until the next one if there is room, else computed again from the rows. The bounds are the products
+alone, timed on the same device: each layer's projection once, or through all layers before it, and a
+triangular Gram.
 """
 
 import argparse
@@ -61,8 +61,8 @@ def main() -> None:
     took = time.perf_counter() - start
     print(
         f"{args.rows} x {D} streamed to {torch.cuda.get_device_name()}: {took:.2f} s, "
-        f"{torch.cuda.max_memory_allocated() / 1e9:.1f} GB on the device; products {once:.2f} s if features are "
-        f"kept there, {again:.2f} s if they are computed again; accuracy of the last layer "
+        f"{torch.cuda.max_memory_allocated() / 1e9:.1f} GB on the device; products {once:.2f} s if features "
+        f"are kept there, {again:.2f} s if they are computed again; accuracy of the last layer "
         f"{model.train_accuracies_[-1]:.3f}"
     )
 

@@ -63,7 +63,7 @@ def draw_work(axes):
     gram, own, again = (part / 1e3 for part in flops_of_passes(N_HIDDEN, N_INPUTS, N_LAYERS))
     axes.bar(passes, gram, color=ORANGE, label="Gram, a triangle of it")
     axes.bar(passes, own, bottom=gram, color=BLUE, label="the layer itself")
-    axes.bar(passes, again, bottom=gram + own, color=GREY, label="layers before it, again (not if a GPU keeps them)")
+    axes.bar(passes, again, bottom=gram + own, color=GREY, label="layers before it, again (not if kept)")
     axes.set(xlabel="pass for layer", ylabel="thousand flops a row", xticks=passes)
     axes.set_title(f"What a pass costs: {N_INPUTS} columns, {N_HIDDEN} neurons", fontsize=12)
     axes.spines[["top", "right"]].set_visible(False)

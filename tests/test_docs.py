@@ -193,6 +193,7 @@ def test_the_page_on_many_rows_runs(tmp_path, monkeypatch):
         assert_allclose(names[name].predict_proba(X), network.predict_proba(X), atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of Dask, which reads files without an index
 def test_the_page_on_many_rows_runs_on_a_cluster(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (block,), names = blocks_on_many_rows("dask", without=False), {}

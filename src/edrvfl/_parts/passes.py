@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from typing import Any
@@ -40,7 +40,7 @@ def sum_over(
 
 def _results(
     open_source: Callable[[], Iterator[Part]], function: Callable[[Part], Any], threads: int
-) -> Iterator[Any]:
+) -> Generator[Any, None, None]:
     """Yield function(part), part after part; at most `threads` + 2 parts are in memory.
 
     One thread reads, always the same one: some files and databases belong to the thread that opened them.

@@ -33,7 +33,7 @@ class Survey:
     class_weights: numpy.ndarray | None  # (k,), the weight of each
     # of each part: its number, its labels, and how many rows with a positive weight each label has; values
     # have no labels, and all rows form one group
-    seen: list[tuple[int, numpy.ndarray | None, numpy.ndarray]]
+    seen: list[tuple[int, Any, numpy.ndarray]]
     scale: ValueScale | None  # of the values
 
     @property

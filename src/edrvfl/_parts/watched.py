@@ -92,7 +92,7 @@ def checksum(part: Part) -> int:
     for values in (part.X, part.y, part.weight):
         for array in _arrays(values):
             # in the order of memory, for a copy in another order would take three times as long
-            check = zlib.crc32(array.ravel(order="K").view(numpy.uint8), check)
+            check = zlib.crc32(array.ravel(order="K").view(numpy.uint8).data, check)
     return check
 
 
