@@ -111,6 +111,21 @@ def test_sums_of_a_layer_without_weighting(xp, rng, depth, weighted, kind):
     np.testing.assert_allclose(float(sums.n_right), counts.sum())
 
 
+def test_features_that_are_kept_give_the_same_sums(xp, rng):
+    rows, *_ = random_rows(rng, xp, "classes", True)
+    network, kept, parts = Depth(as_they_are(), N, "relu"), {}, cut(rows, xp, 11, 12)
+    for layer in random_layers(rng, 3):
+        network = network.with_layer(moved(xp, layer))
+        again, found = (summed(SumLayer(network, kept=where), parts) for where in (None, kept))
+        np.testing.assert_array_equal(to_host(found.right.G), to_host(again.right.G))
+        H = network.walk(rows, slice(0, M)).D[:, :N]
+        np.testing.assert_allclose(to_host(xp.concat(list(kept.values()))), to_host(H), rtol=1e-12)
+    kept[1][...] += 1.0  # they are read, and not computed again
+    assert not np.allclose(
+        to_host(summed(SumLayer(network, kept=kept), parts).right.G), to_host(again.right.G)
+    )
+
+
 @pytest.mark.parametrize("by_loo", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", ["classes", "values"])

@@ -110,7 +110,7 @@ class DaskParts:
         with client.as_current(), _telling_of_losses():  # `wait` takes the client of the moment
             self._parts = client.compute(tasks)
             try:
-                self._wait(self._parts)
+                self._wait(self._parts, [])
                 self._raise_if_lost()
             except BaseException:
                 self.close()
@@ -139,7 +139,7 @@ class DaskParts:
         ):
             found, *each = self._client.compute(wanted)
             try:
-                self._wait([found], _Progress(heard, each) if heard is not None else None)
+                self._wait([found], each, heard)
                 return found.result().content
             except Exception:
                 self._raise_if_lost()
@@ -148,19 +148,27 @@ class DaskParts:
                 # an error keeps these names alive, and would keep what workers hold
                 _release([found, *each])
 
-    def _wait(self, futures: list[Any], progress: _Progress | None = None) -> None:
-        """Wait until futures are done, or failed; say so if there is nobody to compute them."""
-        looked, alone, over = time.monotonic(), False, False
+    def _wait(
+        self, futures: list[Any], pieces: list[Any], heard: Callable[[int], None] | None = None
+    ) -> None:
+        """Wait until futures are done, or failed; tell how many pieces are done, or that nobody is at work."""
+        n_pieces, told, looked, over = len(pieces), 0, time.monotonic(), False
         while not over:
             with suppress(TimeoutError):
                 wait(futures, timeout=0.05)
             over = all(future.done() for future in futures)
-            if progress is not None:
-                progress.tell(all(future.status == "finished" for future in futures))
-            if not (over or alone) and time.monotonic() - looked > PATIENCE:
-                looked, alone = time.monotonic(), not self._client.nthreads()
-                if alone:
+            # a piece that is told is forgotten, so that its worker need not keep it
+            pieces[:] = [piece for piece in pieces if piece.status != "finished"]
+            if heard is not None:
+                left = 0 if all(future.status == "finished" for future in futures) else len(pieces)
+                for n in range(told, n_pieces - left):
+                    heard(n + 1)
+                told = n_pieces - left
+            if not over and time.monotonic() - looked > PATIENCE:
+                looked = time.monotonic()
+                if not self._client.nthreads():
                     warnings.warn("The Dask cluster has no workers. Waiting for some.", stacklevel=2)
+                    looked = math.inf  # once is enough
 
     def _raise_if_lost(self) -> None:
         """If a partition could not be computed, raise an error that names it."""
@@ -172,23 +180,6 @@ class DaskParts:
 def _release(futures: list[Any]) -> None:
     for future in futures:
         future.release()
-
-
-class _Progress:
-    """Tells how many pieces of a sum are done."""
-
-    def __init__(self, heard: Callable[[int], None], pieces: list[Any]) -> None:
-        self._heard, self._pieces = heard, pieces
-        self._n_pieces, self._told = len(pieces), 0
-
-    def tell(self, all_done: bool) -> None:
-        """Tell of pieces that are done by now."""
-        # a piece that is told is forgotten, so that its worker need not keep it
-        self._pieces[:] = [piece for piece in self._pieces if piece.status != "finished"]
-        done = self._n_pieces if all_done else self._n_pieces - len(self._pieces)
-        for n in range(self._told, done):
-            self._heard(n + 1)
-        self._told = done
 
 
 @contextmanager
