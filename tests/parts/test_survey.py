@@ -1,8 +1,6 @@
 """The first look at all rows, and the rows that are brought to memory, against all rows at once."""
 
 import operator
-import time
-from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -16,7 +14,7 @@ from edrvfl._inputs.moments import ValueScale
 from edrvfl._inputs.rows import prepare_rows, prepare_values
 from edrvfl._inputs.weights import WeightSums
 from edrvfl._parts.chosen import judged_rows
-from edrvfl._parts.parts import Part, TreeSum
+from edrvfl._parts.parts import Part
 from edrvfl._parts.rows import deal, parted_rows
 from edrvfl._parts.survey import Surveyor, take_survey
 from edrvfl._parts.watched import WatchedParts
@@ -101,23 +99,6 @@ def test_labels_and_weights_of_classes(cuts, labels, seed):
         if len(labels_of):
             sizes = [((labels_of == c) & (weights_of > 0)).sum() for c in survey.labels]
             np.testing.assert_array_equal(survey.class_rows[number], sizes)
-
-
-def test_many_parts_take_little_time(rng):
-    look, (X, y), found = (
-        Surveyor(EDRVFLClassifier()),
-        (rng.normal(size=(10, 2)), np.arange(10) % 2),
-        TreeSum(),
-    )
-    one = look(Part(0, X, y, None))
-    surveys = [replace(one, seen=[(number, one.labels, np.array([5, 5]))]) for number in range(4000)]
-    start = time.process_time()
-    for survey in surveys:
-        found.add(survey)
-    sizes = found.total().class_rows
-    assert time.process_time() - start < 2  # 0.1 on a slow machine, 20 if every addition aligned all parts
-    assert list(sizes) == list(range(4000))
-    assert np.sum(list(sizes.values()), axis=0).tolist() == [20_000, 20_000]
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=8), st.integers(0, 1000))

@@ -151,7 +151,7 @@ class DaskParts:
     def _wait(
         self, futures: list[Any], pieces: list[Any], heard: Callable[[int], None] | None = None
     ) -> None:
-        """Wait until futures are done, or failed; tell how many pieces are done, or that nobody is at work."""
+        """Wait until futures are done, or failed; tell how many pieces are done, or that nobody works."""
         n_pieces, told, looked, over = len(pieces), 0, time.monotonic(), False
         while not over:
             with suppress(TimeoutError):

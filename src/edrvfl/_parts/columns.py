@@ -107,24 +107,13 @@ class ReadTexts:
 
     columns: tuple[int, ...]
 
-    def __call__(self, part: Part) -> Texts | None:
-        """Return the texts of a part."""
+    def __call__(self, part: Part) -> Kinds | None:
+        """Return the texts of a part as the categories of these columns."""
         if part.n_rows == 0:
             return None
         table = open_table(part.X)
-        return Texts(tuple(_texts(_values(table, j)) for j in self.columns))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Texts:
-    """The different texts of some columns."""
-
-    found: tuple[numpy.ndarray, ...]
-
-    def __add__(self, other: Texts) -> Texts:
-        """Return the texts of both sets of parts."""
-        both = zip(self.found, other.found, strict=True)
-        return Texts(tuple(numpy.array(sorted({*a, *b}), dtype=object) for a, b in both))
+        kinds = tuple(Kind(False, _texts(_values(table, j))) for j in self.columns)
+        return Kinds(tuple(table.names[j] for j in self.columns), kinds)
 
 
 def _values(table: Table, j: int) -> Values:
@@ -145,8 +134,5 @@ def with_texts(kinds: Kinds, parts: WatchedParts) -> Kinds:
     """Read columns that hold numbers in one part and text in another, if there are any, as text."""
     if not kinds.mixed:
         return kinds
-    texts = parts.total(ReadTexts(tuple(kinds.mixed))).found
-    found = list(kinds.kinds)
-    for j, categories in zip(kinds.mixed, texts, strict=True):
-        found[j] = Kind(False, categories)
-    return replace(kinds, kinds=tuple(found))
+    texts = dict(zip(kinds.mixed, parts.total(ReadTexts(tuple(kinds.mixed))).kinds, strict=True))
+    return replace(kinds, kinds=tuple(texts.get(j, kind) for j, kind in enumerate(kinds.kinds)))
