@@ -23,9 +23,8 @@ import dask.array
 import numpy as np
 from distributed import Client, LocalCluster, wait
 
-from edrvfl import variant
+from edrvfl import EDRVFLClassifier, RowBlocks, variant
 from edrvfl._parts.cluster import DaskParts
-from edrvfl.dask import DaskEDRVFLClassifier
 
 PLAIN_TOTAL = DaskParts.total
 
@@ -64,12 +63,10 @@ def make_rows(asked: argparse.Namespace) -> tuple:
     return table[:, :-1], table[:, -1].astype(int)
 
 
-def make_model(asked: argparse.Namespace, client: Client) -> DaskEDRVFLClassifier:
+def make_model(asked: argparse.Namespace) -> EDRVFLClassifier:
     encoder = None if asked.encoder == "None" else asked.encoder
-    plain = variant(asked.variant, n_hidden=asked.hidden, encoder=encoder, random_state=0)
-    if asked.variant != "RVFL":
-        plain.set_params(n_layers=asked.layers)
-    return DaskEDRVFLClassifier(client=client, **plain.get_params())
+    model = variant(asked.variant, n_hidden=asked.hidden, encoder=encoder, random_state=0)
+    return model if asked.variant == "RVFL" else model.set_params(n_layers=asked.layers)
 
 
 def processes(n_workers: int) -> LocalCluster:
@@ -78,7 +75,7 @@ def processes(n_workers: int) -> LocalCluster:
     )
 
 
-def fit_timed(model: DaskEDRVFLClassifier, X, y) -> tuple[float, float]:
+def fit_timed(model: EDRVFLClassifier, X, y) -> tuple[float, float]:
     """Return the seconds of a fit, and those of its passes."""
     passes = []
 
@@ -91,13 +88,13 @@ def fit_timed(model: DaskEDRVFLClassifier, X, y) -> tuple[float, float]:
     DaskParts.total = timed
     start = time.perf_counter()
     try:
-        model.fit(X, y)
+        model.fit(RowBlocks.from_dask(X, y))
     finally:
         DaskParts.total = PLAIN_TOTAL
     return time.perf_counter() - start, sum(passes)
 
 
-def difference(a: DaskEDRVFLClassifier, b: DaskEDRVFLClassifier) -> str:
+def difference(a: EDRVFLClassifier, b: EDRVFLClassifier) -> str:
     """Say how the arrays of two networks differ."""
     networks = (a.network_, b.network_)
     masks = all(
@@ -112,13 +109,13 @@ def difference(a: DaskEDRVFLClassifier, b: DaskEDRVFLClassifier) -> str:
     return f"equal to {max(np.abs(p - q).max() / np.abs(p).max() for p, q in of_both):.1e}"
 
 
-def measure_efficiency(asked: argparse.Namespace) -> DaskEDRVFLClassifier:
+def measure_efficiency(asked: argparse.Namespace) -> EDRVFLClassifier:
     first, of_first = None, 0.0
     for w in asked.workers:
         with processes(w) as cluster, Client(cluster) as client:
             X, y = client.persist(make_rows(asked))
             wait([X, y])
-            model = make_model(asked, client)
+            model = make_model(asked)
             fit_timed(model, X, y)  # workers import what they need
             best, passes = min(fit_timed(model, X, y) for _ in range(asked.repeats))
             if first is None:
@@ -141,7 +138,7 @@ def name_of(function) -> str:
     return f"{getattr(inner, '__name__', type(inner).__name__)}{layers}"
 
 
-def fit_with_a_death(model: DaskEDRVFLClassifier, rows: tuple, at: int, folder: Path) -> tuple[str, bool]:
+def fit_with_a_death(model: EDRVFLClassifier, rows: tuple, at: int, folder: Path) -> tuple[str, bool]:
     """Fit while a worker dies in a pass. Return what the pass computes, and whether there was such a pass."""
     passes, names, mark = itertools.count(), {}, folder / f"pass {at}"
 
@@ -160,15 +157,15 @@ def fit_with_a_death(model: DaskEDRVFLClassifier, rows: tuple, at: int, folder: 
 
     DaskParts.total = deadly
     try:
-        model.fit(*rows)
+        model.fit(RowBlocks.from_dask(*rows))
     finally:
         DaskParts.total = PLAIN_TOTAL
     return names.get(at, ""), mark.exists()
 
 
-def measure_deaths(asked: argparse.Namespace, undisturbed: DaskEDRVFLClassifier) -> None:
+def measure_deaths(asked: argparse.Namespace, undisturbed: EDRVFLClassifier) -> None:
     with processes(asked.kill) as cluster, Client(cluster) as client, tempfile.TemporaryDirectory() as folder:
-        rows, model = make_rows(asked), make_model(asked, client)
+        rows, model = make_rows(asked), make_model(asked)
         for at in itertools.count():
             client.wait_for_workers(asked.kill)
             start = time.perf_counter()

@@ -63,7 +63,7 @@ def draw_work(axes):
     gram, own, again = (part / 1e3 for part in flops_of_passes(N_HIDDEN, N_INPUTS, N_LAYERS))
     axes.bar(passes, gram, color=ORANGE, label="Gram, a triangle of it")
     axes.bar(passes, own, bottom=gram, color=BLUE, label="the layer itself")
-    axes.bar(passes, again, bottom=gram + own, color=GREY, label="layers before it, again (not if spilled)")
+    axes.bar(passes, again, bottom=gram + own, color=GREY, label="layers before it, again (not if kept)")
     axes.set(xlabel="pass for layer", ylabel="thousand flops a row", xticks=passes)
     axes.set_title(f"What a pass costs: {N_INPUTS} columns, {N_HIDDEN} neurons", fontsize=12)
     axes.spines[["top", "right"]].set_visible(False)
@@ -79,7 +79,7 @@ def main():
     again, kept = (
         sum(part.sum() for part in flops_of_passes(N_HIDDEN, N_INPUTS, N_LAYERS)[:n]) for n in (3, 2)
     )
-    print(f"flops a row: {again:,} if features are computed again, {kept:,} if they are spilled")
+    print(f"flops a row: {again:,} if features are computed again, {kept:,} if a GPU keeps them")
     file = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1] / "docs" / "out_of_core.png")
     figure.savefig(file, dpi=130)
     print(file)

@@ -1,4 +1,4 @@
-"""Networks on a Dask cluster, beside the same networks in memory."""
+"""Rows that lie on a Dask cluster, beside the same rows in blocks and in memory."""
 
 import gc
 import itertools
@@ -7,21 +7,20 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 import weakref
 from contextvars import ContextVar
 
 import numpy as np
 import pytest
-from helpers import noisy_rows, noisy_values, scores_by_layer
+from helpers import noisy_rows, noisy_values
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from edrvfl import EDRVFLClassifier, EDRVFLRegressor, variant
-from edrvfl._doors.variants import VARIANTS
+from edrvfl import EDRVFLClassifier, EDRVFLRegressor, RowBlocks
 from edrvfl._seam.threads import _release_control
 
 dask = pytest.importorskip("dask")
@@ -30,8 +29,8 @@ da = pytest.importorskip("dask.array")
 from dask.sizeof import sizeof  # noqa: E402
 
 from edrvfl._parts.cluster import DaskParts, Parcel, aligned  # noqa: E402
-from edrvfl.dask import DaskEDRVFLClassifier, DaskEDRVFLRegressor  # noqa: E402
 
+SMALL = {"n_hidden": 20, "n_layers": 2, "random_state": 0}
 ODD = (90, 1, 0, 209, 100)  # sizes of partitions, one of them empty
 
 
@@ -47,13 +46,6 @@ def cluster(n_workers, **options):
 def pair():
     """Two workers that share this process."""
     with cluster(2) as started, distributed.Client(started) as connected:
-        yield connected
-
-
-@pytest.fixture(scope="module")
-def four():
-    """Four workers that share this process."""
-    with cluster(4) as started, distributed.Client(started) as connected:
         yield connected
 
 
@@ -76,179 +68,108 @@ def unknown(array):
     return found
 
 
-def assert_same_networks(ours, plain, X, y):
-    """Same masks, same right and wrong rows in each layer, same answers."""
-    a, b = ours.network_, plain.network_
-    for of_a, of_b in zip(a.layers, b.layers, strict=True):
-        np.testing.assert_array_equal(np.r_[of_a.inputs], np.r_[of_b.inputs])
-    if not a.joint:
-        right = [np.argmax(scores_by_layer(network, X), axis=-1) == y for network in (a, b)]
-        np.testing.assert_array_equal(*right)
-    for of_a, of_b in zip(
-        ours.to_local().staged_predict_proba(X), plain.staged_predict_proba(X), strict=True
-    ):
-        np.testing.assert_allclose(of_a, of_b, rtol=0, atol=1e-8)
+def odd_blocks(*arrays):
+    """The same partitions in this process."""
+    cuts = np.cumsum(ODD)[:-1]
+    return RowBlocks(list(zip(*(np.split(array, cuts) for array in arrays), strict=True)), threads=2)
 
 
-@pytest.mark.parametrize(("workers", "divide"), [("pair", odd), ("four", unknown)])
-@pytest.mark.parametrize("name", VARIANTS)
-def test_every_variant_is_that_of_a_fit_in_memory(request, rows, name, workers, divide):
-    X, y = rows
-    client = request.getfixturevalue(workers)
-    plain = variant(name, n_hidden=30, random_state=0, **({} if name == "RVFL" else {"n_layers": 2}))
-    ours = DaskEDRVFLClassifier(client=client, **plain.get_params()).fit(divide(X), divide(y))
-    plain.fit(X, y)
-    assert_same_networks(ours, plain, X, y)
-    np.testing.assert_allclose(
-        ours.predict_proba(divide(X)).compute(), plain.predict_proba(X), rtol=0, atol=1e-8
-    )
-    assert ours.train_accuracies_ == pytest.approx(plain.train_accuracies_)
-
-
+@pytest.mark.parametrize("divide", [odd, unknown])
 @pytest.mark.parametrize(
-    "params",
+    "model",
     [
-        {"class_weight": "balanced"},
-        {"class_weight": {0: 2.0, 1: 1.0, 2: 0.0}, "calibration": None},
-        {"weight_from": "loo", "regularization": "loo", "layer_votes": "weighted"},
+        EDRVFLClassifier(**SMALL),
+        EDRVFLClassifier(**SMALL, class_weight="balanced", weight_from="loo", regularization="loo"),
+        EDRVFLClassifier(**SMALL, pair_share=0.5, input_scaling="gradient", encoder="bins"),
+        EDRVFLClassifier(**SMALL, coverage_from="split"),
+        EDRVFLClassifier(**SMALL, readout="joint", correct_weight=1.0, prune_rate=0.0),
+        EDRVFLRegressor(**SMALL, correct_weight=0.7),
     ],
+    ids=str,
 )
-def test_weights_of_rows_and_classes(pair, rows, rng, params):
-    X, y = rows
-    weights = rng.integers(0, 3, len(y)).astype(float)
-    plain = EDRVFLClassifier(n_hidden=30, n_layers=3, random_state=0, **params)
-    ours = DaskEDRVFLClassifier(client=pair, **plain.get_params()).fit(odd(X), odd(y), odd(weights))
-    plain.fit(X, y, weights)
-    assert_same_networks(ours, plain, X, np.searchsorted(plain.classes_, y))
-    np.testing.assert_array_equal(ours.classes_, plain.classes_)
-    assert ours.loo_accuracies_ == pytest.approx(plain.loo_accuracies_)
-
-
-def assert_same_answers(found, expected):
-    """Labels are equal, and numbers to rounding: BLAS adds up a row otherwise if fewer rows are beside it."""
-    if found.dtype.kind != "f":
-        np.testing.assert_array_equal(found, expected)
-        return
-    np.testing.assert_allclose(found, expected, atol=100 * np.finfo(found.dtype).eps)
-
-
-SEEN = []  # the sizes of blocks that a worker in this process has computed
-
-
-def watched(block):
-    SEEN.append(len(block))
-    return block
-
-
-def test_answers_of_a_classifier_are_those_of_the_local_one_and_come_late(pair, rows):
-    X, y = rows
-    labels, seen = np.asarray(["no", "maybe", "yes"])[y], SEEN
-    seen.clear()
-    model = DaskEDRVFLClassifier(n_hidden=30, n_layers=2, random_state=0, client=pair)
-    model.fit(odd(X), odd(labels))
-    local, late = model.to_local(), odd(X).map_blocks(watched, dtype=float, meta=np.empty((0, 0)))
-    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function", "predict_set"):
-        found, expected = getattr(model, method)(late), getattr(local, method)(X)
-        assert not seen
-        assert (found.shape, found.dtype, found.chunks[0]) == (expected.shape, expected.dtype, ODD)
-        assert_same_answers(found.compute(), expected)
-        assert seen
-        seen.clear()
-        assert np.isnan(getattr(model, method)(unknown(X)).shape[0])
-    for of_a, of_b in zip(model.staged_predict_proba(late), local.staged_predict_proba(X), strict=True):
-        assert not seen
-        np.testing.assert_allclose(of_a.compute(), of_b, atol=1e-14)
-        seen.clear()
-    assert model.score(odd(X), odd(labels)) == local.score(X, labels)
-    np.testing.assert_array_equal(model.predict_set(odd(X), 0.5).compute(), local.predict_set(X, 0.5))
-
-
-def test_log_odds_of_two_classes_and_float32(pair, rows):
-    X, y = rows[0].astype(np.float32), rows[1] > 0
-    model = DaskEDRVFLClassifier(n_hidden=20, n_layers=2, random_state=0, client=pair).fit(odd(X), odd(y))
-    for method in ("decision_function", "predict_proba", "predict"):
-        found, expected = getattr(model, method)(odd(X)), getattr(model.to_local(), method)(X)
-        computed = found.compute()
-        assert found.dtype == computed.dtype == expected.dtype
-        assert_same_answers(computed, expected)
-
-
-@pytest.mark.parametrize("k", [None, 2])
-def test_a_regressor_and_its_intervals(pair, rng, k):
-    X, y = noisy_values(rng, sum(ODD), 5, k)
-    plain = EDRVFLRegressor(n_hidden=30, n_layers=2, correct_weight=0.7, random_state=0)
-    model = DaskEDRVFLRegressor(client=pair, **plain.get_params()).fit(odd(X), odd(y))
-    plain.fit(X, y)
-    found = (model.predict(odd(X)), *model.predict_interval(odd(X), coverage=0.8))
-    for ours, expected in zip(
-        found, (plain.predict(X), *plain.predict_interval(X, coverage=0.8)), strict=True
-    ):
-        computed = ours.compute()
-        assert (ours.shape, ours.dtype) == (computed.shape, computed.dtype)
-        np.testing.assert_allclose(computed, expected, rtol=0, atol=1e-8)
-    assert model.score(odd(X), odd(y)) == pytest.approx(plain.score(X, y))
-    assert model.loo_r2_scores_ == pytest.approx(plain.loo_r2_scores_)
+def test_a_cluster_gives_the_bits_of_blocks_in_this_process(pair, rows, rng, model, divide):
+    X, y = rows if isinstance(model, EDRVFLClassifier) else noisy_values(rng, sum(ODD), 5, 2)
+    weight = rng.integers(0, 3, len(y)).astype(float)
+    afar = clone(model).fit(RowBlocks.from_dask(*map(divide, (X, y, weight)), client=pair))
+    near = clone(model).fit(odd_blocks(X, y, weight))
+    for one, other in zip(afar.network_.readouts, near.network_.readouts, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(afar.predict(X), near.predict(X))
+    if isinstance(model, EDRVFLClassifier):
+        np.testing.assert_array_equal(afar.predict_set(X, 0.8), near.predict_set(X, 0.8))
+    else:
+        np.testing.assert_array_equal(afar.predict_interval(X, 0.8), near.predict_interval(X, 0.8))
 
 
 @pytest.fixture
-def frames(rng):
-    """A frame with categories, text and gaps, its labels and its values, and their partitions."""
-    pandas, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+def table(rng):
+    """A frame with numbers, categories, text, gaps, weights, labels and values."""
+    pandas = pytest.importorskip("pandas")
     X, y = noisy_rows(rng, 300, 3)
     X[rng.random(X.shape) < 0.1] = np.nan
-    table = pandas.DataFrame(X, columns=["a", "b", "c"], index=np.arange(300) * 2)
-    table["kind"] = pandas.Categorical(rng.choice(["x", "y", "z"], 300))
-    table["text"] = np.where(rng.random(300) < 0.1, None, rng.choice(["u", "v"], 300))
-    table["text"] = table["text"].astype(object)
-    labels = pandas.Series(np.asarray(["no", "maybe", "yes"])[y], index=table.index)
-    values = pandas.DataFrame({"p": y * 2.0 + rng.random(300), "q": rng.random(300)}, index=table.index)
-    return table, labels, values, lambda frame: dd.from_pandas(frame, npartitions=4)
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"], index=np.arange(300) * 2)
+    frame["kind"] = pandas.Categorical(rng.choice(["x", "y", "z"], 300))
+    frame["text"] = np.where(rng.random(300) < 0.1, None, rng.choice(["u", "v"], 300))
+    frame["weight"] = rng.integers(0, 3, 300).astype(float)
+    frame["label"] = np.asarray(["no", "maybe", "yes"])[y]
+    frame["p"], frame["q"] = y * 2.0 + rng.random(300), rng.random(300)
+    return frame
 
 
-def test_frames_with_categories_and_gaps(pair, frames):
-    table, labels, _, divided = frames
-    plain = EDRVFLClassifier(n_hidden=30, n_layers=2, encoder="bins", random_state=0)
-    model = DaskEDRVFLClassifier(client=pair, **plain.get_params()).fit(divided(table), divided(labels))
-    plain.fit(table, labels)
-    assert list(model.feature_names_in_) == list(table.columns)
-    P = model.predict_proba(divided(table))
-    computed = P.compute()
-    assert list(P.columns) == list(computed.columns) == list(plain.classes_)
-    assert (P.dtypes == computed.dtypes).all()
-    np.testing.assert_array_equal(computed.index, table.index)
-    np.testing.assert_allclose(computed, plain.predict_proba(table), rtol=0, atol=1e-8)
-    found = model.predict(divided(table))
-    assert found.divisions == divided(table).divisions
-    assert found.dtype == found.compute().dtype
-    assert (found.compute() == model.to_local().predict(table)).all()
-    few = model.predict(divided(table)[divided(table)["a"] > 2.5])  # most partitions are empty
-    np.testing.assert_array_equal(few.compute(), model.to_local().predict(table[table["a"] > 2.5]))
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(divided(table)[["a", "b"]])
+FEATURES = ["a", "b", "c", "kind", "text"]
 
 
-def test_a_frame_with_values_in_an_array_and_weights_in_a_series(pair, frames):
-    table, _, values, divided = frames
-    weights = table["a"].fillna(0).abs()
-    plain = EDRVFLRegressor(n_hidden=20, n_layers=1, random_state=0)
-    X = divided(table)
-    chunks = tuple(X.map_partitions(len).compute())
-    Y = da.from_array(values.to_numpy(), chunks=(chunks, (1, 1)))
-    model = DaskEDRVFLRegressor(client=pair, **plain.get_params()).fit(X, Y, divided(weights))
-    plain.fit(table, values, weights)
-    for ours, expected in zip(
-        (model.predict(X), *model.predict_interval(X)),
-        (plain.predict(table), *plain.predict_interval(table)),
-        strict=True,
-    ):
-        assert list(ours.columns) == [0, 1]
-        computed = ours.compute()
-        np.testing.assert_array_equal(computed.index, table.index)
-        np.testing.assert_allclose(computed, expected, rtol=0, atol=1e-8)
-    alone = clone(model).fit(X, divided(values["p"]))
-    lower, upper = dask.compute(*alone.predict_interval(X))
-    np.testing.assert_array_equal((lower.name, upper.name), ("lower", "upper"))
-    np.testing.assert_allclose((lower, upper), alone.to_local().predict_interval(table), rtol=0, atol=1e-12)
+@pytest.fixture
+def read(table, tmp_path):
+    """The frame in six files, as Dask reads them."""
+    for i in range(6):
+        table.iloc[50 * i : 50 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
+    return pytest.importorskip("dask.dataframe").read_parquet(tmp_path)
+
+
+@pytest.mark.parametrize("way", ["target", "apart", "divided"])
+def test_frames_that_are_read_from_files(pair, table, read, way):
+    dd = pytest.importorskip("dask.dataframe")
+    if way == "target":
+        blocks = RowBlocks.from_dask(read, target="label", sample_weight="weight", columns=FEATURES)
+    elif way == "apart":  # of one frame: Dask would join the files of which a single column is read
+        blocks = RowBlocks.from_dask(read[FEATURES], read["label"], read["weight"])
+    else:
+        X, y, weight = (dd.from_pandas(table[n], npartitions=4) for n in (FEATURES, "label", "weight"))
+        blocks = RowBlocks.from_dask(X, y.repartition(npartitions=2), weight)
+    model = EDRVFLClassifier(**SMALL, encoder="bins")
+    found = clone(model).fit(blocks)
+    expected = model.fit(table[FEATURES], table["label"], table["weight"])
+    assert list(found.feature_names_in_) == FEATURES
+    P = expected.predict_proba(table[FEATURES])
+    np.testing.assert_allclose(found.predict_proba(table[FEATURES]), P, atol=1e-8)
+    assert sum(len(y) for _, y, _ in blocks) == 300
+
+
+def test_several_targets_and_values_in_an_array(pair, table, read):
+    model = EDRVFLRegressor(**SMALL)
+    blocks = RowBlocks.from_dask(read, target=["p", "q"], columns=FEATURES)
+    Y = da.from_array(table[["p", "q"]].to_numpy(), chunks=(50, 1))
+    apart = RowBlocks.from_dask(read[FEATURES], Y)
+    expected = clone(model).fit(table[FEATURES], table[["p", "q"]]).predict(table[FEATURES])
+    for source in (blocks, apart):
+        found = clone(model).fit(source).predict(table[FEATURES])
+        np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+def test_answers_are_computed_by_partitions(pair, table, read, rows):
+    model = EDRVFLClassifier(**SMALL).fit(table[FEATURES], table["label"])
+    X = read[FEATURES]
+    for method in (model.predict_proba, model.predict):
+        np.testing.assert_array_equal(X.map_partitions(method).compute(), method(table[FEATURES]))
+    X, y = rows
+    model = EDRVFLClassifier(**SMALL).fit(X, y)
+    lazy = da.from_array(X, chunks=(150, 5))
+    P = lazy.map_blocks(model.predict_proba, dtype=float, chunks=(lazy.chunks[0], (3,)))
+    assert P.shape == (400, 3)
+    np.testing.assert_allclose(P.compute(), model.predict_proba(X), atol=1e-13)
+    labels = lazy.map_blocks(model.predict, dtype=int, drop_axis=1)
+    np.testing.assert_array_equal(labels.compute(), model.predict(X))
 
 
 @pytest.fixture
@@ -258,7 +179,7 @@ def quick_processes():
     # a cluster gives up a worker that is dead so long after a death: here it may be the next death
     with dask.config.set({**method, "distributed.deploy.lost-worker-timeout": "1 hour"}):
         context = distributed.utils.get_mp_context()
-        context.set_forkserver_preload(["distributed", "edrvfl.dask"])
+        context.set_forkserver_preload(["distributed", "edrvfl._parts.cluster"])
         yield
 
 
@@ -290,21 +211,18 @@ def test_a_worker_that_dies_in_each_pass_changes_no_bit(quick_processes, rows, m
             os.kill(os.getpid(), signal.SIGKILL)
         return block
 
+    model = EDRVFLClassifier(**SMALL, weight_from="loo", class_weight="balanced")
     fitted = []
     with cluster(2, processes=True) as started, distributed.Client(started) as client:
-        model = DaskEDRVFLClassifier(
-            n_hidden=30, n_layers=2, weight_from="loo", class_weight="balanced", random_state=0, client=client
-        )
         for deadly in (False, True):
-            read = odd(X)
+            given = odd(X)
             if deadly:
                 make_deadly(monkeypatch, tmp_path)
-                read = read.rechunk({1: -1}).map_blocks(read_and_die, dtype=float, meta=np.empty((0, 0)))
-            fitted.append(clone(model).fit(read, odd(y)).to_local())
-    # survey, class weights, sample, encoder, inputs, two layers
-    assert {f"pass {i}" for i in range(7)} <= {mark.name for mark in tmp_path.iterdir()}
+                given = given.rechunk({1: -1}).map_blocks(read_and_die, dtype=float, meta=np.empty((0, 0)))
+            fitted.append(clone(model).fit(RowBlocks.from_dask(given, odd(y), client=client)))
+    # survey, class weights, judged rows, encoder twice, inputs, two layers
+    assert {f"pass {i}" for i in range(8)} == {mark.name for mark in tmp_path.iterdir()} - {died.name}
     assert died.exists()
-    np.testing.assert_array_equal(*(model.predict_proba(X) for model in fitted))
     for of_calm, of_deadly in zip(*(model.network_.readouts for model in fitted), strict=True):
         np.testing.assert_array_equal(of_calm, of_deadly)
 
@@ -315,7 +233,7 @@ def test_a_total_is_in_order_whatever_the_partitions_are(pair, sizes):
     m = sum(sizes)
     X = da.from_array(np.arange(2.0 * m).reshape(m, 2), chunks=(tuple(sizes), (1, 1)))
     y, heard = da.from_array(np.arange(m), chunks=2), []
-    parts = DaskParts(pair, X, y)
+    parts = RowBlocks.from_dask(X, y, client=pair)
     found = parts.total(
         lambda part: None if len(part.y) == 0 else list(zip(part.X[:, 1], part.y, strict=True))
     )
@@ -325,7 +243,7 @@ def test_a_total_is_in_order_whatever_the_partitions_are(pair, sizes):
 
 
 def test_a_total_that_tells_how_far_it_is_ends_with_an_error(pair, rows):
-    parts, heard = DaskParts(pair, *map(odd, rows)), []
+    parts, heard = RowBlocks.from_dask(*map(odd, rows), client=pair), []
 
     def refuse(part):
         if part.number == 3:
@@ -349,7 +267,7 @@ def test_a_thread_of_a_worker_has_one_blas_thread():
         distributed.Client(started) as client,
     ):
         _release_control()
-        parts = DaskParts(client, odd(np.zeros((sum(ODD), 5))), odd(np.zeros(sum(ODD))))
+        parts = RowBlocks.from_dask(odd(np.zeros((sum(ODD), 5))), odd(np.zeros(sum(ODD))), client=client)
         found = parts.total(
             lambda part: [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
         )
@@ -357,13 +275,12 @@ def test_a_thread_of_a_worker_has_one_blas_thread():
     assert set(found) == {1}
 
 
-def test_dask_knows_how_large_partitions_are(pair, frames):
-    table, labels, _, divided = frames
-    parts = DaskParts(pair, divided(table), divided(labels))
+def test_dask_knows_how_large_partitions_are(pair, rows):
     tasks = pair.cluster.scheduler.tasks
-    counted = sum(tasks[part.key].nbytes for part in parts._parts)
-    held = table.memory_usage(deep=True).sum() + labels.memory_usage(deep=True)
-    assert 0.3 * held < counted < 1.5 * held  # texts that are equal are one object, or several
+    with RowBlocks.from_dask(*map(odd, rows), client=pair).opened() as parts:
+        counted = sum(tasks[part.key].nbytes for part in parts._parts)
+    held = sum(array.nbytes for array in rows)
+    assert held <= counted < held + 1000
 
 
 def test_dask_knows_how_large_the_sums_of_every_pass_are(pair, rows, monkeypatch):
@@ -375,10 +292,10 @@ def test_dask_knows_how_large_the_sums_of_every_pass_are(pair, rows, monkeypatch
         return found
 
     monkeypatch.setattr(DaskParts, "total", counted)
-    model = DaskEDRVFLClassifier(
-        client=pair, n_hidden=50, n_layers=2, random_state=0, pair_share=0.5, input_scaling="gradient"
+    model = EDRVFLClassifier(
+        n_hidden=50, n_layers=2, random_state=0, pair_share=0.5, input_scaling="gradient"
     )
-    model.fit(*map(odd, rows))
+    model.fit(RowBlocks.from_dask(*map(odd, rows), client=pair))
     known, pickled = np.asarray(sizes).T
     assert max(pickled) > 40_000
     assert (known > 0.9 * pickled - 2000).all()
@@ -410,12 +327,12 @@ def test_workers_forget_everything_when_a_fit_ends(pair, rows, fails, monkeypatc
     given = odd(np.where(X.max() == X, np.inf, X) if fails == "in a pass" else X)
     if fails == "while rows are read":
         given = given.rechunk({1: -1}).map_blocks(refuse, dtype=float, meta=np.empty((0, 0)))
-    model = DaskEDRVFLClassifier(client=pair, n_hidden=10, n_layers=2, encoder=None, random_state=0)
+    model = EDRVFLClassifier(**SMALL, encoder=None)
     before = set(tasks)
     gc.disable()  # nothing may hang on it, nor on an error that somebody keeps
     try:
         try:
-            model.fit(given, odd(y))
+            model.fit(RowBlocks.from_dask(given, odd(y), client=pair))
         except (RuntimeError, ValueError) as error:
             gone.append(error)
         until = time.monotonic() + 5
@@ -432,20 +349,18 @@ def test_a_client_need_not_be_the_default_one(rows, monkeypatch):
     # other tests have made default clients
     monkeypatch.setattr(distributed.client, "_global_clients", weakref.WeakValueDictionary())
     monkeypatch.setattr(distributed.client, "_current_client", ContextVar("none", default=None))
+    model = EDRVFLClassifier(**SMALL)
+    with pytest.raises(ValueError, match=r"there is no Dask client. Make one by distributed.Client\(\)"):
+        model.fit(RowBlocks.from_dask(odd(X), odd(y)))
     with cluster(1) as started, distributed.Client(started, set_as_default=False) as client:
-        with pytest.raises(ValueError, match="No clients found"):
-            distributed.default_client()
-        X, y, values = client.persist([odd(X), odd(y), odd(X[:, 0])])
-        for estimator, target in ((DaskEDRVFLClassifier, y), (DaskEDRVFLRegressor, values)):
-            model = estimator(n_hidden=10, n_layers=1, random_state=0, client=client).fit(X, target)
-            found, expected = client.compute([X, target], sync=True)
-            assert model.score(X, target) == pytest.approx(model.to_local().score(found, expected))
+        given = client.persist([odd(X), odd(y)])
+        model.fit(RowBlocks.from_dask(*given, client=client))
+    np.testing.assert_array_equal(model.classes_, [0, 1, 2])
 
 
 def test_an_error_names_its_partition(pair, rows):
     X, y = rows
-    model = DaskEDRVFLClassifier(client=pair, n_hidden=10, n_layers=1, encoder=None, random_state=0)
-    model.fit(odd(X), odd(y))
+    model = EDRVFLClassifier(**SMALL, encoder=None).fit(RowBlocks.from_dask(odd(X), odd(y), client=pair))
     before = model.network_
 
     def refuse(block):
@@ -454,18 +369,52 @@ def test_an_error_names_its_partition(pair, rows):
         return block
 
     broken = odd(X).rechunk({1: -1}).map_blocks(refuse, dtype=float, meta=np.empty((0, 0)))
-    with pytest.raises(RuntimeError, match=r"Block 3 of the source: OSError: the disk is gone"):
-        model.fit(broken, odd(y))
     bad = X.copy()
     bad[350, 2] = np.nan
-    with pytest.raises(ValueError, match=r"^Block 4 of the source: (?!Block).*(NaN|not finite)"):
-        model.fit(odd(bad), odd(y))
     shorter = odd(y).map_blocks(lambda block: block[: 208 if len(block) > 200 else None], dtype=int)
-    with pytest.raises(
-        ValueError, match=r"Block 3 of the source: .* same rows in each partition, got X 209, y 208"
-    ):
-        model.fit(odd(X), shorter)
+    for arrays, kind, message in [
+        ((broken, odd(y)), RuntimeError, r"Block 3 of the source: OSError: the disk is gone"),
+        ((odd(bad), odd(y)), ValueError, r"^Block 4 of the source: (?!Block).*(NaN|not finite)"),
+        ((odd(X), shorter), ValueError, r"Block 3 of the source: .* same rows in each partition, got X 209"),
+    ]:
+        with pytest.raises(kind, match=message):
+            model.fit(RowBlocks.from_dask(*arrays, client=pair))
     assert model.network_ is before
+
+
+LOST = "closed, or it lost rows that it cannot compute again"
+
+
+def test_rows_that_are_lost_with_their_worker_are_told(quick_processes, rows):
+    X, y = rows
+    with cluster(2, processes=True) as started, distributed.Client(started) as client:
+        where, process = next(iter(client.run(os.getpid).items()))
+        scattered = client.scatter(X, workers=[where])  # nobody could make it again
+        blocks = RowBlocks.from_dask(da.from_delayed(scattered, X.shape, float), da.from_array(y, chunks=-1))
+        os.kill(process, signal.SIGKILL)
+        with pytest.raises(RuntimeError, match=LOST):
+            EDRVFLClassifier(**SMALL).fit(blocks)
+
+
+def test_a_cluster_that_is_closed_within_a_fit_is_told(rows):
+    with cluster(1) as started, distributed.Client(started) as client:
+        blocks = RowBlocks.from_dask(*map(odd, rows), client=client)
+        threading.Timer(1, client.close).start()
+        with pytest.raises(RuntimeError, match=LOST):
+            blocks.total(lambda part: time.sleep(3))
+
+
+def test_a_cluster_without_workers_is_told(rows):
+    X, y = rows
+    with cluster(1) as started, distributed.Client(started) as client:
+        expected = EDRVFLClassifier(**SMALL).fit(RowBlocks.from_dask(odd(X), odd(y), client=client))
+        started.scale(0)
+        while client.nthreads():
+            time.sleep(0.01)
+        threading.Timer(4, started.scale, [1]).start()
+        with pytest.warns(UserWarning, match="The Dask cluster has no workers. Waiting for some"):
+            found = EDRVFLClassifier(**SMALL).fit(RowBlocks.from_dask(odd(X), odd(y), client=client))
+    np.testing.assert_array_equal(found.predict_proba(X), expected.predict_proba(X))
 
 
 def test_what_cannot_be_aligned_is_refused(rows):
@@ -480,73 +429,27 @@ def test_what_cannot_be_aligned_is_refused(rows):
         aligned(odd(y), odd(y))
 
 
-def test_frames_with_other_divisions_are_divided_as_X_is(frames):
-    table, labels, _, divided = frames
-    X, y = aligned(divided(table), divided(labels).repartition(npartitions=2))
-    assert X.divisions == y.divisions
-    assert X.npartitions == 4
+def test_arguments_are_checked(table, read, rows):
+    X, y = map(odd, rows)
+    for options, kind, message in [
+        ({}, TypeError, "either y, or target"),
+        ({"y": y, "target": "a"}, TypeError, "either y, or target"),
+        ({"target": "a"}, TypeError, "X must be a Dask DataFrame, got Array"),
+        ({"y": y, "columns": ["a"]}, TypeError, "columns goes with target"),
+        ({"X": read, "target": "label", "sample_weight": y}, TypeError, "the name of a column"),
+        ({"X": read, "target": "z"}, ValueError, "There are no columns 'z'. There are 'a', 'b'"),
+    ]:
+        with pytest.raises(kind, match=message):
+            RowBlocks.from_dask(**{"X": X, **options})
 
 
-@pytest.mark.parametrize(
-    "params", [{"pair_share": 0.5}, {"input_scaling": "gradient"}, {"coverage_from": "split"}]
-)
-def test_what_looks_at_single_rows(pair, rows, params):
-    X, y = rows
-    plain = EDRVFLClassifier(n_hidden=20, n_layers=2, random_state=0, **params)
-    ours = DaskEDRVFLClassifier(client=pair, **plain.get_params()).fit(odd(X), odd(y))
-    plain.fit(X, y)
-    assert_same_networks(ours, plain, X, y)
-    np.testing.assert_array_equal(ours.predict_set(odd(X)).compute(), plain.predict_set(X))
-
-
-def test_bad_parameters_are_refused(pair, rows):
-    with pytest.raises(ValueError, match="n_layers"):
-        DaskEDRVFLClassifier(client=pair, n_layers=0).fit(*map(odd, rows))
-
-
-def test_without_a_fit_there_are_no_answers():
-    with pytest.raises(NotFittedError):
-        DaskEDRVFLClassifier().predict(da.zeros((4, 2)))
-
-
-def test_parameters_clones_and_pickles(pair, rows):
-    X, y = rows
-    model = DaskEDRVFLClassifier(n_hidden=10, n_layers=2, random_state=0, client=pair)
-    assert set(model.get_params()) == {*EDRVFLClassifier().get_params(), "client"}
-    assert set(DaskEDRVFLRegressor().get_params()) == {*EDRVFLRegressor().get_params(), "client"}
-    assert clone(model).get_params() == model.get_params()
-    assert model.set_params(n_layers=1) is model
-    assert (
-        repr(model.set_params(client=None)) == "DaskEDRVFLClassifier(n_hidden=10, n_layers=1, random_state=0)"
-    )
-    model.fit(odd(X), odd(y))  # with the client of the moment
-    model.client = pair
-    back = pickle.loads(pickle.dumps(model))
-    assert back.client is None
-    np.testing.assert_array_equal(back.predict(odd(X)).compute(), model.predict(odd(X)).compute())
-    local = model.to_local()
-    assert type(local) is EDRVFLClassifier
-    assert local.get_params() == {k: v for k, v in model.get_params().items() if k != "client"}
-    with pytest.raises(
-        TypeError, match=r"takes a Dask array or DataFrame, got ndarray.*to_local\(\).predict"
-    ):
-        model.predict(X)
-    with pytest.raises(TypeError):
-        DaskEDRVFLClassifier(depth=3)
-
-
-def test_dask_is_imported_by_its_own_module_alone_and_needs_a_client():
+def test_dask_is_imported_by_its_own_method_alone():
     code = (
-        "import sys, edrvfl; edrvfl.EDRVFLClassifier\n"
+        "import sys, edrvfl; edrvfl.EDRVFLClassifier, edrvfl.RowBlocks\n"
         "assert 'dask' not in sys.modules\n"
         "sys.modules['distributed'] = None\n"
-        "try: import edrvfl.dask\n"
+        "try: edrvfl.RowBlocks.from_dask(None)\n"
         "except ImportError as error: print(error)\n"
-        "del sys.modules['distributed']\n"
-        "from edrvfl.dask import DaskEDRVFLClassifier\n"
-        "try: DaskEDRVFLClassifier().fit(None, None)\n"
-        "except ValueError as error: print(error)\n"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "edrvfl.dask needs Dask: pip install 'edrvfl[dask]'" in told
-    assert "there is no Dask client. Make one by distributed.Client()" in told
+    assert "RowBlocks.from_dask needs Dask: pip install 'edrvfl[dask]'" in told

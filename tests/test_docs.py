@@ -193,11 +193,17 @@ def test_the_page_on_many_rows_runs(tmp_path, monkeypatch):
         assert_allclose(names[name].predict_proba(X), network.predict_proba(X), atol=1e-9)
 
 
-def test_the_page_on_many_rows_runs_on_a_cluster():
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of Dask, which reads files without an index
+def test_the_page_on_many_rows_runs_on_a_cluster(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (block,), names = blocks_on_many_rows("dask", without=False), {}
-    exec(compile(block, "out_of_core.md", "exec"), names)
+    exec(
+        compile(blocks_on_many_rows("to_parquet", without=False)[0] + block, "out_of_core.md", "exec"), names
+    )
     assert names["share_right"] > 0.85
-    assert type(names["home"]) is EDRVFLClassifier
+    assert names["P"].shape == (3000, 2)
+    assert names["table"].npartitions == 6
+    assert names["right"] > 0.95
 
 
 def test_the_guide_counts_the_members():
@@ -264,19 +270,15 @@ def test_every_public_name_is_in_the_reference():
         r"currentmodule:: (\S+)\n(.*?)(?=\.\. currentmodule|```)", (DOCS / "api.md").read_text(), re.DOTALL
     )
     listed = {module: sorted(re.findall(r"^   (\w+)$", text, re.MULTILINE)) for module, text in lists}
-    public = {name: set(importlib.import_module(name).__all__) for name in ("edrvfl", "edrvfl.dask")}
     assert "``TRUSTED_TYPES``" in (DOCS / "api.md").read_text()  # a list, which has no page of its own
-    public["edrvfl"] -= {"TRUSTED_TYPES"}
-    assert listed == {name: sorted(names) for name, names in public.items()}
+    assert listed == {"edrvfl": sorted(set(edrvfl.__all__) - {"TRUSTED_TYPES"})}
 
 
-@pytest.mark.parametrize("module", ["edrvfl", "edrvfl.dask"])
-def test_every_public_name_has_an_example(module):
-    found = importlib.import_module(module)
+def test_every_public_name_has_an_example():
     section = "    Examples\n    --------\n    >>> "
-    names = [name for name in found.__all__ if callable(getattr(found, name))]
-    assert len(names) >= len(found.__all__) - 1
-    assert [name for name in names if section not in getattr(found, name).__doc__] == []
+    names = [name for name in edrvfl.__all__ if callable(getattr(edrvfl, name))]
+    assert len(names) >= len(edrvfl.__all__) - 1
+    assert [name for name in names if section not in getattr(edrvfl, name).__doc__] == []
 
 
 def test_the_tables_are_those_of_the_records(monkeypatch):

@@ -249,6 +249,6 @@ def test_the_number_of_pieces_is_known_before(noisy, monkeypatch, finalists):
     X, y = noisy
     reported = []
     plain = raced._report
-    monkeypatch.setattr(raced, "_report", lambda *args: reported.append(args[1]) or plain(*args))
+    monkeypatch.setattr(raced, "_report", lambda *args: reported.append(args[3]) or plain(*args))
     _, ran = followed(monkeypatch, X, y, finalists=finalists)
     assert ran.n_pieces(finalists) == len(reported)

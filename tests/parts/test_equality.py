@@ -106,11 +106,7 @@ def sources(draw, case):
     if case.kind == "parquet" and array:
         case.X = pandas.DataFrame(case.X, columns=[f"x{j}" for j in range(case.X.shape[1])])
     case.cuts = draw(cuts_of(len(case.y)))
-    case.options = {
-        "spill": draw(st.booleans()),
-        "threads": draw(st.sampled_from([1, 2])),
-        "device": draw(st.sampled_from(DEVICES)),
-    }
+    case.options = {"threads": draw(st.sampled_from([1, 2])), "device": draw(st.sampled_from(DEVICES))}
     return case
 
 
@@ -209,7 +205,7 @@ def many_values(rng, m=12_800):
 MANY = {
     "calibrated": (
         variant("WPedRVFL", **SMALL, calibration="loo", regularization="loo", layer_votes="weighted"),
-        {"spill": True, "threads": 2},
+        {"threads": 2},
     ),
     "class weights": (
         variant("WPedRVFL", **SMALL, calibration="loo", weight_from="loo", class_weight="balanced"),
@@ -225,7 +221,7 @@ MANY = {
     ),
     "values": (
         EDRVFLRegressor(**SMALL, correct_weight=0.6, prune_rate=0.3, layer_votes="prefix"),
-        {"spill": True, "threads": 2},
+        {"threads": 2},
     ),
     "values held back": (
         EDRVFLRegressor(**SMALL, pair_share=0.5, input_scaling="gradient", coverage_from="split"),

@@ -224,14 +224,14 @@ def test_a_callback_that_stops_leaves_the_layers_so_far(noisy_case):
     case = noisy_case
     one, other = (clone(case.model).set_callbacks(Recorder(stop_after=2)) for _ in range(2))
     one.fit(case.X, case.y)
-    other.fit(RowBlocks(case.blocks, spill=True))
+    other.fit(RowBlocks(case.blocks))
     assert one.n_layers_ == other.n_layers_ == 2
     assert_same_decisions(one, other, case)
     assert_same_answers(one, other, case)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_an_interrupt_leaves_nothing_behind(threads, noisy_case, tmp_path):
+def test_an_interrupt_leaves_nothing_behind(threads, noisy_case):
     blocks, calls = list(noisy_case.blocks()), itertools.count()
 
     def read():
@@ -242,16 +242,15 @@ def test_an_interrupt_leaves_nothing_behind(threads, noisy_case, tmp_path):
 
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
-        noisy_case.model.fit(RowBlocks(read, spill=tmp_path, threads=threads))
+        noisy_case.model.fit(RowBlocks(read, threads=threads))
     assert not hasattr(noisy_case.model, "network_")
     assert threading.active_count() == before
-    assert not list(tmp_path.iterdir())
 
 
 # float32
 
 
-@pytest.mark.parametrize("options", [{}, {"spill": True}, {"device": DEVICES[-1]}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"device": DEVICES[-1]}], ids=str)
 def test_float32_blocks_give_a_float32_model_near_the_other(options, rng):
     X, y = noisy_rows(rng, 3000, 4)
     model = EDRVFLClassifier(n_hidden=60, n_layers=3, random_state=0)

@@ -14,6 +14,7 @@ from edrvfl._inputs.table import learn_table, open_table
 from edrvfl._parts.rows import parted_rows
 from edrvfl._parts.source import RowBlocks
 from edrvfl._parts.survey import take_survey
+from edrvfl._parts.watched import WatchedParts
 
 
 class Blocks(RowBlocks):
@@ -33,7 +34,8 @@ def assert_alike(parts, whole, categorical="from_dtype", passes=1):
     """The survey of parts knows the columns of the whole, and parts are read as the whole is."""
     expected_X, expected = learn_table(open_table(whole), categorical)
     source = Blocks(parts)
-    survey = take_survey(source, EDRVFLRegressor(), TabularEncoder(categorical_features=categorical))
+    watched = WatchedParts(source)
+    survey = take_survey(watched, EDRVFLRegressor(), TabularEncoder(categorical_features=categorical))
     assert source.passes == passes
     columns = survey.columns
     assert columns.names == expected.names
@@ -45,7 +47,7 @@ def assert_alike(parts, whole, categorical="from_dtype", passes=1):
             np.testing.assert_array_equal(found, known, strict=True)
     like = np.empty(0, dtype="float32" if survey.single else "float64")
     assert like.dtype == expected_X.dtype
-    reader = parted_rows(source, survey, None, like).reader
+    reader = parted_rows(watched, survey, None, like).reader
     read = [reader._matrix(part) for part in parts if len(part)]
     np.testing.assert_array_equal(np.concatenate(read), expected_X, strict=True)
 
@@ -139,4 +141,4 @@ def test_text_is_refused_where_only_numbers_are_taken():
     parts = [pd.DataFrame({"a": [1.0]}), pd.DataFrame({"a": ["x"]})]
     encoder = TabularEncoder(categorical_features=None)
     with pytest.raises(ValueError, match="Column 'a' holds text"):
-        take_survey(Blocks(parts), EDRVFLRegressor(), encoder)
+        take_survey(WatchedParts(Blocks(parts)), EDRVFLRegressor(), encoder)

@@ -18,6 +18,7 @@ from edrvfl._parts.encoding import learn_parted_encoding, learn_parted_inputs
 from edrvfl._parts.rows import parted_rows
 from edrvfl._parts.source import RowBlocks
 from edrvfl._parts.survey import take_survey
+from edrvfl._parts.watched import WatchedParts
 from edrvfl._seam.arrays import converted
 
 MODES = ["standard", "robust", "bins"]
@@ -48,8 +49,9 @@ def parted(X, counts, cuts, categorical=(), xp=np):
     """Rows in parts after their survey. The last columns hold categories."""
     source = Passes(X, counts, cuts)
     encoder = TabularEncoder(categorical_features=list(categorical))
-    survey = take_survey(source, EDRVFLRegressor(), encoder)
-    rows = parted_rows(source, survey, None, xp.asarray(np.empty(0, dtype=X.dtype)))
+    watched = WatchedParts(source)
+    survey = take_survey(watched, EDRVFLRegressor(), encoder)
+    rows = parted_rows(watched, survey, None, xp.asarray(np.empty(0, dtype=X.dtype)))
     source.passes = 0
     return source, rows
 

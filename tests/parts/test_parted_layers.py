@@ -111,6 +111,21 @@ def test_sums_of_a_layer_without_weighting(xp, rng, depth, weighted, kind):
     np.testing.assert_allclose(float(sums.n_right), counts.sum())
 
 
+def test_features_that_are_kept_give_the_same_sums(xp, rng):
+    rows, *_ = random_rows(rng, xp, "classes", True)
+    network, kept, parts = Depth(as_they_are(), N, "relu"), {}, cut(rows, xp, 11, 12)
+    for layer in random_layers(rng, 3):
+        network = network.with_layer(moved(xp, layer))
+        again, found = (summed(SumLayer(network, kept=where), parts) for where in (None, kept))
+        np.testing.assert_array_equal(to_host(found.right.G), to_host(again.right.G))
+        H = network.walk(rows, slice(0, M)).D[:, :N]
+        np.testing.assert_allclose(to_host(xp.concat(list(kept.values()))), to_host(H), rtol=1e-12)
+    kept[1][...] += 1.0  # they are read, and not computed again
+    assert not np.allclose(
+        to_host(summed(SumLayer(network, kept=kept), parts).right.G), to_host(again.right.G)
+    )
+
+
 @pytest.mark.parametrize("by_loo", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", ["classes", "values"])
@@ -257,8 +272,7 @@ def test_float32_is_summed_in_float64():
     ],
     ids=str,
 )
-@pytest.mark.parametrize("spill", [False, True])
-def test_as_many_passes_happen_as_are_announced(model, spill, rng):
+def test_as_many_passes_happen_as_are_announced(model, rng):
     X, y = noisy_rows(rng, 100, 3)
     passes, announced, happened = [], [], []
 
@@ -277,6 +291,6 @@ def test_as_many_passes_happen_as_are_announced(model, spill, rng):
                 happened.append(len(passes) - self.before)
 
     model = clone(model).set_params(n_hidden=8, n_layers=3, random_state=0).set_callbacks(Counts())
-    model.fit(RowBlocks(read, spill=spill, threads=1))
+    model.fit(RowBlocks(read, threads=1))
     assert happened == announced
     assert len(happened) == 3

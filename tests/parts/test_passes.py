@@ -29,29 +29,20 @@ def numbered(n):
     return [(np.full((1, 1), float(i)), np.array([i])) for i in range(n)]
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3, 9])
 @pytest.mark.parametrize(
-    ("threads", "expected"),
-    [
-        (1, "((((((0+1)+2)+3)+4)+5)+6)"),
-        (2, "((((0+2)+4)+6)+((1+3)+5))"),
-        (3, "((((0+3)+6)+(1+4))+(2+5))"),
-        (9, "((((((0+1)+2)+3)+4)+5)+6)"),
-    ],
+    ("n", "expected"),
+    [(1, "0"), (3, "((0+1)+2)"), (7, "(((0+1)+(2+3))+((4+5)+6))"), (8, "(((0+1)+(2+3))+((4+5)+(6+7)))")],
 )
-def test_the_order_of_sums_depends_on_the_threads_alone(threads, expected, rng):
-    delays = rng.uniform(0, 0.004, size=7)
+def test_neighbours_are_added_by_pairs_whoever_is_done_first(threads, n, expected, rng):
+    delays, heard = rng.uniform(0, 0.004, size=n), []
 
     def name(part):
         time.sleep(delays[part.number])
         return Text(str(part.number))
 
-    heard = []
-    found = RowBlocks(numbered(7), threads=threads).total(name, heard.append)
-    assert found.text == expected
-    assert heard[-1] == 7
-    assert heard == sorted(set(heard))
-    if threads == 1:
-        assert heard == list(range(1, 8))
+    assert RowBlocks(numbered(n), threads=threads).total(name, heard.append).text == expected
+    assert heard == list(range(1, n + 1))
 
 
 def test_parts_without_a_value_and_sources_without_parts():
@@ -114,7 +105,7 @@ def test_threads_end_and_files_are_closed_when_something_fails(threads, where):
     def compute(part):
         if where == "compute" and part.number == 7:
             raise ZeroDivisionError("seven")
-        if where == "interrupt" and threading.current_thread() is threading.main_thread():
+        if where == "interrupt" and part.number == 7:
             raise KeyboardInterrupt
         return 1
 
@@ -128,6 +119,26 @@ def test_threads_end_and_files_are_closed_when_something_fails(threads, where):
         RowBlocks(read, threads=threads).total(compute, heard)
     assert threading.active_count() == before
     assert closed == [True]
+
+
+def test_the_error_of_the_first_block_is_raised():
+    def read():
+        yield from numbered(3)
+        raise RuntimeError("the disk is gone")
+
+    def compute(part):
+        time.sleep(0.01)
+        raise ZeroDivisionError(part.number)
+
+    with pytest.raises(ZeroDivisionError, match="0"):
+        RowBlocks(read, threads=2).total(compute)
+
+
+def test_one_thread_reads():
+    def read():
+        yield from [(np.zeros((1, 1)), np.array([threading.get_ident()])) for _ in range(20)]
+
+    assert len(set(RowBlocks(read, threads=3).total(lambda part: part.y.tolist()))) == 1
 
 
 def test_threads_have_the_settings_of_the_caller():

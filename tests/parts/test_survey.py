@@ -1,8 +1,6 @@
 """The first look at all rows, and the rows that are brought to memory, against all rows at once."""
 
 import operator
-import time
-from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -12,13 +10,14 @@ from hypothesis import strategies as st
 
 from edrvfl import EDRVFLClassifier, EDRVFLRegressor, RowBlocks
 from edrvfl._inputs.judged import judge_some
+from edrvfl._inputs.moments import ValueScale
 from edrvfl._inputs.rows import prepare_rows, prepare_values
-from edrvfl._inputs.weights import rows_worth, weight_of_one
-from edrvfl._parts.parts import ByPart, Part
-from edrvfl._parts.rows import parted_rows
-from edrvfl._parts.sample import deal, judged_sample
-from edrvfl._parts.scales import ValueScale, WeightSums
+from edrvfl._inputs.weights import WeightSums
+from edrvfl._parts.chosen import judged_rows
+from edrvfl._parts.parts import Part
+from edrvfl._parts.rows import deal, parted_rows
 from edrvfl._parts.survey import Surveyor, take_survey
+from edrvfl._parts.watched import WatchedParts
 
 CUTS = st.lists(st.integers(0, 50), max_size=5).map(sorted)
 
@@ -35,13 +34,14 @@ def parts_of(array, cuts):
 )
 def test_sums_of_weights(cuts, scale, seed, spread):
     weights = np.random.default_rng(seed).uniform(0.1, 4, 50) ** np.log10(10 * spread) * scale
-    sums = reduce(operator.add, (WeightSums.of(part, True) for part in parts_of(weights, cuts)))
+    sums = reduce(operator.add, (WeightSums.of(part) for part in parts_of(weights, cuts)))
     assert sums.n_rows == 50
-    np.testing.assert_allclose(sums.total, weights.sum(), rtol=1e-13)
     assert sums.largest == weights.max()
-    np.testing.assert_allclose(sums.worth, rows_worth(weights), rtol=1e-12)
-    np.testing.assert_allclose(sums.of_one, weight_of_one(weights), rtol=1e-12)
-    plain = reduce(operator.add, (WeightSums.of(np.ones(len(p)), False) for p in parts_of(weights, cuts)))
+    shares = weights / weights.max()
+    worth = max(weights.sum(), shares.sum() ** 2 / (shares @ shares))
+    found = (sums.total, sums.worth, sums.of_one)
+    np.testing.assert_allclose(found, (weights.sum(), worth, weights.sum() / worth), rtol=1e-12)
+    plain = reduce(operator.add, (WeightSums.of(np.ones(len(p))) for p in parts_of(weights, cuts)))
     assert (plain.worth, plain.of_one) == (50.0, 1.0)
 
 
@@ -61,17 +61,16 @@ def test_scale_of_values(cuts, scale, offset, seed):
     found = reduce(operator.add, (ValueScale.of(y, w) for y, w in parts))
     V = (Y / scale).astype(np.longdouble)  # the extended range keeps the squares, but not on all machines
     mean = np.average(V, axis=0, weights=counts)
-    scatter = counts @ (V - mean) ** 2
-    assert found.weight == counts.sum()
+    sd = np.sqrt(counts @ (V - mean) ** 2 / counts.sum())
+    assert found.moments.weight == counts.sum()
     np.testing.assert_allclose(found.mean * found.unit / scale, mean.astype(float), rtol=1e-12)
-    np.testing.assert_allclose(
-        np.sqrt(found.scatter) * found.unit / scale, np.sqrt(scatter).astype(float), rtol=1e-9
-    )
+    np.testing.assert_allclose(found.sd * found.unit / scale, sd.astype(float), rtol=1e-9)
 
 
 def test_values_of_nothing_but_zeros_have_a_scale():
-    found = ValueScale.of(np.zeros((3, 1)), np.ones(3)) + ValueScale.of(np.zeros((0, 1)), np.zeros(0))
-    assert (found.mean[0], found.scatter[0], found.weight) == (0.0, 0.0, 3.0)
+    nothing = ValueScale.of(np.zeros((0, 1)), np.zeros(0))
+    found = nothing + (ValueScale.of(np.zeros((3, 1)), np.ones(3)) + nothing)
+    assert (found.mean[0], found.sd[0], found.moments.weight) == (0.0, 0.0, 3.0)
 
 
 @given(
@@ -91,51 +90,15 @@ def test_labels_and_weights_of_classes(cuts, labels, seed):
     ]
     assert [survey is None for survey in found] == [len(part) == 0 for part in parts_of(y, cuts)]
     found = [survey for survey in found if survey is not None]
-    for order in (found, found[::-1]):  # threads and workers add in another order
-        survey = reduce(operator.add, order)
-        np.testing.assert_array_equal(survey.labels, np.unique(y[weight > 0]))
-        expected = [weight[y == label].sum() for label in survey.labels]
-        np.testing.assert_array_equal(survey.class_weights, expected)
-        for number, (labels_of, weights_of) in enumerate(
-            zip(parts_of(y, cuts), parts_of(weight, cuts), strict=True)
-        ):
-            if len(labels_of):
-                sizes = [((labels_of == c) & (weights_of > 0)).sum() for c in survey.labels]
-                np.testing.assert_array_equal(survey.class_rows[number], sizes)
-
-
-@given(st.permutations(range(20)), st.randoms(use_true_random=False))
-def test_what_is_known_by_part_adds_up_in_any_order(numbers, random):
-    pieces = [ByPart.of(number, str(number)) for number in numbers]
-    while len(pieces) > 1:
-        i = random.randrange(len(pieces) - 1)
-        pieces[i : i + 2] = [pieces[i] + pieces[i + 1]]
-    assert list(pieces[0].together().items()) == [(number, str(number)) for number in range(20)]
-
-
-def test_adding_a_part_copies_little_of_the_parts_before():
-    found, copied = ByPart(), 0
-    for number in range(1024):
-        before = set(map(id, found.dicts))
-        longer = found + ByPart.of(number, None)
-        copied += sum(len(one) for one in longer.dicts if id(one) not in before)
-        found = longer
-    assert copied <= 1024 * 11  # each once for every time that their number doubles
-    assert len(found.together()) == 1024
-
-
-def test_many_parts_take_little_time(rng):
-    look, (X, y) = Surveyor(EDRVFLClassifier()), (rng.normal(size=(10, 2)), np.arange(10) % 2)
-    one = look(Part(0, X, y, None))
-    surveys = [replace(one, seen=ByPart.of(number, (one.labels, np.array([5, 5])))) for number in range(4000)]
-    start = time.process_time()
-    survey = reduce(operator.add, surveys)
-    sizes = survey.class_rows
-    assert (
-        time.process_time() - start < 2
-    )  # 0.1 on a slow machine, and 20 if every addition aligned all parts
-    assert list(sizes) == list(range(4000))
-    assert np.sum(list(sizes.values()), axis=0).tolist() == [20_000, 20_000]
+    survey = reduce(operator.add, found)
+    np.testing.assert_array_equal(survey.labels, np.unique(y[weight > 0]))
+    expected = [weight[y == label].sum() for label in survey.labels]
+    np.testing.assert_array_equal(survey.class_weights, expected)
+    of_parts = zip(parts_of(y, cuts), parts_of(weight, cuts), strict=True)
+    for number, (labels_of, weights_of) in enumerate(of_parts):
+        if len(labels_of):
+            sizes = [((labels_of == c) & (weights_of > 0)).sum() for c in survey.labels]
+            np.testing.assert_array_equal(survey.class_rows[number], sizes)
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=8), st.integers(0, 1000))
@@ -151,7 +114,7 @@ def test_rows_are_dealt_to_their_parts(sizes, seed):
 
 def parted(model, X, y, weight=None, class_weight=None, threads=1, rows=137):
     """Return the rows of a fit in parts."""
-    blocks = RowBlocks.from_arrays(X, y, weight, rows=rows, threads=threads)
+    blocks = WatchedParts(RowBlocks.from_arrays(X, y, weight, rows=rows, threads=threads))
     survey = take_survey(blocks, model, None)
     return parted_rows(blocks, survey, class_weight, np.empty((0, 1)))
 
@@ -162,28 +125,28 @@ def parted(model, X, y, weight=None, class_weight=None, threads=1, rows=137):
 def test_the_judged_rows_are_those_in_memory(m, weighted, threads, rng):
     X, y = rng.normal(size=(m, 2)), (rng.random(m) < 0.02).astype(int)
     weight = rng.choice([0.0, 1.0, 1.0, 1.0, 2.5, 1.0, 1.0, 1.0, 3.0, 1.0], m) if weighted else None
-    found = judged_sample(parted(EDRVFLClassifier(), X, y, weight, "balanced", threads))
+    found, some = judged_rows(parted(EDRVFLClassifier(), X, y, weight, "balanced", threads))
     rows = prepare_rows(X, y, weight, "balanced")
     judged = judge_some(rows.targets)
-    assert (judged is None) == (found.judged is None) == (m == 900)
+    assert (judged is None) == (some is None) == (m == 900)
     which = slice(None) if judged is None else judged.rows
-    np.testing.assert_array_equal(found.rows.X, rows.X[which])
-    np.testing.assert_array_equal(found.rows.targets.codes, rows.targets.codes[which])
-    np.testing.assert_allclose(found.rows.weights.base, rows.weights.base[which], rtol=1e-14)
+    np.testing.assert_array_equal(found.X, rows.X[which])
+    np.testing.assert_array_equal(found.targets.codes, rows.targets.codes[which])
+    np.testing.assert_allclose(found.weights.base, rows.weights.base[which], rtol=1e-14)
     if judged is not None:
-        np.testing.assert_array_equal(found.judged.stand_for, judged.stand_for)
+        np.testing.assert_array_equal(some.stand_for, judged.stand_for)
         totals = np.bincount(rows.targets.codes, rows.weights.counts)
-        np.testing.assert_allclose(found.judged.class_weights, totals)
+        np.testing.assert_allclose(some.class_weights, totals)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_judged_values_are_those_in_memory(threads, rng):
     X = rng.normal(size=(10_400, 1))
     y = X[:, 0] * 3 + 7
-    found = judged_sample(parted(EDRVFLRegressor(), X, y, threads=threads, rows=1111))
+    found, some = judged_rows(parted(EDRVFLRegressor(), X, y, threads=threads, rows=1111))
     rows = prepare_values(X, y)
     judged = judge_some(rows.targets)
-    np.testing.assert_array_equal(found.rows.X, X[judged.rows])
-    np.testing.assert_allclose(found.rows.targets.Y, rows.targets.Y[judged.rows], atol=1e-12)
-    np.testing.assert_allclose(found.rows.targets.sd, rows.targets.sd, rtol=1e-13)
-    np.testing.assert_array_equal(found.judged.stand_for, judged.stand_for)
+    np.testing.assert_array_equal(found.X, X[judged.rows])
+    np.testing.assert_allclose(found.targets.Y, rows.targets.Y[judged.rows], atol=1e-12)
+    np.testing.assert_allclose(found.targets.sd, rows.targets.sd, rtol=1e-13)
+    np.testing.assert_array_equal(some.stand_for, judged.stand_for)

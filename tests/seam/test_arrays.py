@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from helpers import beside, to_host
 
+from edrvfl._inputs.moments import Moments
 from edrvfl._seam import arrays as _arrays
 
 
@@ -95,12 +96,12 @@ def test_a_product_goes_where_it_is_told(xp, rng, stack):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_moments_of_a_block(xp, rng, weighted, rows):
     Z, counts = rng.standard_normal((2, rows, 3)) + 5, rng.uniform(0.5, 2, rows) if weighted else None
-    weight, mean, scatter = _arrays.moments_of_block(xp.asarray(Z), beside(xp, counts))
+    found = Moments.of(xp.asarray(Z), beside(xp, counts))
     c = np.ones(rows) if counts is None else counts
-    np.testing.assert_allclose(float(weight), c.sum())
+    np.testing.assert_allclose(float(found.weight), c.sum())
     expected = np.average(Z, axis=-2, weights=c)
-    np.testing.assert_allclose(to_host(mean), expected)
-    np.testing.assert_allclose(to_host(scatter), c @ (Z - expected[:, None, :]) ** 2)
+    np.testing.assert_allclose(to_host(found.mean), expected)
+    np.testing.assert_allclose(to_host(found.scatter), c @ (Z - expected[:, None, :]) ** 2)
 
 
 def test_the_product_of_nothing_is_nothing():

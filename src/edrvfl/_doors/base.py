@@ -155,10 +155,11 @@ class Estimator(BaseEstimator):
         """Draw the seed of a fit; a RandomState instance moves on."""
         return int(check_random_state(self.random_state).randint(LARGEST_SEED))
 
+    @contextmanager
     def _read(
         self, X: Any, y: Any, sample_weight: Any, heard: Callable[[int], None] | None = None
-    ) -> Reading:
-        """Return the training rows of a fit wherever they are, those that are held back, and the seed."""
+    ) -> Iterator[Reading]:
+        """Yield the training rows of a fit wherever they are, those that are held back, and the seed."""
         inputs = input_settings(self)
         if isinstance(X, RowBlocks):
             if y is not None or sample_weight is not None:
@@ -166,11 +167,13 @@ class Estimator(BaseEstimator):
                     "y and sample_weight belong to the blocks of a RowBlocks, (X, y) or (X, y, weight). Give "
                     f"{type(self).__name__}.fit the blocks alone."
                 )
-            return read_parts(X, self, inputs, heard)
+            with X.opened() as parts:
+                yield read_parts(parts, self, inputs, heard)
+            return
         table, y, columns = self._check_training_rows(X, y, inputs)
         seed = self._draw_seed()
         rows, held = self._divide_rows(table, y, sample_weight, seed)
-        return Reading(InMemory(rows, columns), held, seed)
+        yield Reading(InMemory(rows, columns), held, seed)
 
     def _check_targets(self, y: Any) -> Any:
         """Return y after a look at whether it can be learnt."""

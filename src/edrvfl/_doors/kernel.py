@@ -326,18 +326,18 @@ class LaplaceRidgeRegressor(RegressorMixin, Predicts):
 
 def _fit_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     """Fit a kernel model to rows in memory or in blocks, and store it with what leave-one-out says."""
-    reading = estimator._read(X, y, sample_weight)
-    data, settings = reading.data, kernel_settings(estimator)
-    inputs = learn_network_inputs(data, settings.inputs, reading.seed)
-    done = fit_kernel_model(data, settings, inputs, reading.seed)
+    with estimator._read(X, y, sample_weight) as reading:
+        data, settings = reading.data, kernel_settings(estimator)
+        inputs = learn_network_inputs(data, settings.inputs, reading.seed)
+        done = fit_kernel_model(data, settings, inputs, reading.seed)
+        evidence = Evidence(data, done.model, done.stage.P, reading.held, reading.seed)
+        estimator.coverage_ = learn_coverage(evidence, estimator.coverage_from)
     voter, stage, figures = done.model.voter, done.stage, estimator._figures
     estimator.model_ = done.model
     estimator.bandwidth_, estimator.regularization_ = voter.bandwidth, voter.lam
     estimator.n_landmarks_ = int(voter.landmarks.shape[0])
     for name, figure in figures.of_answer(stage.score, stage.loss).items():
         setattr(estimator, name, figure)
-    evidence = Evidence(data, done.model, stage.P, reading.held, reading.seed)
-    estimator.coverage_ = learn_coverage(evidence, estimator.coverage_from)
     if estimator.verbose:
         print(
             f"[{type(estimator).__name__}] bandwidth {voter.bandwidth:g}, regularization {voter.lam:g}, "

@@ -13,9 +13,8 @@ import numpy
 from scipy.linalg import LinAlgWarning
 
 from .._fitting.coverage import Evidence, learn_coverage
-from .._fitting.data import learn_network_inputs
+from .._fitting.data import Data, learn_network_inputs
 from .._fitting.network import Growing, fit_network, new_network
-from .._fitting.parts import Reading
 from .._fitting.settings import NetworkSettings, network_settings
 from .._layers.grow import READOUTS
 from .._layers.layers import ACTIVATIONS, n_pruned
@@ -55,28 +54,28 @@ def fit_layers(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     tasks = Tasks(estimator, X, y, sample_weight)
     n_layers = estimator.n_layers
     heard = tasks.begin_reading(None if n_layers == "auto" else n_layers)
-    reading = estimator._read(X, y, sample_weight, heard)
-    data = reading.data
-    settings = network_settings(estimator).for_rows(data.worth)
-    inputs = learn_network_inputs(data, settings.inputs, reading.seed)
-    tasks.begin(settings.layers.n_layers)
-    begin = Growing(new_network(data, settings, inputs, reading.seed))
-    stage = _grow(estimator, reading, settings, begin, tasks)
+    with estimator._read(X, y, sample_weight, heard) as reading:
+        data = reading.data
+        settings = network_settings(estimator).for_rows(data.worth)
+        inputs = learn_network_inputs(data, settings.inputs, reading.seed)
+        tasks.begin(settings.layers.n_layers)
+        begin = Growing(new_network(data, settings, inputs, reading.seed))
+        stage = _grow(estimator, data, settings, begin, tasks)
+        P = None if stage is None else stage.P
+        evidence = Evidence(data, estimator.network_, P, reading.held, reading.seed)
+        estimator.coverage_ = learn_coverage(evidence, estimator.coverage_from)
     _warn_of_fallbacks(estimator)
-    P = None if stage is None else stage.P
-    evidence = Evidence(data, estimator.network_, P, reading.held, reading.seed)
-    estimator.coverage_ = learn_coverage(evidence, estimator.coverage_from)
     tasks.end(reconstruction_attributes=dict)
 
 
 def _grow(
-    estimator: Any, reading: Reading, settings: NetworkSettings, begin: Growing, tasks: Tasks
+    estimator: Any, data: Data, settings: NetworkSettings, begin: Growing, tasks: Tasks
 ) -> Stage | None:
     """Grow the layers; after each of them print a line and ask the callbacks.
 
     Return what leave-one-out says about the layers that answer.
     """
-    data, n_layers = reading.data, settings.layers.n_layers
+    n_layers = settings.layers.n_layers
     counts = product(data.rows.weights.counts, data.stand_for)  # how much rows count in a mean over them
     history, now = History(estimator._figures), begin
     layer = tasks.begin_layer(data.n_blocks(settings.layers, begin.network.inputs, 0))

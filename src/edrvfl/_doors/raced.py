@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -67,34 +68,38 @@ def fit_portfolio(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     limit = estimator.max_seconds
     deadline = float("inf") if limit is None else time.time() + limit
     tasks = Tasks(estimator, X, y, sample_weight)
-    reading = estimator._read(X, y, sample_weight, tasks.begin_reading(None))
-    data, given = reading.data, named_members(estimator)
-    settings = {
-        name: network_settings(member) if hasattr(member, "n_layers") else kernel_settings(member)
-        for name, member in given.items()
-    }
-    members = list(prepare_members(data, settings, reading.seed))
-    # rows in parts are read by one process, and a GPU is one
-    alone = on_accelerator(data.rows.X) or not isinstance(data, InMemory)
-    race = Race(data, members, 1 if alone else effective_n_jobs(estimator.n_jobs), deadline)
-    task = tasks.begin(race.n_pieces(estimator.finalists))
-    tasks.end_blocks()
-    fitted = race.run(estimator.finalists, lambda member, done: _report(estimator, member, done, task, tasks))
-    progress = {i: race.progress[i] for i in fitted}
-    weighed = weigh_members(
-        data, members, progress, estimator.weights == "loo", getattr(estimator, "calibration", None)
-    )
-    estimator.portfolio_ = weighed.model
-    for name, figure in estimator._figures.of_answer(weighed.score, weighed.loss).items():
-        setattr(estimator, name, figure)
-    estimator.members_ = _table(estimator, members, race.progress, weighed.weights)
-    evidence = Evidence(data, weighed.model, weighed.P, reading.held, reading.seed)
-    estimator.coverage_ = learn_coverage(evidence, estimator.coverage_from)
+    with estimator._read(X, y, sample_weight, tasks.begin_reading(None)) as reading:
+        data, given = reading.data, named_members(estimator)
+        settings = {
+            name: network_settings(member) if hasattr(member, "n_layers") else kernel_settings(member)
+            for name, member in given.items()
+        }
+        members = list(prepare_members(data, settings, reading.seed))
+        # rows in parts are read by one process, and a GPU is one
+        alone = on_accelerator(data.rows.X) or not isinstance(data, InMemory)
+        race = Race(data, members, 1 if alone else effective_n_jobs(estimator.n_jobs), deadline)
+        task = tasks.begin(race.n_pieces(estimator.finalists))
+        tasks.end_blocks()
+        fitted = race.run(
+            estimator.finalists, lambda member, done: _report(estimator, member, done, task, tasks)
+        )
+        progress = {i: race.progress[i] for i in fitted}
+        weighed = weigh_members(
+            data, members, progress, estimator.weights == "loo", getattr(estimator, "calibration", None)
+        )
+        estimator.portfolio_ = weighed.model
+        for name, figure in estimator._figures.of_answer(weighed.score, weighed.loss).items():
+            setattr(estimator, name, figure)
+        estimator.members_ = _table(estimator, members, race.progress, weighed.weights)
+        evidence = Evidence(data, weighed.model, weighed.P, reading.held, reading.seed)
+        estimator.coverage_ = learn_coverage(evidence, estimator.coverage_from)
     _warn_of_fallbacks(members, race.progress)
     tasks.end(reconstruction_attributes=dict)
 
 
-def _report(estimator: Any, member: Member, done: Progress, task: CallbackContext, tasks: Tasks) -> bool:
+def _report(
+    estimator: Any, task: CallbackContext, given: dict[str, Any], member: Member, done: Progress
+) -> bool:
     """Print a line and ask the callbacks whether to stop."""
     if estimator.verbose:
         n = len(done.stages)
@@ -103,8 +108,8 @@ def _report(estimator: Any, member: Member, done: Progress, task: CallbackContex
             f"[{type(estimator).__name__}] {member.name}{layers}: "
             f"{estimator._figures.words(done.chosen.score, done.chosen.loss)}, {done.seconds:.1f} s"
         )
-    piece = task.subcontext(task_name="member").call_on_fit_task_begin(**tasks.given)
-    return bool(piece.call_on_fit_task_end(**tasks.given))
+    piece = task.subcontext(task_name="member").call_on_fit_task_begin(**given)
+    return bool(piece.call_on_fit_task_end(**given))
 
 
 def _table(

@@ -20,11 +20,10 @@ from .._layers.layers import fill_inputs, new_features, replay
 from .._layers.records import Settings
 from .._loo.jury import AnyJury, jury_of
 from .._models.network import Network
+from .._parts.chosen import ledger
 from .._parts.encoding import learn_parted_inputs
 from .._parts.grow import PartedNetwork
-from .._parts.ledger import ledger
 from .._parts.rows import PartedRows
-from .._parts.sample import Sample
 from .._seam.arrays import Array, ignore_overflow, row_blocks
 from .gradient import with_gradient_factors
 from .settings import InputSettings
@@ -168,22 +167,13 @@ class InParts:
     """Training rows that are read part by part, and those of them in memory that leave-one-out judges."""
 
     parted: PartedRows
-    sample: Sample
+    rows: Rows  # that leave-one-out judges
+    judged: Judged | None  # all of these rows, with what they stand for; None if they are all there are
 
     @property
     def columns(self) -> Columns | None:
         """How a frame becomes numbers and codes."""
         return self.parted.reader.columns
-
-    @property
-    def rows(self) -> Rows:
-        """The rows that leave-one-out judges."""
-        return self.sample.rows
-
-    @property
-    def judged(self) -> Judged | None:
-        """The rows in memory, with what they stand for; None if they are all there are."""
-        return self.sample.judged
 
     @cached_property
     def jury(self) -> AnyJury:
@@ -198,7 +188,7 @@ class InParts:
     @property
     def stand_for(self) -> Array | None:
         """How many rows each row in memory stands for."""
-        return self.sample.stand_for
+        return None if self.judged is None else self.judged.stand_for
 
     @cached_property
     def single_rows(self) -> Rows:
@@ -211,7 +201,7 @@ class InParts:
         rows = self.single_rows
         if self.judged is None or rows.X.shape[0] > FEW_ROWS:
             return rows
-        return replace(rows, X=rows.X.take_rows(numpy.arange(rows.X.shape[0])))
+        return self.parted.take(numpy.arange(rows.X.shape[0]))
 
     def encoding(self, encoder: EncoderSettings | None) -> Inputs:
         """Learn from all rows how columns are encoded; without settings they stay as they are."""
@@ -235,7 +225,7 @@ class InParts:
         inputs = begin.network.inputs
         pairs = self.single_rows if settings.draws.pair_share > 0 else self.rows
         draws = Draws(Recipe.of(settings, seed, inputs, pairs), self.rows.X)
-        return PartedNetwork(self.parted, self.sample, settings, inputs).grow(draws, judges)
+        return PartedNetwork(self.parted, self.rows, self.judged, settings, inputs).grow(draws, judges)
 
     def pause(self, layers: Iterator[Grown], grown: Grown, settings: Settings) -> Any:  # noqa: ARG002
         """Return from where a network that was just grown can go on later."""
@@ -243,8 +233,8 @@ class InParts:
 
     def n_blocks(self, settings: Settings, inputs: Inputs, layer: int) -> int:
         """Return how many blocks of rows are read for a layer."""
-        grower = PartedNetwork(self.parted, self.sample, settings, inputs)
-        return grower.n_passes(layer) * self.parted.n_parts
+        grower = PartedNetwork(self.parted, self.rows, self.judged, settings, inputs)
+        return grower.n_passes(layer) * self.parted.parts.n_parts
 
 
 def learn_network_inputs(data: Data, settings: InputSettings, seed: int) -> Inputs:

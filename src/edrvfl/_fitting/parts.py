@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .._inputs.held_back import HeldBack
-from .._parts.ledger import hold_back_parted
+from .._parts.chosen import hold_back_parted, judged_rows
 from .._parts.parts import Parts
 from .._parts.rows import PartedRows, parted_rows
-from .._parts.sample import judged_sample
 from .._parts.survey import take_survey
+from .._parts.watched import WatchedParts
 from .._seam.arrays import ignore_overflow, like_on
 from .data import Data, InParts
 from .settings import InputSettings
@@ -32,7 +32,7 @@ def read_parts(
     """Survey the parts, and bring the rows to memory that leave-one-out judges."""
     parted, held, seed = _divide(parts, estimator, inputs, heard)
     with ignore_overflow():
-        return Reading(InParts(parted, judged_sample(parted)), held, seed)
+        return Reading(InParts(parted, *judged_rows(parted)), held, seed)
 
 
 def _divide(
@@ -40,13 +40,13 @@ def _divide(
 ) -> tuple[PartedRows, HeldBack | None, int]:
     """Return the rows to fit, those that are held back from the fit, and the seed."""
     columns = None if inputs.encoder is None else inputs
-    class_weight = getattr(estimator, "class_weight", None)
-    survey = take_survey(parts, estimator, columns, heard)
+    class_weight, watched = getattr(estimator, "class_weight", None), WatchedParts(parts, heard)
+    survey = take_survey(watched, estimator, columns)
     seed = estimator._draw_seed()
     like = like_on(parts.device, "float32" if survey.single else "float64")
     if estimator.coverage_from != "split":
-        return parted_rows(parts, survey, class_weight, like, heard), None, seed
-    fitted, held = hold_back_parted(parted_rows(parts, survey, None, like, heard), seed)
+        return parted_rows(watched, survey, class_weight, like), None, seed
+    fitted, held = hold_back_parted(parted_rows(watched, survey, None, like), seed)
     # categories are those of all rows, as in memory; all else is of the rows that are fitted
-    again = replace(take_survey(fitted, estimator, columns, heard), kinds=survey.kinds)
-    return parted_rows(fitted, again, class_weight, like, heard), held, seed
+    again = replace(take_survey(fitted, estimator, columns), kinds=survey.kinds)
+    return parted_rows(fitted, again, class_weight, like), held, seed

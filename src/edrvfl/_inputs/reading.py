@@ -16,7 +16,7 @@ from .table import Columns, Table, float_dtypes, learn_table, open_table, read_t
 
 
 class RowSource:
-    """Rows that are read block by block. Networks are fitted to it; everything else takes rows in memory."""
+    """Rows that are read block by block. Classifiers and regressors take it; all else takes rows in memory."""
 
 
 def refuse_source(estimator: BaseEstimator, X: Any, method: str = "fit") -> None:
@@ -26,8 +26,8 @@ def refuse_source(estimator: BaseEstimator, X: Any, method: str = "fit") -> None
     kind, what = type(estimator).__name__, type(X).__name__
     if method == "fit":
         advice = (
-            "EDRVFLClassifier and EDRVFLRegressor are fitted to rows that are read block by block. Give "
-            "arrays or a frame, of some of the rows if there are too many"
+            "Classifiers and regressors are fitted to rows that are read block by block. Give arrays or a "
+            "frame, of some of the rows if there are too many"
         )
     else:
         advice = f"Ask block by block: [model.{method}(X) for X, y, weight in blocks]"

@@ -5,6 +5,7 @@ Every fit and every split of a search calls it, so both see the same rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy
 from sklearn.utils import compute_class_weight
 
-from .._seam.arrays import Array, array_namespace, from_numpy, ignore_overflow, weighted_mean
+from .._seam.arrays import Array, array_namespace, from_numpy, ignore_overflow, take_rows
 from .._seam.sklearn import (
     _check_sample_weight,
     _convert_to_numpy,
@@ -20,8 +21,9 @@ from .._seam.sklearn import (
     get_namespace_and_device,
     move_to,
 )
+from .moments import ValueScale
 from .order import row_hashes
-from .targets import Classes, Targets, Values
+from .targets import Classes, Targets, Values, joined_targets
 from .weights import RowWeights, rows_worth
 
 
@@ -33,17 +35,30 @@ class Rows:
     classes: Array | None  # (k,), labels as they came, sorted; None if the targets are values
     targets: Targets
     weights: RowWeights
+    known_hashes: numpy.ndarray | None = None  # where X is not in memory
 
     @cached_property
     def hashes(self) -> numpy.ndarray:
         """A number for each row that its values decide, and not its place."""
-        return row_hashes(to_host(self.X))
+        return row_hashes(to_host(self.X)) if self.known_hashes is None else self.known_hashes
 
     @property
     def worth(self) -> float:
         """How many rows these are, where weight 2 is the row twice."""
         counts = self.weights.counts
         return float(self.X.shape[0]) if counts is None else rows_worth(to_host(counts).astype(float))
+
+    def some(self, which: Array) -> Rows:
+        """Return the rows with these indices, in this order."""
+        X, targets = take_rows(self.X, which), self.targets.some(which)
+        return Rows(X, self.classes, targets, self.weights.some(which))
+
+    @staticmethod
+    def joined(parts: Sequence[Rows]) -> Rows:
+        """Return the rows of all parts, one after another."""
+        X = array_namespace(parts[0].X).concat([part.X for part in parts])
+        targets = joined_targets([part.targets for part in parts])
+        return Rows(X, parts[0].classes, targets, RowWeights.joined([part.weights for part in parts]))
 
 
 def prepare_rows(X: Array, y: Array, sample_weight: Any = None, class_weight: Any = None) -> Rows:
@@ -89,24 +104,17 @@ def prepare_values(X: Array, y: Array, sample_weight: Any = None) -> Rows:
         counts, X, Y = keep_weighted(sample_weight, X, Y)
     weights = RowWeights(counts)
     _refuse_overflow(weights)
-    # a power of two is an exact factor, and numbers near 1 have squares that neither overflow nor vanish
-    largest = xp.max(xp.abs(Y), axis=0)
-    unit = 2.0 ** xp.floor(xp.log2(xp.where(largest > 0, largest, xp.ones_like(largest))))
-    Y = Y / unit
-    mean = weighted_mean(xp.matrix_transpose(Y), counts)
-    mean = mean + weighted_mean(xp.matrix_transpose(Y - mean), counts)  # what rounding left
-    centred = Y - mean
-    sd = xp.sqrt(weighted_mean(xp.matrix_transpose(centred * centred), counts))
-    return Rows(X, None, standard_values(Y, unit, mean, sd, X.dtype), weights)
+    return Rows(X, None, standard_values(Y, ValueScale.of(Y, counts), X.dtype), weights)
 
 
-def standard_values(Y: Array, unit: Array, mean: Array, sd: Array, dtype: Any) -> Values:
-    """Bring outputs Y (m, k) in float64 to mean 0 and variance 1; mean, sd and Y are over the unit."""
-    xp = array_namespace(Y)
+def standard_values(Y: Array, scale: ValueScale, dtype: Any) -> Values:
+    """Bring outputs Y (m, k) in float64 to mean 0 and variance 1."""
+    xp, unit, mean, sd = array_namespace(Y), scale.unit, scale.mean, scale.sd
     # an output that is constant but for rounding has no scale
     flat = sd <= 4 * float(xp.finfo(xp.float64).eps) * xp.abs(mean)
     sd = xp.where(flat, xp.ones_like(sd), sd)
-    Y = Y - mean
+    unit = xp.where(flat & (mean == 0), xp.ones_like(unit), unit)  # zeros have the smallest one
+    Y = Y / scale.unit - mean
     Y = xp.where(flat, xp.zeros_like(Y), Y / sd)
     with ignore_overflow():
         Y, mean, sd = (xp.astype(values, dtype, copy=False) for values in (Y, mean * unit, sd * unit))

@@ -10,30 +10,67 @@ import numpy
 from .._seam.arrays import Array, array_namespace, device, ignore_overflow, product, take_entries
 
 
-def rows_worth(counts: numpy.ndarray) -> float:
-    """Return how many rows without weights say as much as rows with these counts.
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightSums:
+    """Sums of the weights of some rows, by which one knows how many rows they are worth."""
 
-    Weight 2 is the row twice, so this is their sum. Weights below 1 may have any scale, for instance a sum of
-    1; then it is (sum w)^2 / sum w^2, which does not depend on the scale, and which is never above the sum
-    of weights that are 1 or more.
-    """
-    return max(float(counts.sum()), equal_rows(counts))
+    n_rows: int  # with a positive weight
+    total: float
+    largest: float
+    shares: float  # the sum of the weights over the largest one, whose squares would vanish if it is tiny
+    squares: float  # of these
+
+    @classmethod
+    def of(cls, counts: numpy.ndarray) -> WeightSums:
+        """Sum positive weights."""
+        largest = float(counts.max(initial=0.0))
+        shares = counts / largest if largest else counts
+        return cls(len(counts), float(counts.sum()), largest, float(shares.sum()), float(shares @ shares))
+
+    def __add__(self, other: WeightSums) -> WeightSums:
+        """Return the sums over both sets of rows."""
+        largest = max(self.largest, other.largest)
+        a, b = (one.largest / largest if largest else 0.0 for one in (self, other))
+        shares, squares = self.shares * a + other.shares * b, self.squares * a**2 + other.squares * b**2
+        return WeightSums(self.n_rows + other.n_rows, self.total + other.total, largest, shares, squares)
+
+    @property
+    def equal(self) -> float:
+        """(sum w)^2 / sum w^2: how many rows of equal weight say as much (Kish); their scale is no matter.
+
+        That is the number of rows where all weights are equal.
+        """
+        return self.shares**2 / self.squares if self.n_rows else 0.0
+
+    @property
+    def worth(self) -> float:
+        """How many rows without weights say as much as rows with these weights.
+
+        Weight 2 is the row twice, so this is their sum. Weights below 1 may have any scale, for instance a
+        sum of 1; then it is (sum w)^2 / sum w^2, which does not depend on the scale, and which is never above
+        the sum of weights that are 1 or more.
+        """
+        return max(self.total, self.equal)
+
+    @property
+    def of_one(self) -> float:
+        """The weight of one row: 1 if weights are 1 or more, but weights below 1 may have any scale."""
+        return self.total / self.worth
+
+
+def rows_worth(counts: numpy.ndarray) -> float:
+    """Return how many rows without weights say as much as rows with these counts: see `WeightSums`."""
+    return WeightSums.of(counts).worth
 
 
 def equal_rows(counts: numpy.ndarray) -> float:
-    """(sum w)^2 / sum w^2: return how many rows of equal weight say as much (Kish); their scale is no matter.
-
-    That is the number of rows where all weights are equal.
-    """
-    if not counts.size:
-        return 0.0
-    shares = counts / counts.max()  # the squares of tiny weights would vanish
-    return float(shares.sum() ** 2 / (shares @ shares))
+    """Return how many rows of equal weight say as much as rows with these counts: see `WeightSums`."""
+    return WeightSums.of(counts).equal
 
 
 def weight_of_one(counts: numpy.ndarray) -> float:
-    """Return the weight of one row: 1 if weights are 1 or more, but weights below 1 may have any scale."""
-    return float(counts.sum()) / rows_worth(counts)
+    """Return the weight of one row among rows with these counts: see `WeightSums`."""
+    return WeightSums.of(counts).of_one
 
 
 @dataclass(frozen=True, slots=True, eq=False)

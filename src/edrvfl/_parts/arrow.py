@@ -10,7 +10,10 @@ from typing import Any
 import numpy
 
 PANDAS_INDEX = "__index_level_"  # how names of columns begin that pandas made of an index
-ENDINGS = {".arrow": "ipc", ".ipc": "ipc", ".feather": "feather", ".csv": "csv", ".orc": "orc"}
+FORMATS = {
+    **{".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".orc": "orc"},
+    **{".arrow": "ipc", ".ipc": "ipc", ".feather": "feather"},
+}
 BUFFER = 2**20  # bytes of a column that are read at once; without it a whole row group would be
 
 
@@ -19,6 +22,7 @@ class Files:
     """A dataset of pyarrow, and which columns are what."""
 
     dataset: Any
+    schema: Any  # of all files together
     features: list[str]
     targets: list[str]
     weight: str | None
@@ -50,22 +54,24 @@ class Files:
 
     def _batches(self, rows: int) -> Iterator[Any]:
         """Read file after file. Nothing is read ahead here: a pass does that, and bounds what is held."""
-        from pyarrow import dataset, parquet
+        from pyarrow import ArrowException, dataset, parquet
 
         names = [*self.features, *self.targets, *([] if self.weight is None else [self.weight])]
         names = list(dict.fromkeys(names))
-        schema = self.dataset.schema
-        fields = [schema.field(name) for name in names]
+        fields = [self.schema.field(name) for name in names]
         for fragment in self.dataset.get_fragments():
-            if isinstance(fragment, dataset.ParquetFileFragment) and _holds(fragment, fields):
-                # this reads page by page, where a scan of the dataset holds a row group
-                where = {"filesystem": fragment.filesystem, "buffer_size": BUFFER, "pre_buffer": False}
-                with parquet.ParquetFile(fragment.path, **where) as file:
-                    for batch in file.iter_batches(rows, columns=names, use_threads=False):
-                        yield batch.select(names)
-                continue
-            ahead = {"batch_readahead": 1, "fragment_readahead": 1}
-            yield from fragment.to_batches(schema=schema, columns=names, batch_size=rows, **ahead)
+            try:
+                if isinstance(fragment, dataset.ParquetFileFragment) and _holds(fragment, fields):
+                    # this reads page by page, where a scan of the dataset holds a row group
+                    where = {"filesystem": fragment.filesystem, "buffer_size": BUFFER, "pre_buffer": False}
+                    with parquet.ParquetFile(fragment.path, **where) as file:
+                        for batch in file.iter_batches(rows, columns=names, use_threads=False):
+                            yield batch.select(names)
+                    continue
+                ahead = {"batch_readahead": 1, "fragment_readahead": 1}
+                yield from fragment.to_batches(schema=self.schema, columns=names, batch_size=rows, **ahead)
+            except ArrowException as error:
+                raise type(error)(f"{fragment.path}: {error}") from error
 
 
 def _holds(fragment: Any, fields: list[Any]) -> bool:
@@ -103,29 +109,81 @@ def open_dataset(where: Any, targets: list[str], weight: str | None, columns: li
         raise ImportError(
             'RowBlocks.from_parquet needs pyarrow: pip install "edrvfl[arrow]", or pip install pyarrow.'
         ) from error
-    if not isinstance(where, dataset.Dataset):
+    if isinstance(where, dataset.Dataset):
+        schema = where.schema
+    else:
         paths = [str(path) for path in where] if isinstance(where, (list, tuple)) else str(where)
         where = dataset.dataset(paths, format=_format(where), partitioning="hive")
-    names = where.schema.names
+        schema = _common_schema(where)
+    return Files(where, schema, choose_columns(schema.names, targets, weight, columns), targets, weight)
+
+
+def choose_columns(
+    names: list[str], targets: list[str], weight: str | None, columns: list[str] | None
+) -> list[str]:
+    """Return the columns of X: those that are asked for, or all that are neither target nor weight."""
     taken = [*targets, *([] if weight is None else [weight])]
     if columns is None:
         columns = [name for name in names if name not in taken and not name.startswith(PANDAS_INDEX)]
     if unknown := [name for name in [*columns, *taken] if name not in names]:
         raise ValueError(
-            f"The files have no columns {', '.join(map(repr, unknown))}. They have "
-            f"{', '.join(map(repr, names))}."
+            f"There are no columns {', '.join(map(repr, unknown))}. There are {', '.join(map(repr, names))}."
         )
     if shared := [name for name in columns if name in taken]:
         raise ValueError(f"Columns of X cannot be target or weight as well: {', '.join(map(repr, shared))}.")
-    return Files(where, list(columns), targets, weight)
+    return list(columns)
 
 
-def _format(where: Any) -> str:
-    """Return the format that the ending of the first file names."""
+def _common_schema(files: Any) -> Any:
+    """Return the columns of all files, each in a type that holds what every file holds there."""
+    import pyarrow
+
+    found: dict[str, tuple[Any, str]] = {}  # types, and a file where each was seen
+    for fragment in files.get_fragments():
+        for field in fragment.physical_schema:
+            kind, path = found.setdefault(field.name, (field.type, fragment.path))
+            if kind == field.type:
+                continue
+            try:
+                found[field.name] = (_common_type(kind, field.type), path)
+            except pyarrow.ArrowException as error:
+                raise TypeError(
+                    f"Column {field.name!r} holds {kind} in {path}, but {field.type} in {fragment.path}. "
+                    "Write it with one type in all files."
+                ) from error
+    keys = [(field.name, field.type) for field in files.schema if field.name not in found]  # of folders
+    return pyarrow.schema([*((name, kind) for name, (kind, _) in found.items()), *keys])
+
+
+def _common_type(one: Any, other: Any) -> Any:
+    """Return a type that holds the values of both."""
+    import pyarrow
+
+    if pyarrow.types.is_dictionary(one) != pyarrow.types.is_dictionary(other):
+        one, other = (kind.value_type if pyarrow.types.is_dictionary(kind) else kind for kind in (one, other))
+    schemas = [pyarrow.schema([("", kind)]) for kind in (one, other)]
+    return pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
+
+
+def _format(where: Any) -> Any:
+    """Return the format that the ending of the first file names. Empty cells of CSV are missing."""
+    from pyarrow import csv, dataset
+
     first = Path(where[0] if isinstance(where, (list, tuple)) else where)
     if first.is_dir():
         files = sorted(path for path in first.rglob("*") if path.is_file() and path.name[0] not in "._")
         if not files:
             raise FileNotFoundError(f"There are no files in {first}.")
         first = files[0]
-    return ENDINGS.get(first.suffix.lower(), "parquet")
+    endings = [ending.lower() for ending in first.suffixes]
+    found = next((FORMATS[ending] for ending in reversed(endings) if ending in FORMATS), None)
+    if found is None and endings:
+        raise ValueError(
+            f"The ending of {first} names no format that is known: {', '.join(FORMATS)}; .csv may be packed, "
+            "as .csv.gz. Rename the files, or give a pyarrow.dataset.Dataset."
+        )
+    if found == "csv":
+        missing = [*csv.ConvertOptions().null_values, "<NA>", "None"]  # as in pandas
+        options = csv.ConvertOptions(null_values=missing, strings_can_be_null=True)
+        return dataset.CsvFileFormat(convert_options=options)
+    return found or "parquet"

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import islice
 from typing import Any
 
 import dask
+import numpy
 from dask.base import is_dask_collection
 from dask.delayed import delayed
 from dask.sizeof import sizeof
-from distributed import wait
+from distributed import get_client, wait
 from distributed.protocol.pickle import dumps, loads
 
 from .._seam.threads import one_blas_thread
+from .arrow import choose_columns
 from .parts import Part, add, block_name
+from .source import RowBlocks
 
+PATIENCE = 2.0  # seconds after which one looks whether there are workers
 SAMPLE = 1000  # of a long collection so many items stand for all, when their bytes are counted
 
 
@@ -47,27 +54,63 @@ def n_bytes(value: Any) -> int:
     return int(sizeof(value))
 
 
+class DaskBlocks(RowBlocks):
+    """Partitions of Dask collections, which `RowBlocks.from_dask` makes, and a cluster computes."""
+
+    device = None
+
+    def __init__(self, tasks: list[Any], client: Any) -> None:
+        self._tasks, self._client = tasks, client
+
+    def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Bring one partition after another here, as (X, y, weight)."""
+        for task in self._tasks:
+            part = self._found_client().compute(task, sync=True)
+            yield part.X, part.y, part.weight
+
+    @contextmanager
+    def opened(self) -> Iterator[DaskParts]:
+        """Let the workers compute the partitions, and forget them at the end."""
+        with closing(DaskParts(self._found_client(), self._tasks)) as parts:
+            yield parts
+
+    def total(self, function: Callable[[Part], Any], heard: Callable[[int], None] | None = None) -> Any:
+        """Return the sum of function(part) over the partitions."""
+        with self.opened() as parts:
+            return parts.total(function, heard)
+
+    def _found_client(self) -> Any:
+        client = self._client
+        if client is None:
+            try:
+                client = get_client()
+            except ValueError as error:
+                raise ValueError(
+                    "Blocks of a Dask collection need a cluster, but there is no Dask client. Make one by "
+                    "distributed.Client(), or pass one as client."
+                ) from error
+        if client.asynchronous:
+            raise ValueError("Blocks of a Dask collection are waited for, but the client is asynchronous.")
+        return client
+
+
 class DaskParts:
-    """The partitions of Dask collections as parts of a fit.
+    """Partitions that lie on the workers of a cluster, for the passes of one fit.
 
     The partitions are computed once and stay on the workers, which spill them to disk if memory is short. One
-    that is lost with its worker is computed again. A sum is made on the workers, by pairs of neighbours, so
-    that its order, and therefore its rounding, depends on the number of partitions alone. `close` lets the
-    workers forget the partitions.
+    that is lost with its worker is computed again. A sum is made on the workers, in the order of `TreeSum`,
+    so that its rounding depends on the number of partitions alone. `close` lets the workers forget the
+    partitions.
     """
 
-    # features are not kept between passes: they would be lost with a worker
-    spill, device, threads = False, None, 1
+    device = None
 
-    def __init__(self, client: Any, X: Any, y: Any, weight: Any = None) -> None:
+    def __init__(self, client: Any, tasks: list[Any]) -> None:
         self._client = client
-        of_parts = zip(*(_partitions(of_rows) for of_rows in aligned(X, y, weight)), strict=True)
-        # one task for each part, so that what belongs together lies together
-        together = [delayed(_put_together, pure=False)(i, *parts) for i, parts in enumerate(of_parts)]
-        with client.as_current():  # `wait` takes the client of the moment
-            self._parts = client.compute(together)
+        with client.as_current(), _telling_of_losses():  # `wait` takes the client of the moment
+            self._parts = client.compute(tasks)
             try:
-                wait(self._parts)
+                self._wait(self._parts, [])
                 self._raise_if_lost()
             except BaseException:
                 self.close()
@@ -91,12 +134,12 @@ class DaskParts:
         wanted = level if heard is None else [*level, *pieces]
         with (
             self._client.as_current(),
+            _telling_of_losses(),
             dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GiB"}),
         ):
             found, *each = self._client.compute(wanted)
             try:
-                if heard is not None:
-                    _tell(heard, found, each)
+                self._wait([found], each, heard)
                 return found.result().content
             except Exception:
                 self._raise_if_lost()
@@ -104,6 +147,28 @@ class DaskParts:
             finally:
                 # an error keeps these names alive, and would keep what workers hold
                 _release([found, *each])
+
+    def _wait(
+        self, futures: list[Any], pieces: list[Any], heard: Callable[[int], None] | None = None
+    ) -> None:
+        """Wait until futures are done, or failed; tell how many pieces are done, or that nobody works."""
+        n_pieces, told, looked, over = len(pieces), 0, time.monotonic(), False
+        while not over:
+            with suppress(TimeoutError):
+                wait(futures, timeout=0.05)
+            over = all(future.done() for future in futures)
+            # a piece that is told is forgotten, so that its worker need not keep it
+            pieces[:] = [piece for piece in pieces if piece.status != "finished"]
+            if heard is not None:
+                left = 0 if all(future.status == "finished" for future in futures) else len(pieces)
+                for n in range(told, n_pieces - left):
+                    heard(n + 1)
+                told = n_pieces - left
+            if not over and time.monotonic() - looked > PATIENCE:
+                looked = time.monotonic()
+                if not self._client.nthreads():
+                    warnings.warn("The Dask cluster has no workers. Waiting for some.", stacklevel=2)
+                    looked = math.inf  # once is enough
 
     def _raise_if_lost(self) -> None:
         """If a partition could not be computed, raise an error that names it."""
@@ -117,19 +182,18 @@ def _release(futures: list[Any]) -> None:
         future.release()
 
 
-def _tell(heard: Callable[[int], None], found: Any, pieces: list[Any]) -> None:
-    """Tell how many pieces are done until the sum is found, or cannot be found."""
-    n_pieces, told, over = len(pieces), 0, False
-    while not over:
-        with suppress(TimeoutError):
-            wait(found, timeout=0.05)
-        over = found.done()
-        # a piece that is told is forgotten, so that its worker need not keep it
-        pieces[:] = [piece for piece in pieces if piece.status != "finished"]
-        done = n_pieces if found.status == "finished" else n_pieces - len(pieces)
-        for n in range(told, done):
-            heard(n + 1)
-        told = done
+@contextmanager
+def _telling_of_losses() -> Iterator[None]:
+    """Say what happened if the cluster gave up."""
+    try:
+        yield
+    except CancelledError as error:
+        raise RuntimeError(
+            "The Dask cluster gave up the computation. Either it was closed, or it lost rows that it cannot "
+            "compute again, such as data that was scattered to a worker that is gone. Keep the cluster open, "
+            "make the collections of files or arrays (dask.dataframe.read_parquet, dask.array.from_array), "
+            "and fit again."
+        ) from error
 
 
 def _put_together(number: int, X: Any, y: Any, weight: Any = None) -> Part:
@@ -138,6 +202,12 @@ def _put_together(number: int, X: Any, y: Any, weight: Any = None) -> Part:
         told = ", ".join(f"{name} {size}" for name, size in zip(("X", "y", "weights"), sizes, strict=False))
         raise ValueError(f"X, y and weights must have the same rows in each partition, got {told}.")
     return Part(number, X, y, weight)
+
+
+def _take_columns(number: int, frame: Any, features: list[str], target: Any, weight: str | None) -> Part:
+    """Return a partition whose target and weight are columns of the frame."""
+    y = frame[target] if isinstance(target, str) else frame[target].to_numpy()
+    return Part(number, frame[features], y, None if weight is None else frame[weight])
 
 
 def _unpack(function: bytes) -> Parcel:
@@ -192,7 +262,7 @@ def aligned(X: Any, y: Any, weight: Any = None) -> list[Any]:
         if not (is_frame(of_rows) or is_array(of_rows)):
             raise TypeError(
                 f"{name} must be a Dask array, DataFrame or Series, got {type(of_rows).__name__}. Rows in "
-                "memory are for the plain class, or become a Dask array by dask.array.from_array."
+                "memory are for `fit(X, y)`, or become a Dask array by dask.array.from_array."
             )
         found.append(one_block_of_columns(of_rows))
     if found[0].ndim != 2:
@@ -225,6 +295,28 @@ def _count(collection: Any) -> int:
     return int(collection.npartitions if is_frame(collection) else collection.numblocks[0])
 
 
+def tasks_of_frame(X: Any, target: str | list[str], weight: Any, columns: list[str] | None) -> list[Any]:
+    """Return a task for each partition of a frame that holds target and weight as well.
+
+    Dask sees one collection, reads the columns in use alone, and may join small files.
+    """
+    if not (is_frame(X) and X.ndim == 2):
+        raise TypeError(f"With target, X must be a Dask DataFrame, got {type(X).__name__}.")
+    if not (weight is None or isinstance(weight, str)):
+        raise TypeError("With target, sample_weight must be the name of a column.")
+    targets = [target] if isinstance(target, str) else list(target)
+    features = choose_columns(list(X.columns), targets, weight, columns)
+    parts = X[[*features, *targets, *([] if weight is None else [weight])]].to_delayed()
+    asked = (features, target if isinstance(target, str) else targets, weight)
+    return [delayed(_take_columns, pure=False)(i, part, *asked) for i, part in enumerate(parts)]
+
+
+def tasks_of_collections(X: Any, y: Any, weight: Any = None) -> list[Any]:
+    """Return a task for each partition of X, y and weights: what belongs together lies together."""
+    of_parts = zip(*(_partitions(of_rows) for of_rows in aligned(X, y, weight)), strict=True)
+    return [delayed(_put_together, pure=False)(i, *parts) for i, parts in enumerate(of_parts)]
+
+
 def _partitions(collection: Any) -> list[Any]:
-    parts = collection.to_delayed()
-    return list(parts) if is_frame(collection) else list(parts.ravel())
+    # a frame that Dask optimises alone may get other partitions: it joins files of which few columns are read
+    return list(numpy.ravel(numpy.asarray(collection.to_delayed(optimize_graph=False), dtype=object)))

@@ -17,7 +17,8 @@ from .._inputs.rows import to_host
 from .._inputs.table import Columns, Table, learn_table, open_table
 from .._inputs.values import Values, column_values, learn_categories, text_of
 from .._seam.arrays import Array
-from .parts import Part, Parts
+from .parts import Part
+from .watched import WatchedParts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,24 +107,13 @@ class ReadTexts:
 
     columns: tuple[int, ...]
 
-    def __call__(self, part: Part) -> Texts | None:
-        """Return the texts of a part."""
+    def __call__(self, part: Part) -> Kinds | None:
+        """Return the texts of a part as the categories of these columns."""
         if part.n_rows == 0:
             return None
         table = open_table(part.X)
-        return Texts(tuple(_texts(_values(table, j)) for j in self.columns))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Texts:
-    """The different texts of some columns."""
-
-    found: tuple[numpy.ndarray, ...]
-
-    def __add__(self, other: Texts) -> Texts:
-        """Return the texts of both sets of parts."""
-        both = zip(self.found, other.found, strict=True)
-        return Texts(tuple(numpy.array(sorted({*a, *b}), dtype=object) for a, b in both))
+        kinds = tuple(Kind(False, _texts(_values(table, j))) for j in self.columns)
+        return Kinds(tuple(table.names[j] for j in self.columns), kinds)
 
 
 def _values(table: Table, j: int) -> Values:
@@ -140,12 +130,9 @@ def _texts(values: Values) -> numpy.ndarray:
     return numpy.array(sorted(map(text_of, categories.tolist())), dtype=object)
 
 
-def with_texts(kinds: Kinds, parts: Parts) -> Kinds:
+def with_texts(kinds: Kinds, parts: WatchedParts) -> Kinds:
     """Read columns that hold numbers in one part and text in another, if there are any, as text."""
     if not kinds.mixed:
         return kinds
-    texts = parts.total(ReadTexts(tuple(kinds.mixed))).found
-    found = list(kinds.kinds)
-    for j, categories in zip(kinds.mixed, texts, strict=True):
-        found[j] = Kind(False, categories)
-    return replace(kinds, kinds=tuple(found))
+    texts = dict(zip(kinds.mixed, parts.total(ReadTexts(tuple(kinds.mixed))).kinds, strict=True))
+    return replace(kinds, kinds=tuple(texts.get(j, kind) for j, kind in enumerate(kinds.kinds)))

@@ -21,13 +21,13 @@ import numpy
 
 from .._inputs.encoding import EncoderSettings, learn_from_sums
 from .._inputs.inputs import Inputs
-from .._inputs.rows import Rows
+from .._inputs.rows import Rows, weights_on_host
 from .._inputs.sums import InOrder, Look, LookAt, Step
+from .._inputs.weights import WeightSums
 from .._seam.arrays import Array
 from .parts import Together
 from .quantiles import Counted, first_count, in_order
 from .rows import PartedRows
-from .scales import WeightSums
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +43,7 @@ class OnRows:
 
 def _weigh(X: Array, counts: Array | None) -> WeightSums:
     """Sum the weights as they are in the precision of the fit."""
-    return WeightSums.of_rows(counts, X.shape[0])
+    return WeightSums.of(weights_on_host(counts, X.shape[0]))
 
 
 @dataclass(eq=False)
@@ -71,7 +71,7 @@ class PartedSums:
             steps.append(first_count(self.ranked, self.max_values))
         look, weights, *counted = self.total(Together(tuple(steps))).values
         self._counted = counted[0] if counted else None
-        found: Look = replace(look, one=weights.total / weights.worth)
+        found: Look = replace(look, one=weights.of_one)
         return found
 
     def in_order(

@@ -10,14 +10,15 @@ share, and this one holds sums. Both take their steps from the same functions.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy
 
 from .._inputs.inputs import Inputs
-from .._inputs.rows import to_host
+from .._inputs.judged import Judged
+from .._inputs.rows import Rows, to_host
 from .._layers.draws import Drawn, Draws
 from .._layers.grow import Grown, overflow_message
 from .._layers.layers import importance, next_weights, renormalisation, surviving_columns
@@ -26,24 +27,26 @@ from .._ridge.equations import NormalEquations, Regression, Summed, linear_syste
 from .._ridge.leave_one_out import LeastNorm
 from .._ridge.many import read_outs
 from .._ridge.solve import require_finite
-from .._seam.arrays import Array, array_namespace, device, from_numpy
+from .._seam.arrays import Array, array_namespace, device, free_bytes, from_numpy, itemsize, on_accelerator
 from .._seam.linalg import Cholesky, add_to_diagonal, factorise
 from .layers import Depth, InputMoments, LayerSums, Losses, SumLayer, Verdict
 from .rows import PartedRows
-from .sample import Sample
-from .spill import Kept, Load, kept_features
+
+DEVICE_ROOM = 0.7  # of a device's free memory, that the features of all rows may take
 
 
 class PartedNetwork:
-    """A network that grows over rows in parts."""
+    """A network that grows over rows in parts. The judged rows are in memory."""
 
-    def __init__(self, parted: PartedRows, sample: Sample, settings: Settings, inputs: Inputs) -> None:
-        self._parted, self._sample, self._settings = parted, sample, settings
+    def __init__(
+        self, parted: PartedRows, rows: Rows, judged: Judged | None, settings: Settings, inputs: Inputs
+    ) -> None:
+        self._parted, self._rows, self._judged, self._settings = parted, rows, judged, settings
         self._reference: Array | None = None  # what is subtracted from inputs before they are summed
         self._depth = Depth(inputs, settings.n_hidden, settings.activation, joint=settings.joint)
         self._lam = None if settings.lam is None else numpy.atleast_1d(settings.lam)
         self._gram: Array = None  # D'CD of the newest features, the inputs minus the reference
-        self._of_sample: Array | None = None  # the sample's hidden features of the newest layer
+        self._of_rows: Array | None = None  # the judged rows' hidden features of the newest layer
         # a joint read-out, and weights by leave-one-out, need the features of all layers
         self._from_the_first = settings.joint or settings.weighs_by_loo
 
@@ -62,17 +65,20 @@ class PartedNetwork:
         """
         return self._depth.inputs.numbers is None and self._depth.inputs.categories is None
 
-    def grow(self, draws: Draws, judges: bool) -> Generator[Grown, None, None]:
-        """Yield one layer after another, with the features of the sample alone."""
-        settings, parts = self._settings, self._parted.parts
-        wanted = False if self._from_the_first else parts.spill
-        shape = (settings.n_hidden, settings.n_layers, self._depth.inputs.width)
-        load = Load(self._sample.rows.X, self._parted.n_rows, *shape, parts.threads)
-        with kept_features(wanted, load) as kept:
-            yield from self._grow(draws, judges, kept)
+    def _kept(self) -> dict[int, Array] | None:
+        """Return a place for features between two passes, by part; None if they are computed again.
 
-    def _grow(self, draws: Draws, judges: bool, kept: Kept | None) -> Iterator[Grown]:
-        settings, rows = self._settings, self._sample.rows
+        A device keeps them in its own memory, if there is room.
+        """
+        X, n = self._rows.X, self._settings.n_hidden
+        if self._from_the_first or not on_accelerator(X):
+            return None
+        fits = self._parted.weights.n_rows * n * itemsize(X) < DEVICE_ROOM * free_bytes(X)
+        return {} if fits else None
+
+    def grow(self, draws: Draws, judges: bool) -> Iterator[Grown]:
+        """Yield one layer after another, with the features of the judged rows alone."""
+        settings, rows, kept = self._settings, self._rows, self._kept()
         if settings.renormalize:
             if self._centres:
                 self._reference = self._parted.total(InputMoments(self._depth.inputs)).mean
@@ -84,8 +90,7 @@ class PartedNetwork:
             hidden = self._next_layer(draws(l), inputs)
             self._depth = self._depth.with_layer(hidden)
             wants_plain = settings.renormalize and not last
-            step = SumLayer(self._depth, self._reference, wants_plain, kept, last)
-            sums: LayerSums = self._parted.total(step)
+            sums: LayerSums = self._parted.total(SumLayer(self._depth, self._reference, wants_plain, kept))
             self._gram = sums.gram
             problem, loo = self._problem(sums), judges or (settings.weighs_by_loo and not last)
             if not (loo or settings.lam is None):
@@ -143,7 +148,7 @@ class PartedNetwork:
 
     def _problem(self, sums: LayerSums) -> Regression:
         """Return the newest layer's problem: the sums over all rows, and the judged rows themselves."""
-        depth, (rows, judged) = self._depth, (self._sample.rows, self._sample.judged)
+        depth, rows, judged = self._depth, self._rows, self._judged
         system = sums.right
         if depth.verdicts and sums.wrong is not None:
             omega = self._omega(sums)
@@ -152,9 +157,9 @@ class PartedNetwork:
             system = sums.right * omega[0] + sums.wrong * omega[1]
         if self._reference is not None:
             system = unshifted(system, self._reference, depth)
-        seen = depth.walk(rows, slice(0, rows.X.shape[0]), self._of_sample)
+        seen = depth.walk(rows, slice(0, rows.X.shape[0]), self._of_rows)
         if not self._from_the_first:
-            self._of_sample = seen.D[:, : depth.n_hidden]
+            self._of_rows = seen.D[:, : depth.n_hidden]
         summed = Summed(system, self._parted.base.of_one)
         shares = rows.weights.left_out_shares(rows.X.shape[0], rows.X)
         omega_of = None if seen.omega is None else seen.omega[None, :]
@@ -189,7 +194,7 @@ class PartedNetwork:
 
     def _bound(self, verdict: Verdict) -> float:
         """Return the largest loss of a row that is right: 0 for classes, about the median for values."""
-        targets = self._sample.rows.targets
+        targets = self._rows.targets
         if self._parted.classes is not None:
             return 0.0
         found = self._parted.gather(Losses(self._depth, verdict))

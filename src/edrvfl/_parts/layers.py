@@ -20,7 +20,6 @@ from .._ridge.equations import NormalEquations, Regression
 from .._ridge.leave_one_out import LeastNorm, from_leverage
 from .._seam.arrays import Array, array_namespace, device, from_numpy, product, row_blocks, take_rows
 from .._seam.linalg import Cholesky, add_products, inverse_forms, symmetric
-from .spill import Kept, KeptPart
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,25 +177,21 @@ class SumLayer:
     depth: Depth
     reference: Array | None = None  # (d,), what is subtracted from the inputs: large means would cancel
     wants_plain: bool = False  # whether D'CD is wanted where class weights are in the equations
-    kept: Kept | None = None  # where features of the layer before are, if they are not computed again
-    last: bool = False  # whether no layer comes after this one
+    # by part: the hidden features of the layer before, which those of this layer replace; None if they are
+    # computed again
+    kept: dict[int, Array] | None = None
 
     def __call__(self, rows: Rows, number: int) -> LayerSums:
         """Return the sums over one part, in float64."""
-        if self.kept is None or not self.depth.layers:
-            return self._sums(rows, None)
-        with self.kept.part(number, len(self.depth.layers), rows.X, keep=not self.last) as features:
-            return self._sums(rows, features)
-
-    def _sums(self, rows: Rows, features: KeptPart | None) -> LayerSums:
         depth, c, k, X = self.depth, self.depth.width, rows.targets.width, rows.X
         right, wrong = (_Adder(c, k, X) for _ in range(2))
         plain = _Adder(c, 0, X) if self.wants_plain and rows.weights.costs is not None else None
+        features = self._kept_features(X, number)
         for place in row_blocks(X, X.shape[0], 2 * c + k):
-            known = None if features is None else features.read(place.stop - place.start)
+            known = None if features is None or len(depth.layers) == 1 else features[place, :]
             seen = depth.walk(rows, place, known)
             if features is not None:
-                features.write(seen.D[:, : depth.n_hidden])
+                features[place, :] = seen.D[:, : depth.n_hidden]
             D, T, weights = self._shifted(seen.D), rows.targets.rows(place), rows.weights.some(place)
             if seen.right is None:
                 right.add(D, T, weights)
@@ -213,6 +208,15 @@ class SumLayer:
             wrong.weight,
             None if plain is None else plain.equations.G,
         )
+
+    def _kept_features(self, X: Array, number: int) -> Array | None:
+        """Return the place for the hidden features of a part's rows; None if they are not kept."""
+        if self.kept is None or not self.depth.layers:
+            return None
+        if number not in self.kept:
+            shape = (X.shape[0], self.depth.n_hidden)
+            self.kept[number] = array_namespace(X).empty(shape, dtype=X.dtype, device=device(X))
+        return self.kept[number]
 
     def _shifted(self, D: Array) -> Array:
         """Subtract the reference from the inputs in D, in place."""

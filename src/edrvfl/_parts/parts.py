@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from operator import itemgetter
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, Protocol
 
 import numpy
@@ -46,6 +46,12 @@ class Part:
             raise ValueError("Its weights must be finite and not negative.")
         return weights
 
+    def without(self, rows: Any) -> Part:
+        """Give weight 0 to rows, which are named by their places among the rows that have a weight."""
+        weights = self.counts().copy()
+        weights[numpy.flatnonzero(weights > 0)[rows]] = 0.0
+        return replace(self, weight=weights)
+
 
 def block_name(number: int) -> str:
     """Return how errors begin that are about a part."""
@@ -67,19 +73,11 @@ class Parts(Protocol):
     """All rows, part by part, as often as they are asked for."""
 
     @property
-    def spill(self) -> Any:
-        """Whether features are kept in files between passes: True, False, "auto", or a folder for them."""
-
-    @property
     def device(self) -> Any:
         """Where torch computes, for instance "cuda"; None for NumPy."""
 
-    @property
-    def threads(self) -> int:
-        """How many parts are computed at once."""
-
     def total(self, function: Callable[[Part], Any], heard: Callable[[int], None] | None = None) -> Any:
-        """Return the sum of function(part) over the parts, in some order, by the operator +.
+        """Return the sum of function(part) over the parts, by the operator + and in their order.
 
         The function is an object that can be sent to another process; None is nothing to add. `heard` is
         called with the number of parts that are done.
@@ -93,44 +91,27 @@ def add(one: Any, other: Any) -> Any:
     return one + other
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ByPart:
-    """Something of each part. One dict would be copied with every part that is added.
+class TreeSum:
+    """A sum of neighbours by pairs, of these pairs by pairs, and so on: ((0 + 1) + (2 + 3)) + (4 + 5) ...
 
-    So there are several, each larger than the next: an entry is copied once for each time that they double.
+    Its rounding depends on the number of parts alone, and is the same here and on a cluster. As few sums as
+    the number has binary digits are held, and a list that each part adds to is copied as seldom.
     """
 
-    dicts: tuple[dict[int, Any], ...] = ()
+    def __init__(self) -> None:
+        self._sums: list[tuple[int, Any]] = []  # each of more parts than the next, with their number
 
-    @classmethod
-    def of(cls, number: int, value: Any) -> ByPart:
-        """Return what there is of one part."""
-        return cls(({number: value},))
+    def add(self, value: Any) -> None:
+        """Add what the next part gives."""
+        n = 1
+        while self._sums and self._sums[-1][0] == n:
+            value, n = add(self._sums.pop()[1], value), 2 * n
+        self._sums.append((n, value))
 
-    def __add__(self, other: ByPart) -> ByPart:
-        """Return what there is of both sets of parts."""
-        dicts = list(self.dicts)
-        for one in other.dicts:
-            dicts.append(one)
-            while len(dicts) > 1 and len(dicts[-2]) <= len(dicts[-1]):
-                dicts[-2:] = [dicts[-2] | dicts[-1]]
-        return ByPart(tuple(dicts))
-
-    def together(self) -> dict[int, Any]:
-        """Return all in one dict, in the order of the parts."""
-        return dict(sorted((pair for one in self.dicts for pair in one.items()), key=itemgetter(0)))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Marked:
-    """A sum over some parts, with what tells whether a part is the same as before."""
-
-    value: Any  # None if these parts have no rows
-    marks: ByPart = ByPart()  # its rows, and a checksum
-
-    def __add__(self, other: Marked) -> Marked:
-        """Return the sum over both sets of parts."""
-        return Marked(add(self.value, other.value), self.marks + other.marks)
+    def total(self) -> Any:
+        """Return the sum over all parts so far; None if there are none."""
+        sums = [value for _, value in reversed(self._sums)]
+        return reduce(lambda right, left: add(left, right), sums, None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,7 +122,7 @@ class Several:
 
     def __add__(self, other: Several) -> Several:
         """Return the sums over both sets of rows."""
-        return Several(tuple(a + b for a, b in zip(self.values, other.values, strict=True)))
+        return Several(tuple(map(add, self.values, other.values)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,84 +1,77 @@
-"""All training rows of a fit, in parts: sums over them, which see that no part changes between passes."""
+"""All training rows of a fit, in parts: sums over them, and single rows that are brought to memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from typing import Any
 
 import numpy
 
-from .._inputs.rows import Rows, class_costs, refuse_large_weights, refuse_one_class, refuse_unresolved
-from .._seam.arrays import Array
-from .parts import ByPart, Marked, Part, Parts, Several, about_block
+from .._inputs.rows import (
+    Rows,
+    class_costs,
+    refuse_large_weights,
+    refuse_one_class,
+    refuse_unresolved,
+    to_host,
+    weights_on_host,
+)
+from .._inputs.weights import WeightSums
+from .._seam.arrays import Array, array_namespace, from_numpy
+from .parts import Part, Several, about_block
 from .reader import Reader
-from .scales import WeightSums
 from .survey import Survey
+from .watched import WatchedParts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Read:
-    """Read a part, compare it with earlier passes, and hand its rows to a function."""
+    """Read a part, and hand its rows to a function."""
 
     reader: Reader
     function: Callable[[Rows, int], Any]
-    before: Mapping[int, tuple[int, int | None]]  # by part: its rows, and their checksum if it is known
 
-    def __call__(self, part: Part) -> Marked:
+    def __call__(self, part: Part) -> Any:
         with about_block(part.number):
-            rows, mark = self.reader(part)
-            n_rows, check = self.before.get(part.number, (0, None))
-            if n_rows != mark[0] or check not in (None, mark[1]):
-                raise ValueError(changed_message(n_rows, mark[0]))
-        value = None if rows is None else self.function(rows, part.number)
-        return Marked(value, ByPart.of(part.number, mark))
+            rows = self.reader(part)
+        return None if rows is None else self.function(rows, part.number)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Numbered:
-    """Hand on what a function returns, with the number of the part."""
+class _Take:
+    """Take the named rows of each part."""
 
-    function: Callable[[Rows, int], list[Any]]
+    places: dict[int, numpy.ndarray]  # by part: sorted indices among its rows that have a weight
 
-    def __call__(self, rows: Rows, number: int) -> list[tuple[int, list[Any]]]:
-        return [(number, self.function(rows, number))]
+    def __call__(self, rows: Rows, number: int) -> list[Rows]:
+        return [rows.some(from_numpy(self.places[number], rows.X, array_namespace(rows.X).int64))]
 
 
 @dataclass(eq=False)
 class PartedRows:
     """All training rows, in parts, with what one may want to know of them as a whole."""
 
-    parts: Parts
+    parts: WatchedParts
     reader: Reader
-    sizes: dict[int, numpy.ndarray]  # by part: how many rows each class has; values are one class
+    sizes: dict[int, numpy.ndarray]  # by part, in order: how many rows each class has, or all if no classes
     class_weights: numpy.ndarray | None  # (k,), sample weights of each class
     weights: WeightSums  # of the sample weights
     base: WeightSums  # of sample weights times class weights
-    heard: Callable[[int], None] | None = None  # is told how many parts of a pass are done
-    _marks: dict[int, tuple[int, int]] | None = None  # of the pass before
 
     def total(self, function: Callable[[Rows, int], Any]) -> Any:
         """Return the sum of function(rows, number of the part) over all parts that have rows."""
-        before: Mapping[int, tuple[int, int | None]] | None = self._marks
-        if before is None:  # the survey counted rows, and had no codes for a checksum
-            before = {number: (n_rows, None) for number, n_rows in self.part_sizes.items()}
-        found: Marked = self.parts.total(_Read(self.reader, function, before), self.heard) or Marked(None)
-        marks = found.marks.together()
-        for number, (n_rows, _) in before.items():
-            if n_rows and number not in marks:
-                with about_block(number):
-                    raise ValueError(changed_message(n_rows, 0))
-        self._marks = marks
-        return found.value
+        return self.parts.total(_Read(self.reader, function))
 
     def gather(self, function: Callable[[Rows, int], list[Any]]) -> list[Any]:
-        """Return the lists that function(rows, number) gives, one after another, in the order of the parts.
+        """Return the lists that function(rows, number) gives, one after another, part by part."""
+        return self.total(function) or []
 
-        A sum of lists would not do: threads and workers add parts up in another order.
-        """
-        found: list[tuple[int, list[Any]]] = self.total(_Numbered(function)) or []
-        return [value for _, values in sorted(found, key=itemgetter(0)) for value in values]
+    def take(self, indices: Array) -> Rows:
+        """Bring rows to memory by one pass: those with these numbers among all rows, in this order."""
+        chosen, order = numpy.unique(to_host(indices), return_inverse=True)
+        rows = Rows.joined(self.gather(_Take(deal(chosen, self.part_sizes))))
+        return rows.some(from_numpy(order, rows.X, array_namespace(rows.X).int64))
 
     @property
     def classes(self) -> numpy.ndarray | None:
@@ -88,17 +81,7 @@ class PartedRows:
     @property
     def part_sizes(self) -> dict[int, int]:
         """How many rows with a weight each part has, in the order of the parts."""
-        return {number: int(self.sizes[number].sum()) for number in sorted(self.sizes)}
-
-    @property
-    def n_parts(self) -> int:
-        """How many parts there are; those without rows are counted after the first pass."""
-        return len(self.sizes if self._marks is None else self._marks)
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows have a weight."""
-        return self.weights.n_rows
+        return {number: int(sizes.sum()) for number, sizes in self.sizes.items()}
 
     @property
     def worth(self) -> float:
@@ -106,27 +89,24 @@ class PartedRows:
         return self.weights.worth
 
 
-def changed_message(before: int, now: int) -> str:
-    """Say that a part changed between two passes."""
-    values = ", with other values or in another order" if before == now else ""
-    return (
-        f"it changed between two passes. It had {before} rows, and now has {now}{values}. A source must give "
-        "the same blocks, in the same order, whenever it is read."
-    )
+def deal(indices: numpy.ndarray, sizes: Mapping[int, int]) -> dict[int, numpy.ndarray]:
+    """Return, by part, which of its rows the indices among all rows name; the sizes are in order."""
+    ends = numpy.cumsum(list(sizes.values()))
+    parts = numpy.searchsorted(ends, indices, side="right")
+    order = numpy.argsort(parts, kind="stable")
+    each = numpy.split(indices[order], numpy.searchsorted(parts[order], numpy.arange(1, len(ends))))
+    return {number: some - (end - sizes[number]) for number, end, some in zip(sizes, ends, each, strict=True)}
 
 
-def parted_rows(
-    parts: Parts, survey: Survey, class_weight: Any, like: Array, heard: Callable[[int], None] | None = None
-) -> PartedRows:
+def parted_rows(parts: WatchedParts, survey: Survey, class_weight: Any, like: Array) -> PartedRows:
     """Return the rows of a fit, after the first look at all parts."""
     reader, weights = Reader.of(survey, like), survey.weights
-    rows = PartedRows(parts, reader, survey.class_rows, survey.class_weights, weights, weights, heard)
+    rows = PartedRows(parts, reader, survey.class_rows, survey.class_weights, weights, weights)
     if survey.labels is not None and class_weight is not None:
         rows = _with_class_weights(rows, class_weight)
     if survey.scale is not None:
         refuse_unresolved(reader.one_row(survey.scale))
-    if rows.base.given:
-        refuse_large_weights(rows.base.largest, rows.base.n_rows, like)
+    refuse_large_weights(rows.base.largest, rows.base.n_rows, like)
     return rows
 
 
@@ -148,5 +128,5 @@ def _with_class_weights(rows: PartedRows, class_weight: Any) -> PartedRows:
 
 def _weigh(rows: Rows, _number: int) -> Several:
     """Sum the weights of a part's rows, without and with class weights."""
-    weights, m = rows.weights, rows.X.shape[0]
-    return Several((WeightSums.of_rows(weights.counts, m), WeightSums.of_rows(weights.base, m)))
+    each = (rows.weights.counts, rows.weights.base)
+    return Several(tuple(WeightSums.of(weights_on_host(weights, rows.X.shape[0])) for weights in each))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import mmap
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager
 from functools import partial
-from itertools import count
 from numbers import Integral
 from typing import Any
 
@@ -17,9 +15,9 @@ from .._inputs.reading import RowSource
 from .._seam.sklearn import _safe_indexing
 from .._seam.threads import blas_threads
 from .arrow import open_dataset
-from .parts import Part, about_block, block_name
+from .blocks import Reading
+from .parts import Part, Parts
 from .passes import sum_over
-from .reader import checksum
 
 BLOCK_BYTES = 2**25  # of X: large enough that a block's overhead does not count, small beside any memory
 
@@ -41,22 +39,20 @@ class RowBlocks(RowSource):
         it is called. X is an array, a pandas, polars or pyarrow table, or a pyarrow RecordBatch. An object
         that can be iterated over again and again, such as a list of blocks, will do too.
 
-    spill : bool, "auto" or path, default="auto"
-        Whether the features of a layer are kept in files until the next one: True, or a folder for
-        them. False computes them again from X. "auto" takes what is faster.
-
     device : str or device, default=None
         Where blocks are computed. None computes on the host.
 
     threads : int, default=None
         How many threads compute blocks at the same time, each with one BLAS thread. None takes as many as
-        BLAS may use when the blocks are made, and one if a device computes. Sums are added in an order that
-        depends on this number alone: with the same number every fit gives the same bits.
+        BLAS may use when the blocks are made, and one if a device computes. Sums are added in the order of
+        the blocks: every fit gives the same bits, whatever the number. (A single thread may use several BLAS
+        threads, which may round otherwise.)
 
     See Also
     --------
     RowBlocks.from_arrays : Blocks of arrays and memory maps.
     RowBlocks.from_parquet : Blocks of Parquet, Arrow and CSV files.
+    RowBlocks.from_dask : Blocks that lie on the workers of a Dask cluster.
 
     Notes
     -----
@@ -84,14 +80,13 @@ class RowBlocks(RowSource):
     def __init__(
         self,
         read: Callable[[], Iterable[Any]] | Iterable[Any],
-        spill: Any = "auto",
-        device: Any = None,
         *,
+        device: Any = None,
         threads: int | None = None,
     ) -> None:
         self._read = read if callable(read) else _open_again(read)
         self._known = False  # whether a pass has gone through the blocks
-        self.spill, self.device = spill, device
+        self.device = device
         if threads is None:  # asked once: while a fit runs, BLAS may use fewer
             threads = blas_threads() if device is None else 1
         self.threads = _at_least_one(threads, "threads")
@@ -117,7 +112,7 @@ class RowBlocks(RowSource):
             How many rows a block has. None makes blocks whose X takes 32 MiB.
 
         **options
-            ``spill``, ``device`` and ``threads``, as in :class:`RowBlocks`.
+            ``device`` and ``threads``, as in :class:`RowBlocks`.
 
         Returns
         -------
@@ -155,10 +150,11 @@ class RowBlocks(RowSource):
         rows: int | None = None,
         **options: Any,
     ) -> RowBlocks:
-        """Make blocks of files that pyarrow reads: Parquet, Arrow, Feather and CSV.
+        """Make blocks of files that pyarrow reads: Parquet, Arrow, Feather, ORC and CSV, also as .csv.gz.
 
         Files are read in the order of their names, or of the list, and only the columns that are needed.
-        Columns of text or of a dictionary are categories.
+        Columns of text or of a dictionary are categories. A column that some files lack is missing there, and
+        empty cells of CSV are missing, as in pandas.
 
         Parameters
         ----------
@@ -178,7 +174,7 @@ class RowBlocks(RowSource):
             How many rows a block has. None makes blocks whose X takes 32 MiB in float64.
 
         **options
-            ``spill``, ``device`` and ``threads``, as in :class:`RowBlocks`.
+            ``device`` and ``threads``, as in :class:`RowBlocks`.
 
         Returns
         -------
@@ -189,18 +185,88 @@ class RowBlocks(RowSource):
         step = rows_of_block(8 * len(files.features)) if rows is None else _at_least_one(rows, "rows")
         return cls(partial(files.blocks, step, isinstance(target, str)), **options)
 
+    @classmethod
+    def from_dask(
+        cls,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        target: str | list[str] | None = None,
+        columns: list[str] | None = None,
+        client: Any = None,
+    ) -> RowBlocks:
+        """Make blocks of the partitions of Dask collections, which the workers of a cluster compute.
+
+        A fit computes the partitions, which stay on the workers until it ends, and lets the workers sum over
+        them; sums come to the client, and at most 10,000 rows that leave-one-out judges. A worker that dies
+        changes nothing, not even a bit: its partitions are computed again. Each thread of a worker computes
+        with one BLAS thread, so give workers as many threads as cores.
+
+        Parameters
+        ----------
+        X : Dask DataFrame or array of shape (n_samples, n_features)
+            Rows. Partitions may have any sizes, also unknown ones, and may be empty.
+
+        y : Dask array, Series or DataFrame of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Labels or values, if `target` does not name them. If the sizes of the partitions of X and y are
+            known and differ, y is divided as X is; else they must have the same partitions.
+
+        sample_weight : Dask array or Series of shape (n_samples,), or str, default=None
+            Weights of the rows, divided as y is; with `target` the name of their column.
+
+        target : str or list of str, default=None
+            The column of X that holds labels or values; several for a regressor with several outputs.
+
+        columns : list of str, default=None
+            The columns that are fitted, with `target`. None takes all others.
+
+        client : distributed.Client, default=None
+            The client of the cluster. None: the one that Dask has when a fit begins.
+
+        Returns
+        -------
+        blocks : RowBlocks
+
+        Examples
+        --------
+        >>> import dask.array
+        >>> from distributed import Client
+        >>> from sklearn.datasets import load_wine
+        >>> from edrvfl import EDRVFLClassifier, RowBlocks
+        >>> X, y = (dask.array.from_array(part, chunks=50) for part in load_wine(return_X_y=True))
+        >>> with Client(processes=False, n_workers=2, dashboard_address=":0"):
+        ...     model = EDRVFLClassifier(n_layers=3, random_state=0).fit(RowBlocks.from_dask(X, y))
+        ...     labels = X.map_blocks(model.predict, drop_axis=1, dtype=int).compute()
+        >>> labels.shape
+        (178,)
+        """
+        try:
+            from .cluster import DaskBlocks, tasks_of_collections, tasks_of_frame
+        except ImportError as error:
+            raise ImportError(
+                f"RowBlocks.from_dask needs Dask: pip install 'edrvfl[dask]' ({error})."
+            ) from error
+        if (y is None) == (target is None):
+            raise TypeError("from_dask takes either y, or target: the name of a column of X.")
+        if target is not None:
+            return DaskBlocks(tasks_of_frame(X, target, sample_weight, columns), client)
+        if columns is not None:
+            raise TypeError("columns goes with target. Where y is apart, give X[columns].")
+        return DaskBlocks(tasks_of_collections(X, y, sample_weight), client)
+
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
         """Read (X, y, weight) of every block; weight is None if there are no weights."""
-        for part in _Reading(self._read):
+        for part in Reading(self._read):
             yield part.X, part.y, part.weight
 
-    def total(
-        self,
-        function: Callable[[Part], Any],
-        heard: Callable[[int], None] | None = None,
-        threads: int | None = None,
-    ) -> Any:
-        """Return the sum of function(part) over all blocks, by the operator +.
+    @contextmanager
+    def opened(self) -> Iterator[Parts]:
+        """Get the blocks ready for the passes of a fit."""
+        yield self
+
+    def total(self, function: Callable[[Part], Any], heard: Callable[[int], None] | None = None) -> Any:
+        """Return the sum of function(part) over all blocks, by the operator + and in their order.
 
         Parameters
         ----------
@@ -210,97 +276,15 @@ class RowBlocks(RowSource):
         heard : callable, default=None
             Is told, in the calling thread, how many blocks are done.
 
-        threads : int, default=None
-            Replaces the number that was given to the constructor.
-
         Returns
         -------
         total : object
             None if there is no block.
         """
-        opened = partial(_Reading, self._read, not self._known)
-        found = sum_over(opened, function, heard, threads or self.threads)
+        opened = partial(Reading, self._read, not self._known)
+        found = sum_over(opened, function, heard, self.threads)
         self._known = True
         return found
-
-
-class _Reading:
-    """One pass over a source: an iterator over its parts that holds none of them."""
-
-    def __init__(self, read: Callable[[], Iterable[Any]], watches: bool = False) -> None:
-        self._number = count()
-        self._watches, self._second = watches, list[Part]()
-        try:
-            self._blocks = iter(read())
-        except Exception as error:
-            raise _unreadable(0, error) from error
-
-    def __iter__(self) -> _Reading:
-        return self
-
-    def __next__(self) -> Part:
-        if self._second:
-            return self._second.pop()
-        part = self._read_next()
-        if self._watches:
-            self._watches = False
-            self._refuse_overwritten(part)
-        return part
-
-    def _refuse_overwritten(self, first: Part) -> None:
-        """Read the second block, and see whether that changes the first one."""
-        before = _print_of(first)
-        with suppress(StopIteration):
-            self._second.append(self._read_next())
-        if _print_of(first) != before:
-            with about_block(0):
-                raise ValueError(
-                    "its arrays were overwritten when block 1 was read. Blocks are read ahead, while those "
-                    "before them are computed: give every block arrays of its own, for instance copies."
-                )
-
-    def _read_next(self) -> Part:
-        number = next(self._number)
-        try:
-            block = next(self._blocks)
-        except (StopIteration, MemoryError):
-            raise
-        except Exception as error:
-            raise _unreadable(number, error) from error
-        with about_block(number):
-            return _as_part(number, block)
-
-    def close(self) -> None:
-        """Let the source close its files."""
-        if hasattr(self._blocks, "close"):
-            self._blocks.close()
-
-
-def _print_of(part: Part) -> int:
-    """Return a checksum of the arrays of numbers in a block."""
-    arrays = [a for a in (part.X, part.y, part.weight) if isinstance(a, numpy.ndarray)]
-    return checksum(*(a for a in arrays if a.size and a.dtype.kind in "biuf"))
-
-
-def _unreadable(number: int, error: Exception) -> OSError:
-    return OSError(f"{block_name(number)}: it cannot be read. {type(error).__name__}: {error}")
-
-
-def _as_part(number: int, block: Any) -> Part:
-    """Return a block as a part, after a look at its shape."""
-    if not isinstance(block, (tuple, list)) or len(block) not in (2, 3):
-        what = f"{len(block)} values" if isinstance(block, (tuple, list)) else f"a {type(block).__name__}"
-        raise TypeError(f"A block must be (X, y) or (X, y, weight), but it is {what}.")
-    X, y, weight = (*block, None)[:3]
-    arrow = sys.modules.get("pyarrow")  # whoever made a batch has imported it
-    if arrow is not None and isinstance(X, arrow.RecordBatch):
-        X = arrow.Table.from_batches([X])
-    if y is None or not hasattr(y, "__len__"):
-        raise TypeError(f"y must be an array of labels or values, but it is {y!r}.")
-    rows = X.shape[0] if getattr(X, "shape", ()) else len(X) if hasattr(X, "__len__") else None
-    if rows is not None and rows != len(y):
-        raise ValueError(f"X has {rows} rows, but y has {len(y)}.")
-    return Part(number, X, y, weight)
 
 
 def _open_again(blocks: Any) -> Callable[[], Iterable[Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,12 +9,14 @@ from typing import Any
 import numpy
 from sklearn.base import clone
 
+from .._inputs.moments import ValueScale
 from .._inputs.reading import open_training_table, read_training_numbers
 from .._inputs.rows import as_matrix, refuse_one_class
 from .._inputs.table import Columns
+from .._inputs.weights import WeightSums
 from .columns import Kinds, look_at_columns, with_texts
-from .parts import ByPart, Part, Parts, about_block
-from .scales import ValueScale, WeightSums
+from .parts import Part, about_block
+from .watched import WatchedParts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,10 +27,13 @@ class Survey:
     named: tuple[str, ...] | None  # the names of the columns, if X has names
     kinds: Kinds | None  # what the columns hold; None where numbers are taken as they are
     single: bool  # whether all numbers are float32
+    weighted: bool  # whether rows have sample weights
     weights: WeightSums
     labels: numpy.ndarray | None  # the classes that have weight, sorted; None if the targets are values
     class_weights: numpy.ndarray | None  # (k,), the weight of each
-    seen: ByPart  # the labels of each part, and how many rows with weight they have; values are one class
+    # of each part: its number, its labels, and how many rows with a positive weight each label has; values
+    # have no labels, and all rows form one group
+    seen: list[tuple[int, Any, numpy.ndarray]]
     scale: ValueScale | None  # of the values
 
     @property
@@ -41,9 +45,8 @@ class Survey:
         """Return what both sets of parts tell."""
         self._refuse_different(other)
         kinds = None if self.kinds is None or other.kinds is None else self.kinds + other.kinds
-        numbers = (self.n_features, self.named, kinds, self.single and other.single)
-        weights = self.weights + other.weights
-        seen = self.seen + other.seen
+        numbers = (self.n_features, self.named, kinds, self.single and other.single, self.weighted)
+        weights, seen = self.weights + other.weights, self.seen + other.seen
         if self.labels is None or other.labels is None:
             scale = self.scale + other.scale if self.scale and other.scale else None
             return Survey(*numbers, weights, None, None, seen, scale)
@@ -58,11 +61,10 @@ class Survey:
     @property
     def class_rows(self) -> dict[int, numpy.ndarray]:
         """By part, in order: how many rows with weight each of all labels has, (k,)."""
-        found = self.seen.together()
         if self.labels is None:
-            return {number: sizes for number, (_, sizes) in found.items()}
-        of_parts = {number: numpy.zeros(len(self.labels), dtype=int) for number in found}
-        for number, (labels, sizes) in found.items():
+            return {number: sizes for number, _, sizes in self.seen}
+        of_parts = {number: numpy.zeros(len(self.labels), dtype=int) for number, _, _ in self.seen}
+        for number, labels, sizes in self.seen:
             of_parts[number][numpy.searchsorted(self.labels, labels)] = sizes
         return of_parts
 
@@ -70,8 +72,8 @@ class Survey:
         """Refuse parts that do not go together, by their numbers."""
         for ours, its in zip(_kinds(self), _kinds(other), strict=True):
             if ours != its:
-                with about_block(min(other.seen.together())):
-                    raise ValueError(f"It has {its}, but block {min(self.seen.together())} has {ours}.")
+                with about_block(other.seen[0][0]):
+                    raise ValueError(f"It has {its}, but block {self.seen[0][0]} has {ours}.")
 
 
 def _kinds(survey: Survey) -> tuple[str, str, str]:
@@ -81,7 +83,7 @@ def _kinds(survey: Survey) -> tuple[str, str, str]:
         targets = f"labels that are {'numbers' if labels.dtype.kind in 'biuf' else 'text'}"
     else:
         targets = f"{0 if scale is None else len(scale.mean)} outputs in y"
-    return _columns(survey), "weights" if survey.weights.given else "no weights", targets
+    return _columns(survey), "weights" if survey.weighted else "no weights", targets
 
 
 def _columns(survey: Survey) -> str:
@@ -119,24 +121,22 @@ class Surveyor:
         if not kept.all():
             y, counts = y[kept], counts[kept]
         names = getattr(check, "feature_names_in_", None)
-        seen = (X.shape[1], None if names is None else tuple(names), kinds, single)
-        weights = WeightSums.of(counts, part.weight is not None)
+        named = None if names is None else tuple(names)
+        seen = (X.shape[1], named, kinds, single, part.weight is not None, WeightSums.of(counts))
         if not self.estimator._classifies:
-            size = ByPart.of(part.number, (None, numpy.asarray([len(y)])))
-            return Survey(*seen, weights, None, None, size, ValueScale.of(as_matrix(y), counts))
+            scale = ValueScale.of(as_matrix(y).astype(float), counts)
+            return Survey(*seen, None, None, [(part.number, None, numpy.asarray([len(y)]))], scale)
         labels, codes = numpy.unique(y, return_inverse=True)
         sizes = numpy.bincount(codes, minlength=len(labels))
         of_classes = numpy.bincount(codes, counts, minlength=len(labels))
-        return Survey(*seen, weights, labels, of_classes, ByPart.of(part.number, (labels, sizes)), None)
+        return Survey(*seen, labels, of_classes, [(part.number, labels, sizes)], None)
 
 
-def take_survey(
-    parts: Parts, estimator: Any, encoder: Any, heard: Callable[[int], None] | None = None
-) -> Survey:
+def take_survey(parts: WatchedParts, estimator: Any, encoder: Any) -> Survey:
     """Look at all parts for the first time, and note the columns in the estimator."""
     categorical = None if encoder is None else encoder.categorical_features
     look = Surveyor(clone(estimator), categorical, encoder is not None)
-    found: Survey | None = parts.total(look, heard)
+    found: Survey | None = parts.total(look)
     name = type(estimator).__name__
     if found is None or found.weights.n_rows == 0:
         raise ValueError(f"{name} needs rows, but the source has none with a positive weight.")

@@ -125,6 +125,17 @@ def weighted_mean(values: Array, weights: Array | None) -> Array:
     return xp.sum(values * weights, axis=-1) / xp.sum(weights)
 
 
+def power_of_two(largest: Array) -> Array:
+    """Return the power of two next below numbers; for 0 the smallest one.
+
+    It is an exact factor, and numbers over it have squares that neither overflow nor vanish.
+    """
+    xp = array_namespace(largest)
+    some = largest > 0
+    powers = 2.0 ** xp.floor(xp.log2(xp.where(some, largest, xp.ones_like(largest))))
+    return xp.where(some, powers, xp.full_like(largest, float(xp.finfo(largest.dtype).smallest_normal)))
+
+
 def row_blocks(like: Array, m: int, row_numbers: int, least: int = MIN_BLOCK_ROWS) -> Iterator[slice]:
     """Cut m rows into slices of a good size. `row_numbers` is how many numbers are held for each row."""
     row_bytes = max(1, row_numbers) * itemsize(like)
@@ -235,35 +246,34 @@ def matmul_into(A: Array, B: Array, out: Array) -> None:
         out[...] = A @ B
 
 
-def moments_of_block(Z: Array, counts: Array | None) -> tuple[Any, Array, Array]:
-    """Return total weight, mean and weighted sum of squared deviations of the columns of Z (..., r, n)."""
-    xp = array_namespace(Z)
+def moments_of_blocks(Z: Array, counts: Array | None) -> list[tuple[Any, Array, Array]]:
+    """Return weight, mean and weighted sum of squared deviations of the columns of Z (..., r, n).
+
+    They are those of all rows, or of two sets of rows, if the library is faster then.
+    """
+    xp, rows = array_namespace(Z), Z.shape[-2]
     if counts is None and is_torch_array(Z):  # one pass over memory instead of four
         return _moments_by_groups(Z)
     if counts is None:
-        counts = xp.ones((Z.shape[-2],), dtype=Z.dtype, device=device(Z))
+        counts = xp.ones((rows,), dtype=Z.dtype, device=device(Z))
     weight = xp.sum(counts)
     mean = (counts @ Z) / weight
     deviation = Z - mean[..., None, :]
     deviation *= deviation
-    return weight, mean, counts @ deviation
+    return [(weight, mean, counts @ deviation)]
 
 
-def _moments_by_groups(Z: Array) -> tuple[int, Array, Array]:
-    """Return what `moments_of_block` does, from groups of rows: torch keeps a GPU busy with many of them."""
+def _moments_by_groups(Z: Array) -> list[tuple[int, Array, Array]]:
+    """Return what `moments_of_blocks` does, from groups of rows: torch keeps a GPU busy with many of them."""
     xp, rows = array_namespace(Z), Z.shape[-2]
     if rows <= GROUP_ROWS:
         variance, mean = xp.var_mean(Z, dim=-2, correction=0)
-        return rows, mean, variance * rows
+        return [(rows, mean, variance * rows)]
     full = rows - rows % GROUP_ROWS
     variances, means = xp.var_mean(Z[..., :full, :].unflatten(-2, (-1, GROUP_ROWS)), dim=-2, correction=0)
     between, mean = xp.var_mean(means, dim=-2, correction=0)
-    scatter = (xp.mean(variances, dim=-2) + between) * full
-    if full == rows:
-        return rows, mean, scatter
-    rest, other_mean, other_scatter = _moments_by_groups(Z[..., full:, :])
-    gap = other_mean - mean
-    return rows, mean + gap * (rest / rows), scatter + other_scatter + gap * gap * (full * rest / rows)
+    groups = (full, mean, (xp.mean(variances, dim=-2) + between) * full)
+    return [groups] if full == rows else [groups, *_moments_by_groups(Z[..., full:, :])]
 
 
 def scale_and_shift(Z: Array, scale: Array, shift: Array) -> None:

@@ -146,9 +146,9 @@ def packed_model(model: Any) -> bytes:
 
 
 def _kind_of(model: Any) -> type:
-    """Return the estimator that a file names. A fit on a cluster leaves a model that needs no cluster."""
-    kind = next((kind for kind in type(model).__mro__ if kind in FITTED), None)
-    if kind is None or (type(model) is not kind and type(model).__module__ != "edrvfl.dask"):
+    """Return the estimator that a file names."""
+    kind = type(model)
+    if kind not in FITTED:
         raise ValueError(
             f"A file holds one of {', '.join(BY_NAME)}, but this is a {type(model).__name__}. Pickle it, or "
             "save what it is made of."

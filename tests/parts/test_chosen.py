@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from edrvfl import EDRVFLClassifier, EDRVFLRegressor, RowBlocks
 from edrvfl._inputs.held_back import hold_back
 from edrvfl._inputs.rows import prepare_rows, prepare_values
-from edrvfl._parts.ledger import hold_back_parted, ledger
+from edrvfl._parts.chosen import hold_back_parted, ledger
 from edrvfl._parts.rows import parted_rows
 from edrvfl._parts.survey import take_survey
+from edrvfl._parts.watched import WatchedParts
 
 M = 60
 
@@ -32,7 +33,8 @@ def problems(draw):
 
 def parted(X, y, weight, cuts, threads):
     arrays = [X, y] if weight is None else [X, y, weight]
-    blocks = RowBlocks(list(zip(*(np.split(a, cuts) for a in arrays), strict=True)), threads=threads)
+    parts = list(zip(*(np.split(a, cuts) for a in arrays), strict=True))
+    blocks = WatchedParts(RowBlocks(parts, threads=threads))
     model = EDRVFLClassifier() if y.dtype.kind == "U" else EDRVFLRegressor()
     return parted_rows(blocks, take_survey(blocks, model, None), None, np.empty((0, 1)))
 
@@ -45,11 +47,15 @@ def in_memory(X, y, weight):
 def test_single_rows_are_fetched_in_the_order_asked_for(problem, which):
     X, y, weight, _, _ = problem
     kept = X if weight is None else X[weight > 0]
-    book = ledger(parted(*problem))
+    of_parts, expected = parted(*problem), in_memory(X, y, weight)
+    book = ledger(of_parts)
     assert book.X.shape == kept.shape
     rows = np.array(which) % len(kept)  # some twice, in any order
+    taken, some = of_parts.take(rows), expected.some(rows)
+    np.testing.assert_array_equal(taken.X, kept[rows])
+    np.testing.assert_allclose(taken.targets.rows(slice(None)), some.targets.rows(slice(None)), atol=1e-13)
+    np.testing.assert_array_equal(taken.weights.counts, some.weights.counts)
     np.testing.assert_array_equal(book.X.take_rows(rows), kept[rows])
-    expected = in_memory(X, y, weight)
     np.testing.assert_array_equal(book.hashes, expected.hashes)
     if y.dtype.kind == "U":
         np.testing.assert_array_equal(book.targets.codes, expected.targets.codes)
@@ -62,7 +68,7 @@ def test_single_rows_are_fetched_in_the_order_asked_for(problem, which):
 
 @given(problem=problems(), seed=st.integers(0, 1000))
 def test_the_rows_that_are_held_back_are_those_in_memory(problem, seed):
-    X, y, weight, _, threads = problem
+    X, y, weight, _, _ = problem
     classes = y.dtype.kind == "U"
     rows = parted(*problem)
     fitted, held = hold_back_parted(rows, seed)
@@ -84,15 +90,3 @@ def test_the_rows_that_are_held_back_are_those_in_memory(problem, seed):
         np.testing.assert_array_equal(again.targets.codes, expected_rows.targets.codes)
     else:
         np.testing.assert_allclose(again.targets.Y, expected_rows.targets.Y, atol=1e-12)
-    assert fitted.threads == threads
-
-
-def test_parts_without_held_rows_pass_everything_else_on(tmp_path):
-    X, y = np.arange(20.0).reshape(10, 2), np.arange(10.0)
-    blocks = RowBlocks.from_arrays(X, y, rows=4, spill=tmp_path, threads=2)
-    rows = parted_rows(blocks, take_survey(blocks, EDRVFLRegressor(), None), None, np.empty((0, 1)))
-    fitted, _ = hold_back_parted(rows, 0)
-    assert (fitted.spill, fitted.threads, fitted.device) == (tmp_path, 2, None)
-    heard = []
-    fitted.total(lambda part: [part.number], heard.append)
-    assert heard[-1] == 3
