@@ -9,15 +9,7 @@ from pyarrow import csv, dataset, feather, parquet
 from sklearn.base import clone
 from sklearn.callback import ProgressBar
 
-from edrvfl import (
-    EDRVFLClassifier,
-    EDRVFLPortfolioClassifier,
-    EDRVFLRegressor,
-    EDRVFLSearchCV,
-    LaplaceRidgeRegressor,
-    RowBlocks,
-    TabularEncoder,
-)
+from edrvfl import EDRVFLClassifier, EDRVFLRegressor, EDRVFLSearchCV, RowBlocks, TabularEncoder
 from edrvfl._parts.parts import Part
 from edrvfl._parts.watched import checksum
 
@@ -496,17 +488,12 @@ def test_checksums_see_swaps(rng):
 
 @pytest.mark.parametrize(
     "estimator",
-    [
-        EDRVFLPortfolioClassifier(),
-        LaplaceRidgeRegressor(),
-        TabularEncoder(),
-        EDRVFLSearchCV(EDRVFLClassifier(), {"n_hidden": [5, 10]}),
-    ],
+    [TabularEncoder(), EDRVFLSearchCV(EDRVFLClassifier(), {"n_hidden": [5, 10]})],
     ids=lambda one: type(one).__name__,
 )
 def test_other_estimators_say_who_takes_blocks(rows, estimator):
     with pytest.raises(
-        TypeError, match=r"fit takes rows in memory, but X is a RowBlocks. EDRVFLClassifier and"
+        TypeError, match=r"fit takes rows in memory, but X is a RowBlocks. Classifiers and regressors"
     ):
         estimator.fit(RowBlocks(cut(*rows)))
 

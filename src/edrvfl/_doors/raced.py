@@ -80,10 +80,8 @@ def fit_portfolio(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         race = Race(data, members, 1 if alone else effective_n_jobs(estimator.n_jobs), deadline)
         task = tasks.begin(race.n_pieces(estimator.finalists))
         tasks.end_blocks()
-        fitted = race.run(
-            estimator.finalists, lambda member, done: _report(estimator, member, done, task, tasks)
-        )
-        progress = {i: race.progress[i] for i in fitted}
+        report = partial(_report, estimator, task, tasks.given)
+        progress = {i: race.progress[i] for i in race.run(estimator.finalists, report)}
         weighed = weigh_members(
             data, members, progress, estimator.weights == "loo", getattr(estimator, "calibration", None)
         )

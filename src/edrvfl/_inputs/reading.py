@@ -16,7 +16,7 @@ from .table import Columns, Table, float_dtypes, learn_table, open_table, read_t
 
 
 class RowSource:
-    """Rows that are read block by block. Classifiers and regressors take it; all else takes rows in memory."""
+    """Rows that are read block by block. Classifiers and regressors take it; others take rows in memory."""
 
 
 def refuse_source(estimator: BaseEstimator, X: Any, method: str = "fit") -> None:
