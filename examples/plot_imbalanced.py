@@ -54,7 +54,7 @@ for threshold, name in ((1 / 11, "1/11"), (1 / 2, "1/2")):
     axes.annotate(
         name, (threshold, 0.02), (3, 0), xycoords=("data", "axes fraction"), textcoords="offset points"
     )
-axes.set(xscale="log", xlabel="threshold", ylabel="cost on new rows", ylim=(0, 1100))
+axes.set(xscale="log", xlabel="threshold", ylabel="cost on new rows", ylim=(0, 1300))
 axes.set_title("What errors cost, threshold by threshold")
 axes.legend(frameon=False, loc="upper center", fontsize="small")
 axes.spines[["top", "right"]].set_visible(False)

@@ -60,4 +60,5 @@ axes.set(xlabel="predicted probability to leave", ylabel="share that leaves")
 axes.set_title("What is said of new customers, and what comes true")
 axes.legend(frameon=False)
 axes.spines[["top", "right"]].set_visible(False)
-plt.show()  # sphinx_gallery_thumbnail_number = 2
+plt.show()
+# sphinx_gallery_thumbnail_number = 2
