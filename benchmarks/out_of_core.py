@@ -71,12 +71,11 @@ def product_seconds(threads: int) -> tuple[float, float]:
     return found[0], found[1]
 
 
-def fit(folder: Path, spill: str, threads: int | None) -> None:
+def fit(folder: Path, threads: int | None) -> None:
     """Fit in this process and print what it took, as JSON."""
     from edrvfl import RowBlocks, variant
 
-    spills = {"yes": True, "no": False, "auto": "auto"}
-    blocks = RowBlocks.from_parquet(folder, target="label", spill=spills[spill], threads=threads)
+    blocks = RowBlocks.from_parquet(folder, target="label", threads=threads)
     model = variant("WPedRVFL", n_hidden=N, n_layers=LAYERS, random_state=0)
     start, cpu = time.perf_counter(), time.process_time()
     model.fit(blocks)
@@ -102,18 +101,17 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=500 if SMALL else 500_000)
     parser.add_argument("--folder", type=Path, required=not SMALL, default=Path(tempfile.mkdtemp()))
-    parser.add_argument("--spill", choices=("auto", "yes", "no"), default="no")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--child", action="store_true")
     args = parser.parse_args()
     need("pyarrow")
     if args.child:
-        fit(args.folder, args.spill, args.threads)
+        fit(args.folder, args.threads)
         return
     if not list(args.folder.glob("*.parquet")):
         write(args.folder, args.rows)
     size = sum(path.stat().st_size for path in args.folder.glob("*.parquet")) / 2**30
-    command = [sys.executable, __file__, "--child", "--folder", str(args.folder), "--spill", args.spill]
+    command = [sys.executable, __file__, "--child", "--folder", str(args.folder)]
     command += [] if args.threads is None else ["--threads", str(args.threads)]
     command += ["--small"] if SMALL else []
     found = json.loads(subprocess.run(command, check=True, capture_output=True, env=os.environ).stdout)
@@ -121,8 +119,8 @@ def main() -> None:
     again = m * (found["projection"] * layers * (layers + 1) / 2 + found["gram"] * layers)
     once = m * layers * (found["projection"] + found["gram"])
     print(
-        f"{m} x {D} from {size:.1f} GiB of Parquet, n {N}, {layers} layers, {found['threads']} threads, "
-        f"spill {args.spill}: {found['seconds']:.0f} s ({found['cpu']:.0f} s of processors), peak memory "
+        f"{m} x {D} from {size:.1f} GiB of Parquet, n {N}, {layers} layers, {found['threads']} threads: "
+        f"{found['seconds']:.0f} s ({found['cpu']:.0f} s of processors), peak memory "
         f"{found['peak']:.2f} GiB; products {again:.0f} s with features computed again (ratio "
         f"{found['seconds'] / again:.2f}), {once:.0f} s with features kept (ratio "
         f"{found['seconds'] / once:.2f}); accuracy of the last layer {found['accuracy']:.4f}"
