@@ -6,6 +6,7 @@ RUN := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1
 .PHONY: demo test lint format bench docs docs-quick linkcheck dist dist-quick clean
 
 demo: .venv/.demo
+	@echo 'Six models on five tables, one thread. It takes half a minute or more ...'
 	$(BIN)/python examples/demo.py
 
 # A test that hangs ends its process, shows where every thread stood, and is tried once more; no failure is.
@@ -30,11 +31,13 @@ SPHINX = $(RUN) $(BIN)/python -m sphinx -q -W --keep-going -b html
 
 # The site, in docs/_build/html. The examples run; those that did not change since the last time do not.
 docs: .venv/.docs
+	@echo 'Building the site, and running the examples that changed: some minutes the first time ...'
 	$(SPHINX) docs docs/_build/html
 	$(BIN)/python docs/check_site.py
 
 # The same without running the examples: their pages have the code, but no pictures.
 docs-quick: .venv/.docs
+	@echo 'Building the site without running its examples: half a minute ...'
 	$(SPHINX) -D plot_gallery=0 docs docs/_build/quick
 	$(BIN)/python docs/check_site.py docs/_build/quick
 
@@ -44,24 +47,25 @@ linkcheck: .venv/.docs
 
 build_dist = rm -rf dist build && $(BIN)/python -m build --outdir dist && $(BIN)/python -m twine check --strict dist/*
 
-# Wheel and sdist, checked, and the wheel installed into an empty environment that runs the README's first block.
+# Wheel and sdist, checked, and the wheel alone installed into an empty environment that runs the README's first block.
 dist: .venv/.dist
 	$(build_dist)
 	$(PYTHON) -m venv build/empty
-	build/empty/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl pandas
+	build/empty/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	build/empty/bin/python docs/run_first_block.py README.md
 
-# The same, but what the wheel needs comes from .venv: half a minute less.
+# The same, but what the wheel needs comes from .venv: half a minute less. What it does not need must not be asked for.
 dist-quick: .venv/.dist .venv/.demo
 	$(build_dist)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target build/wheel dist/*.whl
-	PYTHONPATH=$(CURDIR)/build/wheel $(BIN)/python docs/run_first_block.py README.md
+	PYTHONPATH=$(CURDIR)/build/wheel $(BIN)/python docs/run_first_block.py README.md pandas polars pyarrow matplotlib
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "edrvfl needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv .venv
 
 .venv/.%: pyproject.toml | .venv/bin/python
+	@echo "Installing edrvfl with the extra '$*' into .venv: half a minute or more ..."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	touch $@
 

@@ -1,6 +1,6 @@
 """A fit on a Dask cluster of 1, 2, 4 workers with one thread each, and fits of which a worker is killed.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/dask_efficiency.py [--rows 40000] [--workers 1 2 4] ...
+    OPENBLAS_NUM_THREADS=1 python benchmarks/dask_efficiency.py [--small] [--rows 40000] [--workers 1 2 4] ...
 
 Workers are processes. Partitions are made on the workers and lie there when the clock starts. Efficiency is
 t(1) / (w t(w)), of the best of some fits. "passes" is the share of a fit in which workers work; in the rest
@@ -18,6 +18,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from common import SMALL, need
+
+need("dask", "distributed")
+
 import dask
 import dask.array
 import numpy as np
@@ -31,14 +35,16 @@ PLAIN_TOTAL = DaskParts.total
 
 def ask() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name, default in (("rows", 40_000), ("columns", 20), ("hidden", 128), ("layers", 3)):
+    sizes = {"rows": 40_000, "columns": 20, "hidden": 128, "layers": 3}
+    for name, default in ({"rows": 200, "columns": 4, "hidden": 8, "layers": 1} if SMALL else sizes).items():
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--partitions", type=int, default=16)
-    parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--partitions", type=int, default=2 if SMALL else 16)
+    parser.add_argument("--repeats", type=int, default=1 if SMALL else 2)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1] if SMALL else [1, 2, 4])
     parser.add_argument("--encoder", default="standard")
     parser.add_argument("--variant", default="WPedRVFL")
-    parser.add_argument("--kill", type=int, default=2, help="workers of the cluster that loses some; 0: none")
+    help_of_kill = "workers of the cluster that loses some; 0: none"
+    parser.add_argument("--kill", type=int, default=0 if SMALL else 2, help=help_of_kill)
     return parser.parse_args()
 
 
@@ -70,9 +76,8 @@ def make_model(asked: argparse.Namespace) -> EDRVFLClassifier:
 
 
 def processes(n_workers: int) -> LocalCluster:
-    return LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-    )
+    one = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+    return LocalCluster(n_workers=n_workers, processes=not SMALL, **one)
 
 
 def fit_timed(model: EDRVFLClassifier, X, y) -> tuple[float, float]:

@@ -1,6 +1,6 @@
 """How the default parameters were chosen: validation parts only, mean over the 24 datasets.
 
-    EDRVFL_DATA=folder python benchmarks/defaults.py [stage ...]
+    EDRVFL_DATA=folder python benchmarks/defaults.py [--small] [stage ...]
 
 Networks are fitted on the fit part of two of the published splits and scored on the validation part;
 no test row is touched. Stage 1 compares activation, width and lambda, stage 2 omega_r and p, stage 3
@@ -16,6 +16,7 @@ import time
 
 import numpy as np
 import sklearn
+from common import SMALL
 
 from edrvfl import EDRVFLSearchCV, variant
 from edrvfl.bench.data import dataset_names, load_dataset
@@ -36,6 +37,10 @@ STAGES = {
 }
 
 
+if SMALL:
+    STAGES = {"1": {"activation": ["relu", "tanh"], "n_hidden": [16], "regularization": [1.0, 4.0]}}
+
+
 def on_device(array):
     try:
         import torch
@@ -48,7 +53,7 @@ def accuracies(name, space):
     """Return validation accuracies (configuration, depth) in percent, and the configurations."""
     dataset = load_dataset(name)
     splits = [(np.flatnonzero(s.fit), np.flatnonzero(s.validation)) for s in dataset.splits[:2]]
-    search = EDRVFLSearchCV(CHOSEN, space, n_iter=None, cv=splits, refit=False, n_jobs=-1)
+    search = EDRVFLSearchCV(CHOSEN, space, n_iter=None, cv=splits, refit=False, n_jobs=1 if SMALL else -1)
     X = on_device(dataset.X)
     with sklearn.config_context(array_api_dispatch=X is not dataset.X):
         results = search.fit(X, dataset.y).cv_results_
@@ -58,7 +63,7 @@ def accuracies(name, space):
 
 def run(stage):
     space, start = STAGES[stage], time.perf_counter()
-    found = [accuracies(name, space) for name in dataset_names(["uci24"])]
+    found = [accuracies(name, space) for name in dataset_names(["iris"] if SMALL else ["uci24"])]
     mean, tried = np.mean([by_depth for by_depth, _ in found], axis=0), found[0][1]
     print(
         f"stage {stage}, {time.perf_counter() - start:.0f} s: {', '.join(space)} -> accuracy at ten layers;"

@@ -1,6 +1,6 @@
 """Time of TabularEncoder beside scikit-learn's ColumnTransformer of the same columns.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/encoding.py [rows]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/encoding.py [--small] [rows]
 
 A pandas frame of 100,000 rows: 20 numbers, five of them with gaps, and 10 columns of text, two of them with
 gaps. Each contender is a function that returns the task "fit" and the task "transform", the latter of a
@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+from common import SMALL
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
@@ -32,7 +33,7 @@ from threadpoolctl import threadpool_limits
 
 from edrvfl import TabularEncoder
 
-N_NUMBERS, N_CATEGORICAL, N_BINS, REPEATS = 20, 10, 16, 5
+N_NUMBERS, N_CATEGORICAL, N_BINS, REPEATS = 20, 10, 16, 1 if SMALL else 5
 NUMBERS = [f"number{j}" for j in range(N_NUMBERS)]
 TEXTS = [f"text{j}" for j in range(N_CATEGORICAL)]
 Tasks = tuple[Callable[[], object], Callable[[], np.ndarray]]
@@ -86,7 +87,7 @@ def seconds(task: Callable[[], object]) -> float:
     return best
 
 
-def main(m: int = 100_000) -> None:
+def main(m: int = 1_000 if SMALL else 100_000) -> None:
     X = problem(m)
     spline = SplineTransformer(n_knots=N_BINS + 1, degree=1, knots="quantile")
     kbins = KBinsDiscretizer(

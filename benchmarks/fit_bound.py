@@ -1,6 +1,6 @@
 """Time of fit and predict over the matrix operations they cannot avoid.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/fit_bound.py
+    OPENBLAS_NUM_THREADS=1 python benchmarks/fit_bound.py [--small]
 
 WPedRVFL with relu, omega_r 0.5 and p 0.2, without calibration; and EDRVFLRegressor with p 0.2 and the same
 penalty, without intervals. The bound is the sum, layer by layer, of: the projection at the pruned shapes, D'D
@@ -16,13 +16,17 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from common import SMALL
 from sklearn.datasets import make_classification, make_friedman1
 from threadpoolctl import threadpool_limits
 
 from edrvfl import EDRVFLClassifier, EDRVFLRegressor, variant
 from edrvfl._seam.linalg import add_gram, factorise, solve
 
-REPEATS = 7
+REPEATS = 1 if SMALL else 7
+SIZES = ((200, 20, 32),) if SMALL else ((5000, 50, 1000), (1000, 20, 100))  # rows, columns, neurons
+FIT_LIMITS = {1000: 1.35, 100: 3.0, 32: 9.0}  # by neurons
+PREDICT_LIMIT, ONE_ROW_LIMIT = 1.35, 4.0
 
 
 def median_seconds(task: Callable[[], object], repeats: int = REPEATS) -> float:
@@ -79,16 +83,16 @@ def report(title: str, measured: float, parts: dict[str, float], limit: float) -
 
 
 def main() -> None:
-    for m, d, n, fit_limit, predict_limit in ((5000, 50, 1000, 1.35, 1.35), (1000, 20, 100, 3.0, None)):
+    for m, d, n in SIZES:
         X, y = problem(m, d)
         model = variant("WPedRVFL", n_hidden=n, correct_weight=0.5, prune_rate=0.2, random_state=0)
         seconds = median_seconds(lambda X=X, y=y, model=model: model.fit(X, y))
-        report(f"fit {m} x {d}, n {n}, 10 layers", seconds, bound(model, m, d, True), fit_limit)
-        if predict_limit:
+        report(f"fit {m} x {d}, n {n}, 10 layers", seconds, bound(model, m, d, True), FIT_LIMITS[n])
+        if n != 100:
             seconds = median_seconds(lambda X=X, model=model: model.predict(X))
             parts = bound(model, m, d, False)
-            report(f"predict {m} rows, n {n}", seconds, parts, predict_limit)
-    for m, d, n, limit in ((5000, 50, 1000, 1.35), (1000, 20, 100, 3.0)):
+            report(f"predict {m} rows, n {n}", seconds, parts, PREDICT_LIMIT)
+    for m, d, n in SIZES:
         X, y = make_friedman1(m, d, noise=1.0, random_state=0)
         settings = {
             "n_layers": 10,
@@ -99,11 +103,11 @@ def main() -> None:
         }
         model = EDRVFLRegressor(**settings, random_state=0)
         seconds = median_seconds(lambda X=X, y=y, model=model: model.fit(X, y))
-        report(f"fit values {m} x {d}, n {n}, 10 layers", seconds, bound(model, m, d, True), limit)
-    X, y = problem(2000, 20)
+        report(f"fit values {m} x {d}, n {n}, 10 layers", seconds, bound(model, m, d, True), FIT_LIMITS[n])
+    X, y = problem(SIZES[-1][0] * 2, 20)
     model = variant("WPedRVFL", n_hidden=512, random_state=0).fit(X, y)
-    seconds = median_seconds(lambda: model.predict(X[:1]), 201)
-    report("predict 1 row, n 512", seconds, bound(model, 1, 20, False), 4.0)
+    seconds = median_seconds(lambda: model.predict(X[:1]), REPEATS if SMALL else 201)
+    report("predict 1 row, n 512", seconds, bound(model, 1, 20, False), ONE_ROW_LIMIT)
 
 
 if __name__ == "__main__":

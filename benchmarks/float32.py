@@ -1,6 +1,6 @@
 """Test accuracy in float32 beside float64, at default parameters, on the 24 datasets.
 
-    EDRVFL_DATA=folder python benchmarks/float32.py
+    EDRVFL_DATA=folder python benchmarks/float32.py [--small] [dataset ...]
 
 Every published split is fitted once in each precision with the same seed. Uses a CUDA device if torch
 finds one. Where the four test sets are the same file, one split is enough.
@@ -15,6 +15,7 @@ import warnings
 
 import numpy as np
 import sklearn
+from common import SMALL
 from scipy.linalg import LinAlgWarning
 
 from edrvfl import variant
@@ -32,7 +33,7 @@ def on_device(array):
 
 
 def main() -> None:
-    names = sys.argv[1:] or GROUPS["uci24"]
+    names = sys.argv[1:] or (["iris"] if SMALL else GROUPS["uci24"])
     for method in ("WPedRVFL", "edRVFL_O"):
         print(f"{method:30s} {'float64':>8s} {'float32':>8s} {'difference':>11s} {'fall-backs in each':>22s}")
         means = []

@@ -1,6 +1,6 @@
 """Change model files in many ways and load them: each is refused, or gives a model that answers.
 
-    python benchmarks/hostile_files.py 100000
+    python benchmarks/hostile_files.py [--small] 100000
 
 A file whose checksum was made right again may hold another model than before ("different"): whoever can write
 a checksum can write a model. What must not happen is another error than ValueError, a model that fails, or a
@@ -14,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from common import SMALL
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -57,4 +58,4 @@ def main(n_cases, seed=0):
 
 
 if __name__ == "__main__":
-    sys.exit(min(1, main(int(sys.argv[1]) if len(sys.argv) > 1 else 100_000, *map(int, sys.argv[2:3]))))
+    sys.exit(min(1, main(*map(int, sys.argv[1:3] or [60 if SMALL else 100_000]))))

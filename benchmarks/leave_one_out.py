@@ -1,6 +1,7 @@
 """What leave-one-out gives without any search, and what it costs.
 
-    EDRVFL_DATA=folder OPENBLAS_NUM_THREADS=1 python benchmarks/leave_one_out.py [--device cuda] [dataset ...]
+    EDRVFL_DATA=folder OPENBLAS_NUM_THREADS=1 python benchmarks/leave_one_out.py [--small] [--device cuda]
+        [dataset ...]
 
 The default network on the fit part of two published splits of the 24 datasets, scored on the validation part;
 no test row is touched. Columns: lambda, given or by leave-one-out; then which predictions decide the weights:
@@ -17,6 +18,7 @@ import warnings
 
 import numpy as np
 import sklearn
+from common import SMALL, need_gpu
 from scipy.linalg import LinAlgWarning
 
 from edrvfl import EDRVFLClassifier
@@ -57,8 +59,10 @@ def accuracy_and_seconds(dataset, params, device):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("datasets", nargs="*", default=["uci24"])
+    parser.add_argument("datasets", nargs="*", default=["iris"] if SMALL else ["uci24"])
     options = parser.parse_args()
+    if options.device == "cuda":
+        need_gpu()
     warnings.simplefilter("ignore", LinAlgWarning)
     sklearn.set_config(array_api_dispatch=options.device != "cpu")
     print(f"{'dataset':30s}" + "".join(f"{name:>14s}" for name in SETTINGS))

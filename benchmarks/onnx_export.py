@@ -1,6 +1,7 @@
 """How far ONNX models in onnxruntime are from the estimators, how large they are, and how fast they answer.
 
-    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/onnx_export.py [agreement] [times]
+    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/onnx_export.py [--small]
+        [agreement] [times]
 
 Agreement: fitted on one half of the rows, asked for the other half, whose values float32 holds exactly. The
 largest difference of a probability, or of a value in units of its standard deviation, over all rows and
@@ -26,12 +27,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pandas as pd
+from common import SMALL, need
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
+need("onnx", "onnxruntime")
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+import onnxruntime
 from runtime import TOLERANCE, feeds_of, session
 
 from edrvfl import (
@@ -47,6 +50,9 @@ from edrvfl import (
 )
 
 VARIANTS = ("RVFL", "edRVFL_O", "edRVFL_N", "dRVFL", "WedRVFL", "PedRVFL", "WPedRVFL")
+ENCODERS = ("standard", "robust", "bins", None)
+if SMALL:
+    VARIANTS, ENCODERS = ("WPedRVFL",), ("bins",)
 
 
 def compare(model: Any, X: Any, dtype: str, truth: Any = None) -> tuple[float, int, float]:
@@ -66,7 +72,7 @@ def compare(model: Any, X: Any, dtype: str, truth: Any = None) -> tuple[float, i
 def datasets() -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Return training rows, labels, and rows to be asked for."""
     found = []
-    for load in (load_iris, load_wine, load_breast_cancer):
+    for load in (load_iris,) if SMALL else (load_iris, load_wine, load_breast_cancer):
         X, y = load(return_X_y=True)
         X = X.astype(np.float32).astype(float)
         found.append((X[::2], y[::2], X[1::2]))
@@ -120,10 +126,12 @@ def report(what: str, cases: list[tuple[Any, Any]], truths: list[Any] | None = N
 def agreement() -> None:
     print(f"{'':60}  float32  labels  size    float64  labels  size")
     for name in VARIANTS:
-        for encoder in ("standard", "robust", "bins", None):
-            models = [variant(name, calibration="loo", encoder=encoder, random_state=0) for _ in range(3)]
+        for encoder in ENCODERS:
+            models = [variant(name, calibration="loo", encoder=encoder, random_state=0) for _ in datasets()]
             cases = [(m.fit(X, y), new) for m, (X, y, new) in zip(models, datasets(), strict=True)]
             report(f"{name}, encoder={encoder!r}", cases)
+    if SMALL:
+        return
     options: list[dict[str, Any]] = [
         {"activation": a} for a in ("selu", "sigmoid", "tanh", "sin", "radbas", "swish")
     ]
@@ -191,15 +199,18 @@ def best(task: Any, repeats: int) -> float:
 
 
 def times() -> None:
-    X, y = many_rows(10_000)
+    X, y = many_rows(2_000 if SMALL else 10_000)
     classes = np.digitize(y, [-0.5, 0.5])
+    few, some = slice(1000), slice(2000)
+    rows = {
+        "EDRVFLRegressor": (EDRVFLRegressor, few),
+        "EDRVFLClassifier, 10 x 512": (EDRVFLClassifier, few),
+        "LaplaceRidgeClassifier, 2,000 rows": (LaplaceRidgeClassifier, some),
+        "EDRVFLPortfolioClassifier": (EDRVFLPortfolioClassifier, few),
+    }
     models = {
-        "EDRVFLClassifier, 10 x 512": EDRVFLClassifier(random_state=0).fit(X[:1000], classes[:1000]),
-        "EDRVFLRegressor": EDRVFLRegressor(random_state=0).fit(X[:1000], y[:1000]),
-        "LaplaceRidgeClassifier, 2,000 rows": LaplaceRidgeClassifier(random_state=0).fit(
-            X[:2000], classes[:2000]
-        ),
-        "EDRVFLPortfolioClassifier": EDRVFLPortfolioClassifier(random_state=0).fit(X[:1000], classes[:1000]),
+        name: make(random_state=0).fit(X[part], (classes if "Classifier" in name else y)[part])
+        for name, (make, part) in list(rows.items())[: 1 if SMALL else None]
     }
     print(f"\n{'seconds':46}    MB   load   one row: ours     onnx ratio   10,000: ours   onnx  ratio")
     for name, model in models.items():

@@ -1,6 +1,6 @@
 """A fit from Parquet that does not fit into memory: peak memory, time, and the ratio to its matrix products.
 
-    python benchmarks/out_of_core.py --rows 10000000 --folder /somewhere/with/room
+    python benchmarks/out_of_core.py [--small] --rows 10000000 --folder /somewhere/with/room
 
 WPedRVFL, 30 columns in float64, two classes, n 256, five layers, without calibration. The fit runs in a
 process of its own, whose largest resident size (VmHWM, Linux) counts, interpreter and libraries included.
@@ -16,11 +16,13 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from common import SMALL, need
 
 D, N, LAYERS, PRUNED = 30, 256, 5, 0.2
 
@@ -46,7 +48,7 @@ def product_seconds(threads: int) -> tuple[float, float]:
 
     from edrvfl._seam.linalg import add_gram
 
-    c, rows, repeats = N + D + 1, 512, 400
+    c, rows, repeats = N + D + 1, 512, 2 if SMALL else 400
 
     def projections(_: int) -> None:
         A, W = np.ones((rows, c - int(PRUNED * N))), np.ones((c - int(PRUNED * N), N))
@@ -97,11 +99,12 @@ def fit(folder: Path, threads: int | None) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=500_000)
-    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--rows", type=int, default=500 if SMALL else 500_000)
+    parser.add_argument("--folder", type=Path, required=not SMALL, default=Path(tempfile.mkdtemp()))
     parser.add_argument("--threads", type=int)
     parser.add_argument("--child", action="store_true")
     args = parser.parse_args()
+    need("pyarrow")
     if args.child:
         fit(args.folder, args.threads)
         return
@@ -110,6 +113,7 @@ def main() -> None:
     size = sum(path.stat().st_size for path in args.folder.glob("*.parquet")) / 2**30
     command = [sys.executable, __file__, "--child", "--folder", str(args.folder)]
     command += [] if args.threads is None else ["--threads", str(args.threads)]
+    command += ["--small"] if SMALL else []
     found = json.loads(subprocess.run(command, check=True, capture_output=True, env=os.environ).stdout)
     m, layers = args.rows, LAYERS
     again = m * (found["projection"] * layers * (layers + 1) / 2 + found["gram"] * layers)

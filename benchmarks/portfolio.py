@@ -3,6 +3,7 @@
     OPENBLAS_NUM_THREADS=1 EDRVFL_DATA=folder python benchmarks/portfolio.py fit CACHE [dataset:split ...]
     python benchmarks/portfolio.py choose CACHE     # a table of members, cross-validated over the datasets
     python benchmarks/portfolio.py parts CACHE      # the portfolio without each of its parts
+    python benchmarks/portfolio.py --small          # some of the candidates on iris: fit, choose
 
 `fit` fits every candidate to the fit rows of a split and keeps its leave-one-out answers and its answers for
 the validation rows, by depth. Everything else is arithmetic on these. No test row is touched: fit rows and
@@ -10,15 +11,17 @@ validation rows are disjoint from the test rows.
 """
 
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+from common import SMALL
+from edrvfl._fitting.voters import Data, Member, answer, fit_voter, grow_network
 
 from edrvfl import EDRVFLClassifier, LaplaceRidgeClassifier, TabularEncoder
 from edrvfl._doors.encoder import learn_network_inputs
 from edrvfl._doors.members import MEMBERS, NEUTRAL, PAIRS, SHARED, SIGMOID, SPARSE
-from edrvfl._fitting.voters import Data, Member, answer, fit_voter, grow_network
 from edrvfl._inputs.judged import judge_some
 from edrvfl._inputs.rows import prepare_rows
 from edrvfl._inputs.table import learn_table, open_table
@@ -62,6 +65,9 @@ CANDIDATES = {
     "raw radial neutral": network(**RAW, **RADIAL, **SCALED, **NEUTRAL, inputs_per_neuron=3),
     "raw dense neutral": network(**RAW, **PAIRS, **SCALED, **NEUTRAL),
 }
+
+if SMALL:
+    CANDIDATES = {label: CANDIDATES[label] for label in ("kernel", "raw sparse", "raw dense")}
 
 
 # --- fit ---------------------------------------------------------------------------------------------
@@ -223,6 +229,10 @@ def parts(cases: list[Case]) -> None:
 
 
 if __name__ == "__main__":
+    if SMALL:
+        fit(Path(folder := tempfile.mkdtemp()), "iris:0")
+        choose(load(Path(folder)), most=2)
+        sys.exit()
     task, cache, *jobs = sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]
     if task == "fit":
         cache.mkdir(parents=True, exist_ok=True)

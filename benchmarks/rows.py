@@ -1,6 +1,7 @@
 """Fit, predict, memory and accuracy as the rows grow, beside HistGradientBoosting and LightGBM: one thread.
 
-    python benchmarks/rows.py [--most 1000000] [--repeats 3] [--seed 0] [--shapes] [--figure docs/rows.png]
+    python benchmarks/rows.py [--small] [--most 1000000] [--repeats 3] [--seed 0] [--shapes]
+        [--figure docs/rows.png]
 
 `make_classification(rows, 20, n_informative=10, random_state=seed)`, three quarters of it to train, for 1,000
 to --most rows. Every method is at its defaults. Each fit has a process of its own, whose peak memory is
@@ -23,6 +24,7 @@ os.environ["MKL_NUM_THREADS"] = "1"
 import argparse
 import multiprocessing
 import re
+import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -33,6 +35,7 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from common import SMALL
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
@@ -44,7 +47,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.ticker import NullFormatter
 
-ROWS = (1_000, 10_000, 100_000, 1_000_000)
+ROWS = (600,) if SMALL else (1_000, 10_000, 100_000, 1_000_000)
 MOST_OF_SHAPES = 100_000
 LONG = 60.0  # seconds; a fit that takes longer is not repeated
 OURS, REFERENCE, LIGHT = "edRVFL default", "HistGradientBoosting", "LightGBM"
@@ -126,7 +129,9 @@ def measure(make: Callable[[], Any], rows: int, seed: int, repeats: int) -> tupl
 
 
 def measured(method: str, make: Callable[[], Any], rows: int, seed: int, repeats: int) -> Result:
-    """Measure in a process of its own."""
+    """Measure in a process of its own, or, if it is to be quick, in this one."""
+    if SMALL:
+        return Result(rows, method, *measure(make, rows, seed, repeats))
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         figures = pool.submit(measure, make, rows, seed, repeats).result()
     return Result(rows, method, *figures)
@@ -184,13 +189,15 @@ def draw(results: list[Result], file: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--most", type=int, default=ROWS[-1])
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=1 if SMALL else 3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--shapes", action="store_true")
-    docs = Path(__file__).parents[1] / "docs"
-    parser.add_argument("--figure", type=Path, default=docs / "rows.png")
+    folder = Path(tempfile.mkdtemp()) if SMALL else Path(__file__).parents[1] / "docs"
+    parser.add_argument("--figure", type=Path, default=folder / "rows.png")
     arguments = parser.parse_args()
     found, results = methods(), list[Result]()
+    if SMALL:
+        del found[LIGHT]  # a process less
     shapes = {shape_name(*shape): partial(make_network, shape) for row in LINES.values() for shape in row}
     print(HEADER)
     for rows in (rows for rows in ROWS if rows <= arguments.most):

@@ -1,6 +1,6 @@
 """Peak memory of the search beside its budget, on the CPU or, with --device cuda, on a GPU.
 
-    EDRVFL_DATA=folder OPENBLAS_NUM_THREADS=1 python benchmarks/search_memory.py [--device cuda]
+    EDRVFL_DATA=folder OPENBLAS_NUM_THREADS=1 python benchmarks/search_memory.py [--small] [--device cuda]
 
 Ten read-outs of one hidden setting of 100 and one of 1000 neurons, three layers, on the fit and validation
 part of one published split.
@@ -17,6 +17,7 @@ import warnings
 
 import numpy as np
 import sklearn
+from common import SMALL, need_gpu
 from fit_memory import measured, peak
 from scipy.linalg import LinAlgWarning
 
@@ -38,8 +39,12 @@ SETTINGS = {
     "  both of these": ("WPedRVFL", {"weight_from": "loo", "regularization": 0.0}),
 }
 
+if SMALL:
+    BUDGETS = {device: {"iris": (100,)} for device in BUDGETS}
+    SETTINGS = {"WPedRVFL": SETTINGS["WPedRVFL"]}
 
-def search(name, setting, memory, widths=(100, 1000)):
+
+def search(name, setting, memory, widths=(20, 40) if SMALL else (100, 1000)):
     """Return the search, not fitted, with the rows and labels it takes."""
     dataset = load_dataset(name)
     split = dataset.splits[0]
@@ -93,6 +98,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     device = parser.parse_args().device
+    if device == "cuda":
+        need_gpu()
     held_on = {"cpu": held_on_cpu, "cuda": held_on_gpu}[device]
     warnings.simplefilter("ignore", LinAlgWarning)
     print(f"{'dataset':10s} {'method':16s} {'budget':>12s} {'peak':>12s} {'ratio':>6s}   limit {LIMIT}")

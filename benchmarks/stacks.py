@@ -1,6 +1,7 @@
 """Networks trained in stacks beside the same networks trained alone: how many a second, and with TF32.
 
-    EDRVFL_DATA=folder python benchmarks/stacks.py [--device cuda] [--trials 24] [--tf32] [dataset ...]
+    EDRVFL_DATA=folder python benchmarks/stacks.py [--small] [--device cuda] [--trials 24] [--tf32]
+        [dataset ...]
 
 The configurations of a search of each of the four networks, on the fit part of all splits of a dataset, for a
 few epochs without early stopping. Of those trained alone a sample is taken, one of each depth. Both are warm.
@@ -17,13 +18,17 @@ os.environ["SCIPY_ARRAY_API"] = "1"
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from common import SMALL, need, need_gpu
+
+need("torch")
+
 import torch
 from sklearn.exceptions import ConvergenceWarning
 
 from edrvfl.bench.baselines.fnn import FNNClassifier, configurations, fit_together, stack
 from edrvfl.bench.data import load_dataset
 
-ARCHITECTURES = ("snn", "msra", "highway", "resnet")
+ARCHITECTURES = ("snn",) if SMALL else ("snn", "msra", "highway", "resnet")
 
 
 def fit(models, rows, device):
@@ -86,14 +91,18 @@ def compare_precisions(dataset, architecture, arguments):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("datasets", nargs="*", default=["glass", "contrac", "wine-quality-white"])
+    names = ["iris"] if SMALL else ["glass", "contrac", "wine-quality-white"]
+    parser.add_argument("datasets", nargs="*", default=names)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--trials", type=int, default=24)
-    parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--width", type=int, default=1024, help="narrow wider networks to this width")
+    parser.add_argument("--trials", type=int, default=2 if SMALL else 24)
+    parser.add_argument("--epochs", type=int, default=1 if SMALL else 10)
+    width = 16 if SMALL else 1024
+    parser.add_argument("--width", type=int, default=width, help="narrow wider networks to this width")
     parser.add_argument("--tf32", action="store_true")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
+    if arguments.device == "cuda":
+        need_gpu()
     if arguments.device == "cpu":
         torch.set_num_threads(1)
     print(torch.cuda.get_device_name() if arguments.device == "cuda" else "CPU, one thread")

@@ -1,7 +1,6 @@
 """How Sphinx builds the site. `make docs` calls it; nothing here asks the network."""
 
 import sys
-import tempfile
 from pathlib import Path
 
 import edrvfl
@@ -28,7 +27,6 @@ exclude_patterns = ["_build", "_ext", "_templates", "gallery/*.ipynb", "gallery/
 templates_path = ["_templates"]
 smartquotes = False  # a default is "loo", as one types it
 toc_object_entries_show_parents = "hide"
-suppress_warnings = ["config.cache"]  # the gallery's settings hold a function
 
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4
@@ -38,19 +36,12 @@ autodoc_typehints = "none"  # numpydoc's sections name the types
 numpydoc_show_class_members = False  # the template of a class lists them
 
 
-def argv_of_example(_config: dict, script: dict) -> list[str]:
-    """Give an example a file to draw into: without one it would draw over a picture of docs/."""
-    return [str(Path(tempfile.gettempdir()) / f"{Path(script['src_file']).stem}.png")]
-
-
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
-    # the last two take longer than ten seconds
-    "ignore_pattern": r"(demo|customers|tabarena_adapter|plot_search|plot_layers)\.py",
+    "ignore_pattern": r"(demo|tabarena_adapter)\.py",
     "within_subsection_order": "house.ExampleOrder",
-    "reset_argv": argv_of_example,
     "backreferences_dir": "generated/examples",
     "doc_module": ("edrvfl",),
     "reference_url": {"edrvfl": None},
@@ -92,6 +83,7 @@ html_theme_options = {
     "footer_end": [],
     "show_toc_level": 2,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
+    # a page with a list of its neighbours on the left has no second list: its code needs the room
+    "secondary_sidebar_items": {page: ["page-toc"] for page in ALONE},
     "back_to_top_button": False,
 }

@@ -1,7 +1,13 @@
-"""Draw the pictures of method.md into docs/method/, from fitted networks. `python docs/make_pictures.py`."""
+"""Draw the pictures of the pages: `python docs/make_pictures.py [FOLDER]`, by default into docs/.
+
+Those of method.md are drawn here from fitted networks, and so is the way of rows in blocks. The others are
+figures of the examples, and of a block of the guide.
+"""
 
 from __future__ import annotations
 
+import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -14,11 +20,11 @@ from matplotlib.patches import FancyBboxPatch
 from sklearn.datasets import make_moons
 
 from edrvfl import EDRVFLClassifier, variant
-from edrvfl._layers.layers import importance, survivor_mask
-from edrvfl._layers.layers import next_weights
+from edrvfl._layers.layers import importance, next_weights, survivor_mask
 from edrvfl._models.network import features_by_layer
 
-HERE = Path(__file__).parent / "method"
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parent / "examples"
 BLUE, RED, GREY, GREEN, YELLOW = "#0072b2", "#d55e00", "0.6", "#dcefe6", "#fbeccb"
 X, Y = make_moons(240, noise=0.25, random_state=1)
 SIDE = 90
@@ -195,6 +201,68 @@ def draw_leave_one_out():
     return figure
 
 
+def flops_of_passes(n: int, d: int, depth: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return, for each layer's pass, the flops of one row: Gram, its own projection, earlier ones again."""
+    c = n + d + 1
+    first, deeper = 2 * (d + 1) * n, 2 * c * n
+    own = np.asarray([first] + [deeper] * (depth - 1))
+    return np.full(depth, c * c), own, np.cumsum(own) - own
+
+
+def draw_way(axes):
+    """The way of rows in blocks from the source to a layer, and back for the next layer."""
+    boxes = [
+        ("source", "files, memory maps,\na function, or parts\non a cluster", "#f2f2f2"),
+        ("blocks", "a few in memory;\nthe next is read\nmeanwhile", "#f2f2f2"),
+        ("features", "of one block,\nfrom its rows and\nthe layers so far", "#dcebf5"),
+        ("sums", "D'D and D'Y, right\nand wrong rows apart:\n$(n+d+1)^2$ numbers", YELLOW),
+        ("solve", "read-out, weights,\npruning, and the next\nlayer's moments", YELLOW),
+    ]
+    step = 1.16
+    for i, (title, words, colour) in enumerate(boxes):
+        box(axes, i * step, 0, f"$\\bf{{{title}}}$\n{words}", colour, 1, 1)
+        if i:
+            arrow(axes, (i * step - 0.16, 0.5), (i * step, 0.5))
+    last = (len(boxes) - 1) * step + 0.5
+    style = {"arrowstyle": "-|>", "color": BLUE, "connectionstyle": "bar,fraction=-0.05", "linewidth": 1.6}
+    axes.annotate("", (0.5, -0.02), (last, -0.02), arrowprops=style)
+    words = "once for every layer, and a few times before the first: the rows are read again"
+    axes.text((last + 0.5) / 2, -0.2, words, ha="center", va="center", fontsize=11.5, color=BLUE)
+    axes.set(xlim=(-0.05, last + 0.55), ylim=(-0.42, 1.05))
+    axes.axis("off")
+
+
+def draw_blocks(n=256, d=30, depth=5):
+    """The way of rows in blocks, and the work of each pass by the formulas of out_of_core.md."""
+    figure, (upper, axes) = plt.subplots(
+        2, 1, figsize=(10.4, 5.6), layout="constrained", height_ratios=(1, 1.15)
+    )
+    draw_way(upper)
+    passes = np.arange(1, depth + 1)
+    gram, own, again = (part / 1e3 for part in flops_of_passes(n, d, depth))
+    axes.bar(passes, gram, color="#e69f00", label="Gram, a triangle of it")
+    axes.bar(passes, own, bottom=gram, color=BLUE, label="the layer itself")
+    axes.bar(passes, again, bottom=gram + own, color="#b8b8b8", label="layers before it, again")
+    axes.set(xlabel="pass for layer", ylabel="thousand flops a row", xticks=passes)
+    axes.set_title(f"What a pass costs: {d} columns, {n} neurons", fontsize=12)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="upper left")
+    return figure
+
+
+def figures_of(run) -> list[plt.Figure]:
+    """Return the figures that a script leaves."""
+    plt.close("all")
+    run()
+    return [plt.figure(number) for number in plt.get_fignums()]
+
+
+def looking():
+    """Run the first block of the page on looking at a model."""
+    page = (HERE / "guide" / "looking.md").read_text()
+    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], {})
+
+
 PICTURES = {
     "whole": draw_whole,
     "random_layer": draw_random_layer,
@@ -205,12 +273,27 @@ PICTURES = {
     "vote": draw_vote,
     "leave_one_out": draw_leave_one_out,
 }
+# the figures of an example, in order, and what their files are called
+OF_EXAMPLES = {
+    "plot_portfolio": ("portfolio_members", "portfolio_calibration"),
+    "plot_calibration": ("calibration",),
+    "plot_regression": ("regression", "regression_depth"),
+    "plot_layers": ("accuracy_by_layer",),
+    "plot_tuning": ("search",),
+}
 
 
 def main(folder: Path = HERE) -> None:
     """Draw all."""
+    (folder / "method").mkdir(exist_ok=True)
     for name, draw in PICTURES.items():
-        draw().savefig(folder / f"{name}.png", dpi=130)
+        draw().savefig(folder / "method" / f"{name}.png", dpi=130)
+    draw_blocks().savefig(folder / "out_of_core.png", dpi=130)
+    figures_of(looking)[0].savefig(folder / "looking.png", dpi=130)
+    for example, names in OF_EXAMPLES.items():
+        figures = figures_of(lambda example=example: runpy.run_path(str(EXAMPLES / f"{example}.py")))
+        for name, figure in zip(names, figures, strict=False):
+            figure.savefig(folder / f"{name}.png", dpi=130)
 
 
 if __name__ == "__main__":

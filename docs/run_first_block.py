@@ -1,6 +1,7 @@
 """Run the first block of a document outside of the repository, with the package that is installed.
 
-`python docs/run_first_block.py README.md`. The block must not find the sources that lie beside the document.
+`python docs/run_first_block.py README.md [PACKAGE ...]`. The block must not find the sources that lie beside
+the document. It must do without the packages that are named, as if they were not installed.
 """
 
 import os
@@ -10,9 +11,22 @@ import tempfile
 from pathlib import Path
 
 
-def main(document: Path) -> None:
+class Missing:
+    """Refuse to import some packages, which may be installed."""
+
+    def __init__(self, packages: list[str]) -> None:
+        self.packages = packages
+
+    def find_spec(self, name: str, *_: object) -> None:
+        """Fail for a package that is to be missing; leave all others to Python."""
+        if name.partition(".")[0] in self.packages:
+            raise ModuleNotFoundError(f"No module named '{name}'")
+
+
+def main(document: Path, missing: list[str]) -> None:
     """Run the block in an empty folder; fail if the package came from the sources."""
     block = re.search(r"```python\n(.*?)```", document.read_text(), re.DOTALL)[1]
+    sys.meta_path.insert(0, Missing(missing))
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         exec(compile(block, document.name, "exec"), {})
@@ -24,4 +38,4 @@ def main(document: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve())
+    main(Path(sys.argv[1]).resolve(), sys.argv[2:])

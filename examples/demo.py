@@ -2,9 +2,12 @@
 
 A made-up frame of customers with text, categories and gaps, and the datasets that scikit-learn ships. Two
 stratified splits (75 % train, 25 % test) of each, every model at its default parameters. Prints accuracy,
-log-loss, fit time and predict time, then what is inside the portfolio of the customers, and draws it.
+log-loss, fit time and predict time, then what is inside the portfolio of the first, and draws it.
+
+    python examples/demo.py ["breast cancer" ...]    # some of the datasets, or all of them
 """
 
+import sys
 import time
 from pathlib import Path
 
@@ -13,7 +16,6 @@ import matplotlib
 matplotlib.use("Agg")
 import numpy as np
 import pandas as pd
-from customers import make_customers
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -31,8 +33,32 @@ from edrvfl import (
     TabularEncoder,
 )
 
+
+def make_customers(n=2_000):
+    """Return made-up customers with numbers, categories, text, booleans and gaps, and who of them leaves."""
+    rng = np.random.default_rng(0)
+    customers = pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, n),
+            "income": rng.lognormal(10, 0.8, n),
+            "visits": rng.poisson(4, n),
+            "distance": rng.exponential(12, n),
+            "city": pd.Categorical(rng.choice(["Accra", "Busan", "Cusco", "Dakar", "Essen"], n)),
+            "plan": rng.choice(["basic", "plus", "family"], n),
+            "newsletter": rng.random(n) < 0.4,
+        }
+    )
+    seldom = (customers["visits"] < 2) & (customers["plan"] != "family")
+    far = (customers["distance"] > 20) & ~customers["newsletter"]
+    logit = 4 * seldom + 3 * far + 2 * customers["age"].between(25, 40) - np.log(customers["income"] / 9000)
+    label = np.where(rng.random(n) < 1 / (1 + np.exp(-logit)), "leaves", "stays")
+    customers.loc[rng.random(n) < 0.1, "distance"] = None
+    customers.loc[rng.random(n) < 0.05, "plan"] = None
+    return customers, label
+
+
 DATASETS = {
-    "customers, made up": lambda: make_customers(2_000, seed=0)[:2],
+    "customers, made up": make_customers,
     "iris": lambda: load_iris(return_X_y=True),
     "wine": lambda: load_wine(return_X_y=True),
     "breast cancer": lambda: load_breast_cancer(return_X_y=True),
@@ -97,14 +123,14 @@ def look_inside(portfolio):
     print(f"together: {portfolio.loo_accuracy_:.3f}, {portfolio.loo_log_loss_:.3f} by leave-one-out")
     PICTURE.parent.mkdir(exist_ok=True)
     MembersDisplay.from_estimator(portfolio).figure_.savefig(PICTURE, dpi=130)
-    print(PICTURE.resolve())
+    print(f"drawn in {PICTURE}")
 
 
-def main():
+def main(names):
     print(f"Means of {SPLITS} splits, * the best; default parameters, one thread.")
     portfolios = {}
-    for title, load in DATASETS.items():
-        X, y = load()
+    for title in names or DATASETS:
+        X, y = DATASETS[title]()
         figures, portfolios[title] = measure(X, y)
         print_table(title, X.shape, figures)
     first = next(iter(portfolios))
@@ -114,4 +140,4 @@ def main():
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        main()
+        main(sys.argv[1:])

@@ -16,13 +16,24 @@ from timeit import repeat
 import matplotlib.pyplot as plt
 import numpy as np
 import onnxruntime
-from customers import make_customers
+import pandas as pd
 
 import edrvfl
 
-X, y, _ = make_customers(1500, seed=0)
-X_new, _, _ = make_customers(1000, seed=1)
-model = edrvfl.EDRVFLClassifier(n_hidden=256, n_layers=4, random_state=0).fit(X, y)
+rng, n = np.random.default_rng(0), 2500
+customers = pd.DataFrame(
+    {
+        "age": rng.integers(18, 90, n).astype(float),
+        "visits": rng.poisson(4, n).astype(float),
+        "city": pd.Categorical(rng.choice(["Accra", "Busan", "Cusco", "Dakar", "Essen"], n)),
+        "plan": rng.choice(["basic", "plus", "family"], n),
+        "newsletter": rng.random(n) < 0.4,
+    }
+)
+y = np.where((customers["visits"] < 3) & (customers["plan"] != "family"), "leaves", "stays")
+customers.loc[rng.random(n) < 0.05, "plan"] = None  # gaps
+X, X_new = customers[:1500], customers[1500:]
+model = edrvfl.EDRVFLClassifier(n_hidden=256, n_layers=4, random_state=0).fit(X, y[:1500])
 
 folder = Path(tempfile.mkdtemp())
 model.save(folder / "customers.edrvfl")
@@ -52,7 +63,7 @@ for m in sizes:
     calls = (partial(loaded.predict_proba, X_new[:m]), partial(session.run, ["probabilities"], arrays))
     for times, call in zip(seconds.values(), calls, strict=True):
         times.append(1e3 * min(repeat(call, number=1, repeat=20)))
-figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
+figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 for name, times in seconds.items():
     axes.loglog(sizes, times, "o-", label=f"{name}: {times[0]:.2g} ms for one row")
 axes.set(xlabel="rows in a call", ylabel="milliseconds", title="The same answers, in and out of Python")

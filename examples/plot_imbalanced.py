@@ -42,7 +42,7 @@ for name, said in rules.items():
 # for. The other one's best threshold has to be searched: its probabilities are no frequencies any more.
 
 thresholds = np.geomspace(0.005, 0.95, 200)
-figure, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")
+figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 for name, p in P.items():
     missed = [np.sum((p <= threshold) & (y_new == 1)) for threshold in thresholds]
     alarms = [np.sum((p > threshold) & (y_new == 0)) for threshold in thresholds]
@@ -54,7 +54,8 @@ for threshold, name in ((1 / 11, "1/11"), (1 / 2, "1/2")):
     axes.annotate(
         name, (threshold, 0.02), (3, 0), xycoords=("data", "axes fraction"), textcoords="offset points"
     )
-axes.set(xscale="log", xlabel="threshold", ylabel="cost on new rows", ylim=(0, 900))
-axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0)  # above the axes
+axes.set(xscale="log", xlabel="threshold", ylabel="cost on new rows", ylim=(0, 1300))
+axes.set_title("What errors cost, threshold by threshold")
+axes.legend(frameon=False, loc="upper center", fontsize="small")
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()

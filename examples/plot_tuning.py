@@ -40,11 +40,12 @@ table = search.cv_results_
 depth, score = np.asarray(table["param_n_layers"], dtype=int), np.asarray(table["mean_test_score"])
 penalty = np.asarray(table["param_regularization"], dtype=float)
 
-figure, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")
+figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 points = axes.scatter(penalty, score, c=depth, s=14, cmap="viridis")
 axes.plot(penalty[search.best_index_], search.best_score_, "o", mfc="none", mec="#d55e00", ms=14, mew=2)
 axes.annotate("chosen", (penalty[search.best_index_], search.best_score_), (8, 8), textcoords="offset points")
 axes.set(xscale="log", xlabel="regularization", ylabel="accuracy in the search")
+axes.set_title("20 configurations at every depth")
 axes.margins(y=0.1)
 axes.spines[["top", "right"]].set_visible(False)
 figure.colorbar(points, label="layers")
