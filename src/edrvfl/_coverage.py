@@ -31,7 +31,15 @@ from ._inputs.weights import equal_rows
 from ._members.voters import Data, Member, grow_network
 from ._network.answer import answers
 from ._network.records import Network, Settings
-from ._shell import LARGEST_SEED, ClassifierShell, RegressorShell, Shell, unchanged_on_failure, without_axis
+from ._shell import (
+    LARGEST_SEED,
+    ClassifierShell,
+    RegressorShell,
+    Shell,
+    keep_target_name,
+    unchanged_on_failure,
+    without_axis,
+)
 from ._sklearn import StrOptions, _fit_context
 
 # The model of the spread: one random layer whose penalty leave-one-out chooses.
@@ -110,6 +118,7 @@ class CoveringShell(Shell):
             The fitted estimator. A fit that fails leaves it as it was.
         """
         with unchanged_on_failure(self):
+            keep_target_name(self, y)
             self._fit(X, y, sample_weight)
         return self
 

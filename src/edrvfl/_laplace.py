@@ -86,6 +86,9 @@ class LaplaceRidgeClassifier(LaplaceRidge, CoveringClassifier):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when `X` has string names.
 
+    target_name_ : str
+        Name of y. Only if it was a Series with a name.
+
     bandwidth_ : float
         The bandwidth, as given or as chosen.
 
@@ -230,6 +233,9 @@ class LaplaceRidgeRegressor(LaplaceRidge, CoveringRegressor):
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when `X` has string names.
+
+    target_name_ : str
+        Name of y. Only if it was a Series with a name.
 
     bandwidth_ : float
         The bandwidth, as given or as chosen.

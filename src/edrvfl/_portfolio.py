@@ -89,6 +89,9 @@ class EDRVFLPortfolioClassifier(PortfolioEstimator, CoveringClassifier):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when `X` has string names.
 
+    target_name_ : str
+        Name of y. Only if it was a Series with a name.
+
     members_ : dict of lists
         A table with a row for each member that was fitted, for instance for ``pandas.DataFrame``: ``member``
         (its name), ``weight`` (0 for members that were dropped), ``loo_accuracy`` and ``loo_log_loss`` at
@@ -238,6 +241,9 @@ class EDRVFLPortfolioRegressor(PortfolioEstimator, CoveringRegressor):
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when `X` has string names.
+
+    target_name_ : str
+        Name of y. Only if it was a Series with a name.
 
     members_ : dict of lists
         A table with a row for each member that was fitted, for instance for ``pandas.DataFrame``: ``member``

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import narwhals.stable.v2 as narwhals
 import numpy
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
@@ -308,6 +309,14 @@ def read_values(estimator: BaseEstimator, y: Any) -> Any:
     if isinstance(y, numpy.ndarray) and y.dtype.kind in "OUSmM":
         y = _as_numbers(y, name)
     return check_array(y, ensure_2d=False, dtype="numeric", input_name="y", estimator=estimator)
+
+
+def keep_target_name(estimator: BaseEstimator, y: Any) -> None:
+    """Keep the name of y, if it is a Series that has one, and forget that of an earlier fit."""
+    vars(estimator).pop("target_name_", None)
+    series = narwhals.from_native(y, allow_series=True, pass_through=True)
+    if isinstance(series, narwhals.Series) and isinstance(series.name, str) and series.name:
+        estimator.target_name_ = series.name
 
 
 def to_numpy(model: Estimator) -> Estimator:
