@@ -5,8 +5,8 @@ import importlib
 import json
 import os
 import re
-import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -328,23 +328,20 @@ def test_sensitivity_and_timing_are_kept_in_the_store(bench):
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="no terminals here")
-def test_a_terminal_gets_a_bar_and_the_lines_above_it(in_folder):
+def test_a_terminal_gets_a_bar_and_the_lines_above_it(in_folder, monkeypatch, capsys):
+    for name, value in {"TERM": "xterm", "COLUMNS": "150", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
     terminal, inside = os.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "edrvfl.cli", "bench", "run", *TINY],
-        stdout=subprocess.PIPE,
-        stderr=inside,
-        env=os.environ | {"TERM": "xterm", "COLUMNS": "150", "NO_COLOR": "1"},
-        text=True,
-    )
-    os.close(inside)
-    shown = read_terminal(terminal)  # while it runs: a terminal that nobody reads stops who writes
-    out, _ = process.communicate(timeout=120)
-    assert process.returncode == 0
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(read_terminal, terminal)  # a terminal that nobody reads stops who writes
+        with os.fdopen(inside, "w") as screen, monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", screen)
+            assert cli.main(["bench", "run", *TINY]) == 0
+        shown = reading.result()
     assert "[1/1] iris  edRVFL_O" in shown
     assert "cells 1/1, best on iris: edRVFL_O" in shown
     assert re.search(r"━ *(\d+)/\1 units", shown)
-    assert out.splitlines()[0].split()[0] == "dataset"
+    assert capsys.readouterr().out.splitlines()[0].split()[0] == "dataset"
 
 
 def read_terminal(terminal):

@@ -14,6 +14,7 @@ from rich import progress
 from rich.console import Console
 from rich.table import Table
 
+from edrvfl.bench.names import listing, plural
 from edrvfl.bench.record import (
     AsItComesRecord,
     DefaultsRecord,
@@ -25,7 +26,7 @@ from edrvfl.bench.record import (
 )
 from edrvfl.bench.schedule import Progress
 
-from .screen import Row, can_write, duration, listing, plural, put, say, table
+from .screen import Row, duration, put, say, table
 
 __all__ = ["Row", "duration", "listing", "plural", "put", "say", "study_bar", "summaries", "table"]
 
@@ -33,8 +34,7 @@ __all__ = ["Row", "duration", "listing", "plural", "put", "say", "study_bar", "s
 def accuracy(record: RunRecord, choice: str) -> str:
     """Write the accuracy of one choice in percent, with its deviation over the seeds if there are several."""
     mean, deviation = record.choices[choice].mean_and_sd()
-    sign = "±" if can_write("±") else "+-"
-    return f"{100 * mean:.2f}" + (f" {sign} {100 * deviation:.2f}" if record.seeds > 1 else "")
+    return f"{100 * mean:.2f}" + (f" ± {100 * deviation:.2f}" if record.seeds > 1 else "")
 
 
 def _study_cells(record: RunRecord) -> Row:
@@ -77,7 +77,7 @@ KINDS: Mapping[str, tuple[Row, Callable[[Any], Row]]] = MappingProxyType(
             ("dataset", "method", "test accuracy", "log-loss, calibration error", "fit"),
             _defaults_cells,
         ),
-        "values": (("dataset", "method", "R^2", "root mean squared error", "fit"), _values_cells),
+        "values": (("dataset", "method", "R²", "root mean squared error", "fit"), _values_cells),
     }
 )
 
