@@ -50,7 +50,7 @@ def test_a_run_ends_in_a_table_and_is_remembered(bench, in_folder):
     assert row.count("±") == 2
     assert "1 method on 1 dataset: 1 cell (a cell is one method on one dataset)" in err
     assert "each of 2 configurations and 2 seeds, in study.db" in err
-    assert "[1/1] iris" in err
+    assert re.search(r"\[1/1\] iris  edRVFL_O  paper choice [\d.]+ ± [\d.]+  strict choice [\d.]+ ± ", err)
     assert "strict choice: each split chooses its own configuration" in err
     assert "`make demo` draws other splits" in err
     assert (in_folder / "study.db").exists()
@@ -129,6 +129,8 @@ def test_a_table_of_one_s_own(bench, in_folder):
     assert "make demo" not in err
     status, _, err = bench("run", "--csv", "[red]mine.csv", *options)
     assert (status, "--csv and --target go together" in err) == (2, True)
+    status, _, err = bench("run", "--csv", "no.csv", "--target", "kind", *options)
+    assert (status, err) == (2, "edrvfl: no.csv: No such file or directory\n")
 
 
 @pytest.mark.parametrize(

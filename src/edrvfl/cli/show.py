@@ -89,6 +89,12 @@ def summary_row(record: Record) -> Row:
     return (record.dataset, record.method, "failed", (record.message or "").partition("\n")[0], "")
 
 
+def summary_line(record: Record) -> str:
+    """Say it in a line: dataset, method, and each figure behind its name."""
+    names = ("", "", *KINDS[record.kind][0][2:]) if record.status == "ok" else [""] * 5
+    return "  ".join(f"{name} {text}".strip() for name, text in zip(names, summary_row(record), strict=True))
+
+
 def summaries(records: Sequence[Record]) -> list[Table]:
     """Make a table of the records of each kind that occurs."""
     kinds = dict.fromkeys(record.kind for record in records) or (RunRecord.kind,)
@@ -137,7 +143,7 @@ class _StudyBar:
         for number, record in enumerate(now.new, now.cells_done - len(now.new) + 1):
             self._note_best(record)
             if not resumed:
-                say(f"[{number}/{now.cells}] " + "  ".join(summary_row(record)) + self._left(now))
+                say(f"[{number}/{now.cells}] {summary_line(record)}{self._left(now)}")
         text = f"cells {now.cells_done}/{now.cells}{self._best_text()}"
         self._bar.update(self._task, total=now.units, completed=now.units_done, description=text)
 
