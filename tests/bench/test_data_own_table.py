@@ -80,13 +80,9 @@ def test_classes_are_told_apart_by_value(labels, classes, codes, tmp_path):
     [
         ({"cell": "red"}, "column 'b', row 8 (line 9): 'red' is not a number"),
         ({"cell": "inf"}, "column 'b', row 8 (line 9): 'inf' is infinite"),
-        ({"cell": "1_0"}, "column 'b', row 8 (line 9): '1_0' is not a number"),
-        ({"cell": '"1,5"'}, "column 'b', row 8 (line 9): '1,5' is not a number"),
         ({"cell": ""}, "column 'b', row 8 (line 9): a value is missing; fill it in, or drop"),
         ({"cell": "NaN"}, "column 'b', row 8 (line 9): a value is missing"),
-        ({"cell": "1\n2"}, "row 8 (line 9) has 2 cells, but the header has 3"),
         ({"cell": "1,2"}, "row 8 (line 9) has 4 cells, but the header has 3"),
-        ({"cell": '"1'}, "cannot be read as CSV (unexpected end of data)"),
         ({"label": ("x", "", "z").__getitem__}, "column 'kind', row 2 (line 3): the target is missing"),
         ({"label": lambda c: "x"}, "two or more classes, got only 'x'"),
         ({"rows": 8}, "need 3 rows of every class and 6 on average; 'kind' has 3 classes in 8 rows"),
@@ -96,9 +92,7 @@ def test_classes_are_told_apart_by_value(labels, classes, codes, tmp_path):
             {"header": "a,b,kinds"},
             "no column 'kind' (--target). Did you mean 'kinds'? Its columns are 'a', 'b', 'kinds'",
         ),
-        ({"header": "b,kind"}, "row 1 (line 2) has 3 cells, but the header has 2"),
         ({"rows": 0}, "there is a header, but there are no rows below it"),
-        ({"rows": 0, "header": ""}, "it is empty. Expected a header and rows below it"),
         ({"name": "Wine.csv"}, "'Wine' already names a dataset of the study; rename the file"),
     ],
 )
@@ -110,12 +104,9 @@ def test_table_is_refused(change, phrase, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "phrase"),
     [
-        ("picture.csv", b"\x89PNG\xff\xfe", "line 1 holds characters that are not UTF-8"),
         ("latin.csv", "a,kind\n1,caf\xe9\n".encode("latin-1"), "line 2 holds characters that are not UTF-8"),
         ("cut.csv.gz", gzip.compress(b"a,kind\n" + b"1,x\n" * 99, mtime=0)[:-9], "not a whole gzip file"),
-        ("packed.csv.zip", b"PK\x03\x04\xff", "an Excel workbook or another packed file"),
         ("only.csv", b"kind\nx\ny\n", "'kind' is the only column"),
-        ("semicolons.csv", b"a;kind\n1;x\n", "its header has one column, 'a;kind'"),
         ("rare.csv", b"a,kind\n" + b"1,x\n" * 20 + b"1,y\n" * 2, "2 of them of 'y'; merge or drop small"),
     ],
 )

@@ -26,9 +26,7 @@ MODEL_COMMANDS: dict[str, Callable[..., int]] = {
     "evaluate": evaluate,
     "inspect": inspect,
 }
-
-
-# Typer's own name for its errors of options; typer shows only those derived from it.
+# What typer raises for bad options: a class that it does not export, above one that it does.
 OptionError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 

@@ -49,6 +49,7 @@ def evaluate(
     matched = match(loaded, opened, name)
     note_unused(matched, [name], quiet)
     judge = ClassJudge(loaded) if classifies(loaded) else ValueJudge()
+    n_rows = 0
     with share_bar("evaluating", quiet) as report:
         for block in opened.blocks([*matched.known, name]):
             cells, place = block.columns[name], Place(opened, name, block.start)
@@ -56,8 +57,11 @@ def evaluate(
             if not drop_missing_target:
                 refuse_gaps(gaps, cells, place)
             judge.add(matched.answers(matched.frame(block)), cells, place, ~gaps)
+            n_rows += int((~gaps).sum())
             report(block.done)
-    n_rows, figures, *tables = judge.results()
+    if not n_rows:
+        raise ValueError(f"{opened.source}: column {name!r}, the target, is missing in every row.")
+    figures, *tables = judge.results()
     put(f"{plural(n_rows, 'row')}, compared with {name!r}: {figures}", *tables)
     return 0
 
@@ -123,9 +127,8 @@ class ClassJudge:
         ]
 
     def results(self) -> tuple[Any, ...]:
-        """Return how many rows there were, the figures in words, and a table."""
+        """Return the figures in words, and a table."""
         true, answers, own = map(numpy.concatenate, (self._true, self._said, self._own))
-        refuse_none(true)
         if self._strangers:
             say(
                 f"The model does not know the classes {quoted(sorted(self._strangers), 10)}: "
@@ -140,7 +143,7 @@ class ClassJudge:
             share = f"{right[of_class].mean():.4f}" if of_class.any() else "-"
             rows.append((str(label), str(of_class.sum()), str(told.sum()), share))
         header = ("class", "rows", "predicted", "share of its rows found")
-        return len(true), f"accuracy {right.mean():.4f}{loss}", drawn(header, rows)
+        return f"accuracy {right.mean():.4f}{loss}", drawn(header, rows)
 
 
 class ValueJudge:
@@ -160,18 +163,11 @@ class ValueJudge:
         self._said.append(answers[there, 0])
 
     def results(self) -> tuple[Any, ...]:
-        """Return how many rows there were, and the figures in words."""
+        """Return the figures in words."""
         true, answers = numpy.concatenate(self._true), numpy.concatenate(self._said)
-        refuse_none(true)
         score = f"R² {r2_score(true, answers):.4f}, " if len(true) > 1 else ""  # R² needs two rows
         errors = (
             f"root mean squared error {root_mean_squared_error(true, answers):.6g}, "
             f"mean absolute error {mean_absolute_error(true, answers):.6g}"
         )
-        return len(true), f"{score}{errors}"
-
-
-def refuse_none(true: numpy.ndarray) -> None:
-    """Refuse a table in which every target is missing."""
-    if not len(true):
-        raise ValueError("There is nothing to compare with: the target is missing in every row.")
+        return (f"{score}{errors}",)
