@@ -137,14 +137,14 @@ def test_sets_and_intervals_are_those_of_the_library(edrvfl, answers, guests, mo
 
 
 def test_wide_tables_are_matched_by_a_look_at_each_name(edrvfl):
-    names = [f"column {j}" for j in range(30_000)]
+    names = [f"column {j}" for j in range(15_000)]
     X = np.random.default_rng(0).normal(size=(6, len(names)))
     model = library.EDRVFLClassifier(n_hidden=1, n_layers=1, encoder=None, input_scaling=None, random_state=0)
     fitted = model.fit(pd.DataFrame(X, columns=names), [0, 1] * 3)
     begun = time.process_time()
     wide = tables.CsvFile(tables.Source(Path("new.csv"), "new.csv"), ",", names)
     note_unused(match(fitted, wide, None), [], quiet=False)
-    assert time.process_time() - begun < 5  # it was a minute
+    assert time.process_time() - begun < 3  # it was much more
 
 
 def test_a_kept_column_must_not_be_called_like_a_prediction(edrvfl, guests, model):
