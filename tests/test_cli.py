@@ -84,16 +84,14 @@ def test_a_group_alone_prints_its_help(arguments, capsys):
     assert "Usage: edrvfl" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_of_the_study_has_help(name, capsys):
-    assert cli.main(["bench", name, "--help"]) == 0
-    assert COMMANDS[name].__doc__.split(".")[0][:40] in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("name", MODEL_COMMANDS)
-def test_every_command_for_models_has_help(name, capsys):
-    assert cli.main([name, "--help"]) == 0
-    assert MODEL_COMMANDS[name].__doc__.split(".")[0][:40] in capsys.readouterr().out
+@pytest.mark.parametrize("typed", [*MODEL_COMMANDS, *(f"bench {name}" for name in COMMANDS)])
+def test_every_command_has_help_that_fits_a_terminal(typed, capsys):
+    assert cli.main([*typed.split(), "--help"]) == 0
+    out = capsys.readouterr().out
+    assert (MODEL_COMMANDS | COMMANDS)[typed.split()[-1]].__doc__.split(".")[0][:40] in out
+    assert "<bool>" not in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert ("the probability of each class.\n" in out) is (typed == "predict")  # a paragraph is one
 
 
 def test_the_help_of_run_names_the_groups(capsys):

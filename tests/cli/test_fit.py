@@ -216,8 +216,8 @@ def test_no_file_is_replaced_unasked(edrvfl):
 
 
 def test_a_line_that_no_memory_could_hold_is_refused(edrvfl):
-    Path("bomb.csv.gz").write_bytes(gzip.compress(b"x" * (2**26 + 1), 1))
-    words = "edrvfl: bomb.csv.gz: line 1 is longer than 67108864 bytes. Is it a table in CSV?\n"
+    Path("bomb.csv.gz").write_bytes(gzip.compress(b"x" * (2**25 + 1), 1))
+    words = "edrvfl: bomb.csv.gz: line 1 is longer than 33554432 bytes. Is it a table in CSV?\n"
     assert edrvfl(f"fit bomb.csv.gz --target y {NETWORK}") == (2, "", words)
 
 

@@ -59,8 +59,7 @@ def find_kinds(
     `note` is told where cells that may have been meant as numbers make a column one of text.
     """
     if not isinstance(table, CsvFile):
-        types = table.empty().dtypes
-        return {name: _kind_of_type(types[name]) for name in names}
+        return {name: _kind_of_type(dtype) for name, dtype in table.empty(names).dtypes.items()}
     kinds: dict[str, set[Kind]] = {name: set() for name in names}
     for block in blocks:
         for name, seen in kinds.items():

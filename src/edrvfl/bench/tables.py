@@ -21,7 +21,7 @@ from typing import IO, Any, TypeAlias
 from .names import did_you_mean, plural, quoted
 
 BLOCK_ROWS, BLOCK_CELLS = 10_000, 1_000_000  # a block has no more of either
-LONGEST_LINE = 2**26  # bytes; a packed file may hold a line that no memory can
+LONGEST_LINE = 2**25  # bytes; a packed file may hold a line that no memory can
 PARQUET = (".parquet", ".pq")
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # row labels that pandas writes beside the columns
 NEEDS_ARROW = "Parquet files need pyarrow: pip install 'edrvfl[cli,arrow]', or save the table as CSV."
@@ -130,10 +130,10 @@ class ParquetFile:
                     "numbers or text, or leave it out."
                 )
 
-    def empty(self) -> Any:
-        """Return a frame without rows, whose columns have the types of the file."""
+    def empty(self, names: Sequence[str]) -> Any:
+        """Return some columns as a frame without rows, which tells their types."""
         with _opened_parquet(self.source) as file:
-            return file.schema_arrow.empty_table().to_pandas(ignore_metadata=True)
+            return file.schema_arrow.empty_table().select(list(names)).to_pandas(ignore_metadata=True)
 
     def where(self, row: int) -> str:
         """Say where a row is, counted from 0."""
