@@ -283,21 +283,8 @@ def test_parquet_cells_that_are_no_numbers_are_told_by_row(edrvfl, guests, model
 
 def test_rows_are_named_by_the_line_on_which_they_begin(edrvfl, model, monkeypatch):
     model.save("m.edrvfl")
-    lines = [
-        "",
-        "age,city,room,member",
-        "",
-        '1,"two',
-        'lines",0,1',
-        "",
-        "",
-        "2,x,0,1",
-        "3,x,0,1",
-        '"4',
-        '",x,0,x',
-        "",
-    ]
-    Path("new.csv").write_text("\n".join(lines))
+    rows = '\n1,"two\nlines",0,1\n\n\n2,x,0,1\n3,x,0,1\n"4\n",x,0,x\n'
+    Path("new.csv").write_text(f"\nage,city,room,member\n{rows}")
     packed = gzip.compress(Path("new.csv").read_bytes())
     Path("packed").write_bytes(packed)  # known by how it begins, not by its name
     for rows, name in itertools.product((1, 2, 10), ("new.csv", "packed")):
