@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy
@@ -22,13 +21,7 @@ from .screen import table as drawn
 
 def evaluate(
     model: options.Model,
-    table: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TABLE",
-            help="A CSV or Parquet file with the model's columns and the target; - is standard input.",
-        ),
-    ],
+    table: options.Table,
     target: Annotated[
         str | None,
         typer.Option(

@@ -45,12 +45,7 @@ Names = Annotated[
 
 # The signature is long because it is the list of the command's options.
 def fit(
-    table: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TABLE", help="A CSV or Parquet file: a header, and rows below it; - is standard input."
-        ),
-    ],
+    table: options.Table,
     target: Annotated[str, typer.Option("--target", "-t", metavar="NAME", help="The column to predict.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to save the model.")],
     task: Annotated[

@@ -73,6 +73,12 @@ def separator(text: str) -> str:
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A file that `edrvfl fit` or `model.save` wrote.")
 ]
+Table = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TABLE", help="A CSV or Parquet file: a header, and rows below it; - is standard input."
+    ),
+]
 Separator = Annotated[
     str,
     typer.Option(

@@ -21,12 +21,7 @@ from .screen import put, share_bar
 
 def predict(
     model: options.Model,
-    table: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TABLE", help="A CSV or Parquet file that has the model's columns; - is standard input."
-        ),
-    ],
+    table: options.Table,
     out: Annotated[
         Path,
         typer.Option(
@@ -57,10 +52,10 @@ def predict(
     force: options.Force = False,
     quiet: options.Silent = False,
 ) -> int:
-    """Predict every row of a table. Rows are read and written in blocks, so it may be larger than memory.
+    """Predict every row of a table that has the model's columns.
 
-    The output has a row for each row, in the same order: the prediction and, for classes, the probability of
-    each class.
+    Rows are read and written in blocks, so the table may be larger than memory. The output has a row for each
+    row, in the same order: the prediction and, for classes, the probability of each class.
     """
     if out != SCREEN:
         check_output(out, force, [model, table])
