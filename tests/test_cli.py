@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,13 +21,12 @@ from edrvfl.cli.study import COMMANDS, repeat_options
 ROOT = Path(__file__).parents[1]
 
 
-def command(*arguments, before="", **options):
-    """Run `edrvfl` in a process of its own, after some lines of Python."""
-    code = f"import sys\n{before}\nfrom edrvfl.cli import main\nsys.exit(main(sys.argv[1:]))"
-    known = {"capture_output": True, "text": True, "timeout": 120}
-    if "stdout" in options:
-        known = {"stderr": subprocess.PIPE, "text": True, "timeout": 120}
-    return subprocess.run([sys.executable, "-c", code, *map(str, arguments)], check=False, **known | options)
+@contextmanager
+def output(stream, monkeypatch):
+    """Let commands write to a stream; like the end of a process, the end of this writes what is left."""
+    with stream, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", stream)
+        yield
 
 
 # --- the way in --------------------------------------------------------------------------------------
@@ -47,28 +47,29 @@ def test_the_version_is_told_without_importing_anything():
     assert set(imported.split()) == {"edrvfl.cli", "edrvfl.cli.main"}
 
 
-@pytest.mark.parametrize("missing", ["typer", "matplotlib"])
-def test_a_missing_extra_is_told_in_one_line_before_the_work(missing):
-    ended = command("bench", "sensitivity", "--datasets", "iris", before=f"sys.modules[{missing!r}] = None")
-    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", NEEDS_EXTRA + "\n")
-
-
-@pytest.mark.parametrize("missing", ["typer", "pandas"])
-def test_a_missing_extra_for_models_is_told_in_one_line(missing):
-    ended = command("inspect", "model.edrvfl", before=f"sys.modules[{missing!r}] = None")
-    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", NEEDS_MODEL_EXTRA + "\n")
+@pytest.mark.parametrize(
+    ("typed", "missing", "needs"),
+    [
+        ("bench sensitivity --datasets iris", "typer", NEEDS_EXTRA),
+        ("bench sensitivity --datasets iris", "matplotlib", NEEDS_EXTRA),
+        ("inspect model.edrvfl", "typer", NEEDS_MODEL_EXTRA),
+        ("inspect model.edrvfl", "pandas", NEEDS_MODEL_EXTRA),
+    ],
+)
+def test_a_missing_extra_is_told_in_one_line_before_the_work(typed, missing, needs, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, missing, None)  # how Python marks a module that cannot be imported
+    assert cli.main(typed.split()) == 2
+    assert capsys.readouterr() == ("", needs + "\n")
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr() == (f"edrvfl {__version__}\n", "")
 
 
 def test_models_need_nothing_of_the_study():
     others = sorted(set(EXTRA) - set(MODEL_EXTRA))
-    ended = command("fit", "--help", before=f"sys.modules |= dict.fromkeys({others})")
-    assert ended.returncode == 0
+    without = f"import sys; sys.modules |= dict.fromkeys({others})"
+    code = f"{without}; from edrvfl.cli import main; main(['fit', '--help'])"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "--target" in ended.stdout
-
-
-def test_without_the_extra_there_is_still_a_version():
-    ended = command("--version", before="sys.modules['typer'] = None")
-    assert (ended.returncode, ended.stdout) == (0, f"edrvfl {__version__}\n")
 
 
 def test_all_of_the_extra_is_looked_for():
@@ -83,24 +84,49 @@ def test_a_group_alone_prints_its_help(arguments, capsys):
     assert "Usage: edrvfl" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_of_the_study_has_help(name, capsys):
-    assert cli.main(["bench", name, "--help"]) == 0
-    assert COMMANDS[name].__doc__.split(".")[0][:40] in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("name", MODEL_COMMANDS)
-def test_every_command_for_models_has_help(name, capsys):
-    assert cli.main([name, "--help"]) == 0
-    assert MODEL_COMMANDS[name].__doc__.split(".")[0][:40] in capsys.readouterr().out
-
-
-def test_the_help_of_run_names_the_groups(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "150")
-    cli.main(["bench", "run", "--help"])
+@pytest.mark.parametrize("typed", [*MODEL_COMMANDS, *(f"bench {name}" for name in COMMANDS)])
+def test_every_command_has_help_that_fits_a_terminal(typed, capsys):
+    assert cli.main([*typed.split(), "--help"]) == 0
     out = capsys.readouterr().out
+    assert (MODEL_COMMANDS | COMMANDS)[typed.split()[-1]].__doc__.split(".")[0][:40] in out
+    assert "<bool>" not in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert ("the probability of each class.\n" in out) is (typed == "predict")  # a paragraph is one
+
+
+def test_the_help_of_run_names_the_groups(capsys):
+    cli.main(["bench", "run", "--help"])
+    out = " ".join(capsys.readouterr().out.split())
     assert "edrvfl, randomised, fnn and peers" in out
     assert "uci24 and demo" in out
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("fit t.csv --out m", "Missing option '--target' / '-t'. See `edrvfl fit --help`."),
+        ("fits", "No such command 'fits'. Did you mean 'fit'? See `edrvfl --help`."),
+        (
+            "bench run --foo",
+            "No such option: --foo (Possible options: --folder) See `edrvfl bench run --help`.",
+        ),
+    ],
+)
+def test_errors_of_options_are_one_line(typed, said, capsys):
+    assert cli.main(typed.split()) == 2
+    assert capsys.readouterr() == ("", f"edrvfl: {said}\n")
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [("edrvfl fit --tar", "--target"), ("edrvfl bench ret", "retry"), ("edrvfl ev", "evaluate")],
+)
+def test_shells_complete_commands_and_options(typed, found, monkeypatch, capsys):
+    words = {"_EDRVFL_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    for name, value in words.items():
+        monkeypatch.setenv(name, value)
+    assert cli.main([]) == 0
+    assert capsys.readouterr().out.split() == [found]
 
 
 # --- lists -------------------------------------------------------------------------------------------
@@ -110,15 +136,7 @@ def test_the_help_of_run_names_the_groups(capsys, monkeypatch):
     "typed", ["--m A B C", "--m A,B,C", "--m A, B ,C", "--m=A,B C", "--m A --m B --m C", "--m A,B --m C"]
 )
 def test_lists_are_separated_by_spaces_commas_or_the_option(typed):
-    assert list(repeat_options([*typed.split(), "--q"], {"--m"})) == [
-        "--m",
-        "A",
-        "--m",
-        "B",
-        "--m",
-        "C",
-        "--q",
-    ]
+    assert " ".join(repeat_options([*typed.split(), "--q"], {"--m"})) == "--m A --m B --m C --q"
 
 
 def test_only_lists_are_taken_apart():
@@ -165,40 +183,41 @@ def test_what_cannot_be_is_refused_before_the_work(typed, phrase, tmp_path, monk
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-@pytest.mark.parametrize("typed", ["bench data", "--help"])
-def test_an_output_that_cannot_be_written_is_one_line(typed):
-    with Path("/dev/full").open("w") as full:
-        ended = command(*typed.split(), stdout=full)
-    assert ended.returncode == 2
-    assert "No space left on device" in ended.stderr
-    assert ended.stderr.count("\n") == 1
+@pytest.mark.parametrize(("typed", "where"), [("bench data", "standard output:"), ("--help", "[Errno 28]")])
+def test_an_output_that_cannot_be_written_is_one_line(typed, where, monkeypatch, capsys):
+    with output(Path("/dev/full").open("w"), monkeypatch):
+        assert cli.main(typed.split()) == 2
+    assert capsys.readouterr().err == f"edrvfl: {where} No space left on device\n"
 
 
-def test_a_reader_who_leaves_is_no_error():
+def test_a_reader_who_leaves_is_no_error(monkeypatch, capsys):
     reading, writing = os.pipe()
     os.close(reading)
-    ended = command("bench", "data", stdout=writing)
-    os.close(writing)
-    assert (ended.returncode, ended.stderr) == (0, "")
+    with output(os.fdopen(writing, "w"), monkeypatch):
+        assert cli.main(["bench", "data"]) == 0
+    assert capsys.readouterr().err == ""
 
 
-def test_a_closed_output_is_no_error():
-    closing = ["sh", "-c", 'exec "$@" >&-', "sh"]
-    edrvfl = [sys.executable, "-m", "edrvfl.cli", "bench", "data"]
-    ended = subprocess.run([*closing, *edrvfl], stderr=subprocess.PIPE, text=True, check=False)
-    assert ended.returncode == 0
-    assert "Traceback" not in ended.stderr
+def test_a_closed_output_is_no_error(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdout", None)  # as Python has it after `>&-`
+    assert cli.main(["bench", "data"]) == 0
+    assert capsys.readouterr().err == ""
 
 
-def test_a_pipe_gets_whole_lines_without_colours():
-    colourful = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    ended = command("bench", "data", env=colourful | {"TERM": "xterm-256color", "COLUMNS": "20"})
-    assert ended.returncode == 0
-    assert "\x1b" not in ended.stdout
-    names = [line.split()[0] for line in ended.stdout.splitlines()]
+def test_a_pipe_gets_whole_lines_without_colours(monkeypatch, capsys):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "20")
+    assert cli.main(["bench", "data"]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    rows, sources = out.split("\n\n")
+    names = [line.split()[0] for line in rows.splitlines()]
     assert names[0] == "dataset"
     tail = ["iris", "wine", "breast_cancer", "digits", *ALL_FRAMES]
     assert names[-len(tail) :] == tail
+    assert "demo: from scikit-learn" in sources
+    assert max(map(len, rows.splitlines())) <= 80
 
 
 # --- Ctrl-C ------------------------------------------------------------------------------------------

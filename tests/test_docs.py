@@ -310,7 +310,10 @@ def test_documented_parameters_are_the_real_ones(name):
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if not name.endswith("SearchCV")])
 def test_documented_attributes_are_there_after_a_fit(name, rng):
     cls = getattr(edrvfl, name)
-    X, y = pd.DataFrame(rng.standard_normal((40, 2)), columns=["a", "b"]), np.arange(40) % 2
+    X, y = (
+        pd.DataFrame(rng.standard_normal((40, 2)), columns=["a", "b"]),
+        pd.Series(np.arange(40) % 2, name="y"),
+    )
     model = cls().fit(X, y)
     section = re.search(r"    Attributes\n    -+\n(.*?)\n    [\w ]+\n    -+\n", cls.__doc__, re.DOTALL)[1]
     documented = re.findall(r"^    (\w+) : ", section, re.MULTILINE)

@@ -261,7 +261,7 @@ def test_both_tasks_share_a_run_and_an_export(tmp_path, tiny, prices):
     assert found.groups() == {"others": ("tiny",), "other values": ("prices",)}
     assert [found.task(names) for names in found.groups().values()] == ["classification", "regression"]
     tables = summaries(records)
-    assert [table.columns[2].header for table in tables] == ["test accuracy", "R^2"]
+    assert [table.columns[2].header for table in tables] == ["test accuracy", "R²"]
     assert [table.row_count for table in tables] == [1, 1]
 
 

@@ -22,7 +22,7 @@ def test_a_file_is_replaced_as_a_whole(tmp_path):
     ("where", "reason"),
     [
         ("/dev/null/x.html", "Not a directory"),
-        ("{}/nowhere/x.html", "No such file"),
+        ("{}/nowhere/x.html", "there is no folder"),
         ("{}", "Is a directory"),
     ],
 )

@@ -1,21 +1,30 @@
 """`edrvfl predict` and `edrvfl evaluate`: what the model in the file says, block by block."""
 
+import copy
 import gzip
+import io
 import itertools
 import os
 import resource
 import signal
+import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from pyarrow import parquet
 from sklearn.metrics import log_loss
 from small_models import NAMES, small_model
 
 import edrvfl as library
-from edrvfl.cli import tables
+from edrvfl._leaving.files.models import packed_model
+from edrvfl.bench import tables
+from edrvfl.cli.models import match, note_unused
 
 SMALL = {"n_hidden": 16, "n_layers": 2, "random_state": 0}
 COLUMNS = ["age", "city", "room", "member"]
@@ -43,7 +52,10 @@ def test_predictions_are_those_of_the_library(edrvfl, answers, guests, model, en
     score = model.score(guests[COLUMNS], guests["returns"])
     loss = log_loss(guests["returns"], model.predict_proba(guests[COLUMNS]))
     status, out, _ = edrvfl(f"evaluate m.edrvfl {name}")
-    assert (status, out.splitlines()[0]) == (0, f"120 rows: accuracy {score:.4f}, log-loss {loss:.4f}")
+    assert (status, out.splitlines()[0]) == (
+        0,
+        f"120 rows, compared with 'returns': accuracy {score:.4f}, log-loss {loss:.4f}",
+    )
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -65,6 +77,76 @@ def test_columns_are_kept_beside_the_predictions(edrvfl, guests, model, monkeypa
     assert (status, "did you mean 'id'" in err.lower()) == (2, True)
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_kept_columns_stay_what_they_are(edrvfl, guests, model, monkeypatch, ending):
+    model.save("m.edrvfl")
+    floats = pyarrow.array([None, 1.5, 2.5] * 40)
+    kept = {
+        "id": pyarrow.array(range(2**63, 2**63 + 120), pyarrow.uint64()),
+        "empty at first": pyarrow.concat_arrays(
+            [pyarrow.nulls(60, pyarrow.int64()), pyarrow.array(range(60))]
+        ),
+        "empty later": pyarrow.concat_arrays([floats[:60], pyarrow.nulls(60, pyarrow.float64())]),
+        "map": pyarrow.array([[("a", 1)]] * 120, pyarrow.map_(pyarrow.string(), pyarrow.int64())),
+    }
+    table = pyarrow.Table.from_pandas(guests, preserve_index=False)
+    for name, column in kept.items():
+        table = table.append_column(name, column)
+    parquet.write_table(table, "new.parquet")
+    monkeypatch.setattr(tables, "BLOCK_ROWS", 50)
+    assert edrvfl(f"predict m.edrvfl new.parquet --out p.{ending}", "--keep", ",".join([*kept, "id"]))[0] == 0
+    if ending == "parquet":
+        assert parquet.read_table("p.parquet").select(list(kept)).equals(pyarrow.table(kept))
+    else:
+        found = pd.read_csv("p.csv", dtype=str, keep_default_na=False)
+        assert list(found)[:5] == [*kept, "prediction"]
+        for name, column in kept.items():
+            assert found[name].tolist() == ["" if cell is None else str(cell) for cell in column.to_pylist()]
+
+
+def test_tables_go_through_pipes(edrvfl, guests, model, monkeypatch):
+    model.save("m.edrvfl")
+    guests.to_csv("new.csv", index=False)
+    guests.to_parquet("new.parquet")
+    assert edrvfl("predict m.edrvfl new.csv --out p.csv")[0] == 0
+    for name in ("new.csv", "new.parquet"):
+        with Path(name).open() as stream, monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", stream)
+            status, out, err = edrvfl("predict m.edrvfl - --out -")
+        assert (status, out, err) == (0, Path("p.csv").read_text(), "Not used: 'returns', 'bill'.\n")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"age,city,room,member\nold,,,\n")))
+    words = "edrvfl: standard input: column 'age', row 1 (line 2): 'old' is not a number."
+    assert edrvfl("predict m.edrvfl - --out -")[2].startswith(words)
+
+
+def test_sets_and_intervals_are_those_of_the_library(edrvfl, answers, guests, model):
+    model.save("m.edrvfl")
+    guests.to_csv("new.csv", index=False)
+    assert edrvfl("predict m.edrvfl new.csv --out p.csv --coverage 0.8")[0] == 0
+    assert_array_equal(
+        pd.read_csv("p.csv")[["in_set_no", "in_set_yes"]], model.predict_set(guests[COLUMNS], 0.8)
+    )
+    values = library.EDRVFLRegressor(**SMALL).fit(guests[COLUMNS], guests["bill"])
+    values.save("v.edrvfl")
+    assert edrvfl("predict v.edrvfl new.csv --out v.csv --coverage 0.8")[0] == 0
+    found = answers("v.csv")
+    assert list(found) == ["prediction", "lower", "upper"]
+    assert_array_equal(found[["lower", "upper"]].T, values.predict_interval(guests[COLUMNS], 0.8))
+    status, _, err = edrvfl("predict v.edrvfl new.csv --out w.csv --coverage 90")
+    assert (status, "For 90 % write 0.9" in err) == (2, True)
+
+
+def test_wide_tables_are_matched_by_a_look_at_each_name(edrvfl):
+    names = [f"column {j}" for j in range(15_000)]
+    X = np.random.default_rng(0).normal(size=(6, len(names)))
+    model = library.EDRVFLClassifier(n_hidden=1, n_layers=1, encoder=None, input_scaling=None, random_state=0)
+    fitted = model.fit(pd.DataFrame(X, columns=names), [0, 1] * 3)
+    begun = time.process_time()
+    wide = tables.CsvFile(tables.Source(Path("new.csv"), "new.csv"), ",", names)
+    note_unused(match(fitted, wide, None), [], quiet=False)
+    assert time.process_time() - begun < 3  # it was much more
+
+
 def test_a_kept_column_must_not_be_called_like_a_prediction(edrvfl, guests, model):
     model.save("m.edrvfl")
     guests.assign(prediction=1).to_csv("new.csv", index=False)
@@ -83,7 +165,8 @@ def test_blocks_say_what_the_whole_says(edrvfl, guests, model, monkeypatch, endi
     P = pd.read_csv("p.csv").iloc[:, 1:].to_numpy()
     assert_allclose(P, model.predict_proba(guests[COLUMNS]), atol=1e-12)
     scores = edrvfl(f"evaluate m.edrvfl new.{ending} --target returns")[1]
-    assert scores.startswith(f"120 rows: accuracy {model.score(guests[COLUMNS], guests['returns']):.4f}")
+    right = model.score(guests[COLUMNS], guests["returns"])
+    assert scores.startswith(f"120 rows, compared with 'returns': accuracy {right:.4f}")
 
 
 def test_cells_are_read_as_in_training_whatever_they_look_like(edrvfl, answers, model):
@@ -102,7 +185,7 @@ def test_a_text_that_training_knew_as_a_category_is_no_gap(edrvfl):
     frame = pd.DataFrame({"country": country})
     library.EDRVFLClassifier(**SMALL).fit(frame, y).save("m.edrvfl")
     frame.assign(y=y).to_csv("new.csv", index=False)
-    assert edrvfl("evaluate m.edrvfl new.csv")[1].startswith("60 rows: accuracy 1.0000")
+    assert edrvfl("evaluate m.edrvfl new.csv")[1].startswith("60 rows, compared with 'y': accuracy 1.0000")
 
 
 def test_numbers_that_were_written_as_text_in_a_parquet_file(edrvfl, guests, model):
@@ -131,7 +214,7 @@ def test_a_model_without_names_takes_columns_in_their_order(edrvfl, answers):
     status, _, err = edrvfl("predict m.edrvfl new.csv --out p.csv --force")
     assert (
         status,
-        "knows 2 columns, by order and without names, but there are 3: '0', '1', 'more'." in err,
+        "has 2 columns, by order and without names, but here are 3: '0', '1', 'more'." in err,
     ) == (2, True)
     status, _, err = edrvfl("evaluate m.edrvfl new.csv --target more")
     assert (status, "predicts 2 values a row" in err) == (2, True)
@@ -160,8 +243,9 @@ def test_labels_are_compared_as_the_model_writes_them(edrvfl):
     for classes, cells in ((["0.5", "1.5"], ["0.50", "1.5"]), (["NA", "None"],) * 2, ([7, 8], ["07", "8.0"])):
         library.EDRVFLClassifier(**SMALL).fit(X, classes * 20).save("m.edrvfl")
         X.assign(y=cells * 20).to_csv("new.csv", index=False)
-        status, out, err = edrvfl("evaluate m.edrvfl new.csv")
-        assert (status, out.splitlines()[0][:25], err) == (0, "40 rows: accuracy 1.0000,", "")
+        status, out, err = edrvfl("evaluate m.edrvfl new.csv --target y")
+        assert (status, out.partition(",")[0], err) == (0, "40 rows", "")
+        assert "compared with 'y': accuracy 1.0000," in out
 
 
 def test_a_probability_of_zero_costs_what_it_costs_in_scikit_learn(edrvfl, recwarn):
@@ -173,7 +257,7 @@ def test_a_probability_of_zero_costs_what_it_costs_in_scikit_learn(edrvfl, recwa
     assert P.min() == 0
     X.assign(y=y).to_csv("new.csv", index=False)
     assert edrvfl("evaluate m.edrvfl new.csv")[1].startswith(
-        f"40 rows: accuracy 0.0000, log-loss {log_loss(y, P):.4f}"
+        f"40 rows, compared with 'y': accuracy 0.0000, log-loss {log_loss(y, P):.4f}"
     )
     assert not recwarn.list
 
@@ -199,21 +283,8 @@ def test_parquet_cells_that_are_no_numbers_are_told_by_row(edrvfl, guests, model
 
 def test_rows_are_named_by_the_line_on_which_they_begin(edrvfl, model, monkeypatch):
     model.save("m.edrvfl")
-    lines = [
-        "",
-        "age,city,room,member",
-        "",
-        '1,"two',
-        'lines",0,1',
-        "",
-        "",
-        "2,x,0,1",
-        "3,x,0,1",
-        '"4',
-        '",x,0,x',
-        "",
-    ]
-    Path("new.csv").write_text("\n".join(lines))
+    rows = '\n1,"two\nlines",0,1\n\n\n2,x,0,1\n3,x,0,1\n"4\n",x,0,x\n'
+    Path("new.csv").write_text(f"\nage,city,room,member\n{rows}")
     packed = gzip.compress(Path("new.csv").read_bytes())
     Path("packed").write_bytes(packed)  # known by how it begins, not by its name
     for rows, name in itertools.product((1, 2, 10), ("new.csv", "packed")):
@@ -273,16 +344,19 @@ def test_an_interrupted_or_failed_command_leaves_the_older_file(edrvfl, guests, 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))  # as if the disk were full
     try:
-        assert edrvfl(command) == (2, "", "edrvfl: p.csv: File too large\n")
+        assert edrvfl(command) == (
+            2,
+            "",
+            "edrvfl: p.csv: cannot be written (File too large); choose another place.\n",
+        )
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     monkeypatch.setattr(tables, "BLOCK_ROWS", 1)
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)  # what Ctrl-C does
-    signal.setitimer(signal.ITIMER_REAL, 0.3)
-    try:
-        assert edrvfl(command) == (130, "", "\nInterrupted. Nothing was written.\n")
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), number))
+        timer.start()
+        assert edrvfl(command) == (128 + number, "", "\nInterrupted. Nothing was written.\n")
+        timer.join()
     assert sorted(map(str, Path().iterdir())) == ["m.edrvfl", "new.csv", "p.csv"]
     assert Path("p.csv").read_text() == "before"
 
@@ -306,7 +380,7 @@ def test_what_is_no_model_is_told(edrvfl, guests):
     library.TabularEncoder().fit(guests[COLUMNS]).save("e.edrvfl")
     status, _, err = edrvfl("predict e.edrvfl new.csv --out p.csv")
     assert (status, "holds a TabularEncoder, which prepares columns and predicts nothing" in err) == (2, True)
-    assert "city     categories   3: Lyon, Oslo, Åre, north" in edrvfl("inspect e.edrvfl")[1]
+    assert "city    categories  3: Lyon, Oslo, Åre, north" in edrvfl("inspect e.edrvfl")[1]
 
 
 def test_evaluate_says_which_rows_have_strange_classes_and_asks_for_the_target(edrvfl, guests, model):
@@ -318,17 +392,45 @@ def test_evaluate_says_which_rows_have_strange_classes_and_asks_for_the_target(e
     known = frame["returns"] != "maybe"
     right = (model.predict(guests[COLUMNS]) == frame["returns"]).mean()
     loss = log_loss(frame["returns"][known], model.predict_proba(guests[COLUMNS])[known])
-    assert (status, out.splitlines()[0]) == (0, f"120 rows: accuracy {right:.4f}, log-loss {loss:.4f}")
+    figures = f"accuracy {right:.4f}, log-loss {loss:.4f}"
+    assert (status, out.splitlines()[0]) == (0, f"120 rows, compared with 'returns': {figures}")
     words = (
         "The model does not know the classes 'maybe': 1 row, counted as wrong and left out of the log-loss.\n"
     )
     assert err == words
-    guests.to_csv("new.csv", index=False)
-    status, _, err = edrvfl("evaluate m.edrvfl new.csv")
-    assert status == 2
-    assert "which column is the target? The model does not know 'returns', 'bill'. Say --target NAME." in err
-    guests[COLUMNS].to_csv("new.csv", index=False)
-    assert "The model knows all columns" in edrvfl("evaluate m.edrvfl new.csv")[2]
+
+
+def test_the_target_is_the_column_that_the_model_was_fitted_to(edrvfl, guests, model):
+    model.save("m.edrvfl")
+    guests.assign(id=range(120)).to_csv("new.csv", index=False)
+    status, out, err = edrvfl("evaluate m.edrvfl new.csv")
+    assert (status, err) == (0, "Not used: 'bill', 'id'.\n")
+    assert out.startswith("120 rows, compared with 'returns': accuracy")
+    guests.rename(columns={"returns": "Returned"}).to_csv("new.csv", index=False)
+    status, out, err = edrvfl("evaluate m.edrvfl new.csv")
+    assert (status, out) == (2, "")
+    assert "there is no column 'returns', which the model predicts. Did you mean 'Returned'?" in err
+    assert edrvfl("evaluate m.edrvfl new.csv --target Returned")[1].startswith("120 rows, compared with 'Ret")
+
+
+def test_a_model_that_does_not_name_its_target_says_what_it_took_or_asks(edrvfl, guests):
+    library.EDRVFLClassifier(**SMALL).fit(guests[COLUMNS], guests["returns"].to_numpy()).save("m.edrvfl")
+    assert "predicts 2 classes: no, yes" in edrvfl("inspect m.edrvfl")[1]
+    guests.drop(columns="bill").to_csv("new.csv", index=False)
+    status, out, err = edrvfl("evaluate m.edrvfl new.csv")
+    assert (status, "compared with 'returns'" in out) == (0, True)
+    assert (
+        err
+        == "Note: the model does not name its target; 'returns' is the one column that it does not know.\n"
+    )
+    for columns, asked in (
+        ([*guests], "does not know 'returns', 'bill'"),
+        (COLUMNS, "reads all columns, so none"),
+    ):
+        guests[columns].to_csv("new.csv", index=False)
+        status, _, err = edrvfl("evaluate m.edrvfl new.csv")
+        assert (status, f"which column is the target? The model {asked}" in err) == (2, True)
+        assert "Say --target NAME." in err
 
 
 def test_values_are_evaluated_as_scikit_learn_does(edrvfl, answers, guests):
@@ -338,14 +440,29 @@ def test_values_are_evaluated_as_scikit_learn_does(edrvfl, answers, guests):
     status, out, _ = edrvfl("evaluate m.edrvfl new.csv")
     errors = model.predict(guests[COLUMNS]) - guests["bill"]
     figures = model.score(guests[COLUMNS], guests["bill"]), (errors**2).mean() ** 0.5, abs(errors).mean()
-    words = "120 rows: R^2 {:.4f}, root mean squared error {:.6g}, mean absolute error {:.6g}\n"
-    assert (status, out) == (0, words.format(*figures))
-    guests.drop(columns="returns")[:1].to_csv("one.csv", index=False)  # R^2 would need two rows
+    words = "R² {:.4f}, root mean squared error {:.6g}, mean absolute error {:.6g}\n".format(*figures)
+    assert (status, out) == (0, f"120 rows, compared with 'bill': {words}")
+    guests.drop(columns="returns")[:1].to_csv("one.csv", index=False)  # R² would need two rows
     error = abs(errors[0])
-    words = f"1 row: root mean squared error {error:.6g}, mean absolute error {error:.6g}\n"
+    words = (
+        f"1 row, compared with 'bill': root mean squared error {error:.6g}, mean absolute error {error:.6g}\n"
+    )
     assert edrvfl("evaluate m.edrvfl one.csv")[:2] == (0, words)
     assert edrvfl("predict m.edrvfl new.csv --out p.csv")[0] == 0
     assert_array_equal(answers("p.csv")["prediction"], model.predict(guests[COLUMNS]))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [("members_", {"member": ["a"]}), ("members_", {"weight": ["heavy"]}), ("loo_accuracy_", "good")],
+)
+def test_inspect_tells_of_figures_that_make_no_sense(edrvfl, attribute, value):
+    portfolio = copy.copy(small_model("portfolio")[0])
+    setattr(portfolio, attribute, value)
+    Path("m.edrvfl").write_bytes(packed_model(portfolio))
+    status, out, err = edrvfl("inspect m.edrvfl")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "m.edrvfl" in err
 
 
 def test_inspect_tells_each_depth_of_a_network(edrvfl, guests, model):
@@ -354,10 +471,10 @@ def test_inspect_tells_each_depth_of_a_network(edrvfl, guests, model):
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert lines[0] == f"m.edrvfl: EDRVFLClassifier, {Path('m.edrvfl').stat().st_size / 1e3:.1f} kB"
-    assert lines[1] == "predicts 2 classes: no, yes"
+    assert lines[1] == "predicts returns: no, yes"
     figures = list(zip(model.loo_accuracies_, model.loo_log_losses_, strict=True))
     assert lines[2] == "leave-one-out accuracy {:.4f}, log-loss {:.4f}".format(*figures[-1])
     assert [line.split() for line in lines if line.startswith(("1 ", "2 "))] == [
         [str(depth), f"{accuracy:.4f}", f"{loss:.4f}"] for depth, (accuracy, loss) in enumerate(figures, 1)
     ]
-    assert "room     categories   3: 0, 1, 1a" in lines
+    assert "room    categories  3: 0, 1, 1a" in lines

@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext
 from numbers import Real
 from typing import Any, Self, TypeVar
 
+import narwhals.stable.v2 as narwhals
 import numpy
 from sklearn import config_context
 from sklearn.base import BaseEstimator
@@ -100,6 +101,7 @@ class Estimator(BaseEstimator):
             The fitted estimator. A fit that fails leaves it as it was.
         """
         with unchanged_on_failure(self), _dispatch_for(X):
+            keep_target_name(self, y)
             self._fit(X, y, sample_weight)
             if _moves(X):  # the model is in NumPy, as the rows are before they are moved
                 for name, value in list(vars(self).items()):
@@ -531,6 +533,14 @@ def read_values(estimator: BaseEstimator, y: Any) -> Any:
     if isinstance(y, numpy.ndarray) and y.dtype.kind in "OUSmM":
         y = _as_numbers(y, name)
     return check_array(y, ensure_2d=False, dtype="numeric", input_name="y", estimator=estimator)
+
+
+def keep_target_name(estimator: BaseEstimator, y: Any) -> None:
+    """Keep the name of y, if it is a Series that has one, and forget that of an earlier fit."""
+    vars(estimator).pop("target_name_", None)
+    series = narwhals.from_native(y, allow_series=True, pass_through=True)
+    if isinstance(series, narwhals.Series) and isinstance(series.name, str) and series.name:
+        estimator.target_name_ = series.name
 
 
 def to_numpy(model: Fitted) -> Fitted:

@@ -171,6 +171,9 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when `X` has string names.
 
+    target_name_ : str
+        Name of y. Only if it was a Series with a name.
+
     loo_accuracies_ : tuple of float
         Leave-one-out accuracy of the first one, two, ... layers together, by the rows' weights. It needs no
         further rows, and is a little optimistic on small data, because pruning and weighting saw the labels.

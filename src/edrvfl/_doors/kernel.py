@@ -104,6 +104,9 @@ class LaplaceRidgeClassifier(ClassifierMixin, Classifies):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when `X` has string names.
 
+    target_name_ : str
+        Name of y. Only if it was a Series with a name.
+
     bandwidth_ : float
         The bandwidth, as given or as chosen.
 
@@ -251,6 +254,9 @@ class LaplaceRidgeRegressor(RegressorMixin, Predicts):
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when `X` has string names.
+
+    target_name_ : str
+        Name of y. Only if it was a Series with a name.
 
     bandwidth_ : float
         The bandwidth, as given or as chosen.

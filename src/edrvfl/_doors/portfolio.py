@@ -91,6 +91,9 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierMixin, Classifie
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when `X` has string names.
 
+    target_name_ : str
+        Name of y. Only if it was a Series with a name.
+
     members_ : dict of lists
         A table with a row for each member that was fitted, for instance for ``pandas.DataFrame``: ``member``
         (its name), ``weight`` (0 for members that were dropped), ``loo_accuracy`` and ``loo_log_loss`` at
@@ -252,6 +255,9 @@ class EDRVFLPortfolioRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when `X` has string names.
+
+    target_name_ : str
+        Name of y. Only if it was a Series with a name.
 
     members_ : dict of lists
         A table with a row for each member that was fitted, for instance for ``pandas.DataFrame``: ``member``

@@ -134,6 +134,9 @@ class EDRVFLRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when `X` has string names.
 
+    target_name_ : str
+        Name of y. Only if it was a Series with a name.
+
     loo_r2_scores_ : tuple of float
         Leave-one-out R^2 of the first one, two, ... layers together, by the rows' weights; the mean over the
         outputs if there are several. It needs no further rows, and is a little optimistic on small data,

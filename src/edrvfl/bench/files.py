@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,12 +44,16 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """
     target = Path(path).resolve()
     # /dev/stdout cannot be replaced, and /dev/null should not be: a device is written directly
-    part = target if _is_device(target) else target.with_name(f"{target.name}.{os.getpid()}.part")
+    part = target if _is_device(target) else target.with_name(f".{uuid.uuid4().hex}.part")
     try:
         yield part
         if part != target:
+            with part.open("rb") as written:
+                os.fsync(written.fileno())  # a machine that stops leaves the old file or the new one
             part.replace(target)
     except OSError as error:
+        if error.filename not in (None, str(part)):  # another file, which is read meanwhile
+            raise
         raise _explained(Path(path), error) from error
     finally:
         # nothing is left after `replace`; on a read-only file system there never was a part, and unlink fails
@@ -85,4 +90,7 @@ def _try_folder(folder: Path) -> None:
 
 
 def _explained(path: Path, error: OSError) -> OSError:
-    return type(error)(f"{path}: cannot be written ({error.strerror or error}); choose another place.")
+    what = error.strerror or str(error)
+    if isinstance(error, FileNotFoundError) and not path.parent.is_dir():
+        what = f"there is no folder {str(path.parent)!r}"
+    return type(error)(f"{path}: cannot be written ({what}); choose another place.")

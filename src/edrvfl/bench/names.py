@@ -1,4 +1,4 @@
-"""Turn what a person types into names that the study knows: any case, commas or spaces, groups."""
+"""Names and counts in words, and what a person types turned into names that the study knows."""
 
 from __future__ import annotations
 
@@ -40,13 +40,56 @@ def resolve_names(
         # An exact match wins: a group and a name may differ in case alone.
         match = name if name in meaning else exact_name.get(name.casefold())
         if match is None:
-            raise ValueError(_unknown(name, exact_name, kind))
+            there = ", ".join(exact_name.values())
+            raise ValueError(
+                f"there is no {kind} {name!r}.{did_you_mean(name, meaning)} Names and groups: {there}"
+            )
         found |= dict.fromkeys(meaning[match])
     return tuple(found)
 
 
-def _unknown(name: str, exact_name: Mapping[str, str], kind: str) -> str:
-    """Write the message for a name that does not exist, with the nearest one if it is near."""
-    near = difflib.get_close_matches(name.casefold(), exact_name, n=1, cutoff=0.6)
-    hint = f" Did you mean {exact_name[near[0]]!r}?" if near else ""
-    return f"there is no {kind} {name!r}.{hint} Names and groups: {', '.join(exact_name.values())}"
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Ask whether the nearest of the known names was meant; the text is empty if none is near.
+
+    Examples
+    --------
+    >>> did_you_mean("wnie", ["iris", "Wine"]), did_you_mean("x", ["iris"])
+    (" Did you mean 'Wine'?", '')
+    """
+    exact_name = {other.casefold(): other for other in known}
+    near = difflib.get_close_matches(name.casefold(), exact_name, n=1)
+    return f" Did you mean {exact_name[near[0]]!r}?" if near else ""
+
+
+def plural(number: int, noun: str) -> str:
+    """Count a thing in words.
+
+    Examples
+    --------
+    >>> plural(1, "cell"), plural(2, "cell")
+    ('1 cell', '2 cells')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listing(names: Sequence[str]) -> str:
+    """Join names as one would say them.
+
+    Examples
+    --------
+    >>> listing(["a"]), listing(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def quoted(names: Sequence[str], most: int = 20) -> str:
+    """List names, each in quotation marks, and count the rest of many.
+
+    Examples
+    --------
+    >>> quoted(["a", "b", "c"], 2)
+    "'a', 'b' and 1 more"
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(repr, names[:most])) + more

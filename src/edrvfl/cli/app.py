@@ -5,40 +5,49 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import typer
 
 import edrvfl
 
-from .ending import INTERRUPTED, complain, ending
+from .ending import complain, ending, interrupted_by_signals
 from .evaluate import evaluate
 from .fit import fit
 from .inspect import inspect
 from .predict import predict
-from .screen import say
+from .screen import drop_output, say
 
+SIGNALLED = 128  # exit statuses above it are of commands that a signal ended
 MODEL_COMMANDS: dict[str, Callable[..., int]] = {
     "fit": fit,
     "predict": predict,
     "evaluate": evaluate,
     "inspect": inspect,
 }
+# What typer raises for bad options: a class that it does not export, above one that it does.
+OptionError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 
-def call(arguments: Sequence[str]) -> int:
+def call(arguments: Sequence[str], study: bool) -> int:
     """Run the command of these arguments and return its exit status."""
-    asked, study = list(arguments), list(arguments[:1]) == ["bench"]
+    asked = list(arguments)
     if asked in ([], ["bench"]):  # a command alone is a question
         asked.append("--help")
     try:
-        _app(study)(args=asked, prog_name="edrvfl")
-        status = 0
-    except SystemExit as end:  # typer ends every command so
+        with nullcontext() if study else interrupted_by_signals():
+            status = int(_app(study)(args=asked, prog_name="edrvfl", standalone_mode=False) or 0)
+    except OptionError as error:
+        context = getattr(error, "ctx", None)  # where none is told, the command's name was right
+        command = context.command_path if context else " ".join(["edrvfl", *asked[: 1 + study]])
+        status = complain(ValueError(f"{error.format_message()} See `{command} --help`."), 2)
+    except SystemExit as end:  # after it has completed a command, or when nobody reads the help
         status = int(end.code or 0)
     except OSError as error:  # the help itself cannot be written
+        drop_output()
         status = complain(error, 2)
-    if status == INTERRUPTED:
+    if status > SIGNALLED:
         if study:
             say(f"\nInterrupted. What was done is stored; go on with\n  {shlex.join(['edrvfl', *arguments])}")
         else:
@@ -49,7 +58,7 @@ def call(arguments: Sequence[str]) -> int:
 @functools.cache
 def _app(study: bool) -> Callable[..., Any]:
     """Return the commands. Those of the study need more packages, so they are imported for their users."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, help=edrvfl.__doc__)
+    app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, help=edrvfl.__doc__)
     app.callback()(_top)
     for name, command in MODEL_COMMANDS.items():
         app.command(name)(ending(command))

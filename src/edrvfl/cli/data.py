@@ -20,11 +20,9 @@ def list_datasets(
     if fetch:
         show.put(f"The paper's datasets are in {fetch_datasets()}")
     found = describe_datasets(folder, verify=verify)
-    rows = [
-        (r.name, r.group, str(r.rows), str(r.features), str(r.classes or "-"), r.state, r.source)
-        for r in found
-    ]
-    show.put(show.table(("dataset", "group", "rows", "features", "classes", "state", "source"), rows))
+    rows = [(r.name, r.group, str(r.rows), str(r.features), str(r.classes or "-"), r.state) for r in found]
+    show.put(show.table(("dataset", "group", "rows", "features", "classes", "state"), rows), "")
+    show.put(*dict.fromkeys(f"{r.group}: from {r.source}" for r in found if r.source))
     missing = sum(row.state == "missing" and row.group not in FRAME_GROUPS for row in found)
     if missing:
         show.say(f"{show.plural(missing, 'dataset')} not here: `edrvfl bench data --fetch` downloads the 24.")

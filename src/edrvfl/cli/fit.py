@@ -15,15 +15,26 @@ import pandas
 import typer
 
 import edrvfl
+from edrvfl.bench.cells import (
+    Kind,
+    Place,
+    find_kinds,
+    gaps_of,
+    read_categories,
+    read_numbers,
+    refuse_gaps,
+    texts_of,
+)
+from edrvfl.bench.names import listing, plural
+from edrvfl.bench.tables import Block, Table, column_names, need_column, open_table
 
 from . import options
-from .cells import Kind, Place, find_kinds, read_categories, read_numbers, refuse_missing
 from .models import columns_of, loo_words, naming
-from .output import check_output
-from .screen import listing, plain, plural, put, say, share_bar, size_words
-from .tables import Block, Table, column_names, need_column, open_table
+from .output import SCREEN, check_output
+from .screen import put, say, share_bar, size_words
 
 FEW = 10  # so many different whole numbers are classes, more are values, unless the user says
+NO_VALUE = "the target holds text ({}), and --task regression needs numbers. Correct it, or drop --task."
 
 Task = Literal["auto", "classification", "regression"]
 Names = Annotated[
@@ -34,11 +45,9 @@ Names = Annotated[
 
 # The signature is long because it is the list of the command's options.
 def fit(
-    table: Annotated[
-        Path, typer.Argument(metavar="TABLE", help="A CSV or Parquet file: a header, and rows below it.")
-    ],
-    target: Annotated[str, typer.Option(metavar="NAME", help="The column to predict.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to save the model.")],
+    table: options.Table,
+    target: Annotated[str, typer.Option("--target", "-t", metavar="NAME", help="The column to predict.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to save the model.")],
     task: Annotated[
         Task,
         typer.Option(
@@ -60,11 +69,14 @@ def fit(
         list[str] | None,
         typer.Option(metavar="NAME,...", help="Columns that the model must not see, such as row numbers."),
     ] = None,
+    drop_missing_target: options.DropUnknown = False,
     separator: options.Separator = ",",
     force: options.Force = False,
     quiet: options.Silent = False,
 ) -> int:
     """Fit a model to a table and save it. Text columns are categories; empty cells are missing values."""
+    if out == SCREEN:
+        raise ValueError("A model is not written to standard output. Name a file: --out model.edrvfl")
     check_output(out, force, [table])
     opened = open_table(table, separator)
     need_column(opened, target, "--target")
@@ -72,18 +84,18 @@ def fit(
     names = [name for name in opened.names if name not in left_out]
     declared = column_names(opened, categories, "--categories")
     check_names(opened, names, declared)
-    frame, y = read_training(opened, names, target, quiet)
+    frame, y = read_training(opened, names, target, drop_missing_target, quiet)
     classes = has_classes(y, task)
-    answers = labels_of(opened, target, y) if classes else values_of(opened, target, y)
+    answers = labels_of(opened, y) if classes else values_of(opened, y)
     estimator = make_estimator(model, classes, seed, declared)
     begun = time.perf_counter()
-    with naming(table), fit_bar(estimator, quiet), said_warnings(quiet):
-        estimator.fit(frame, answers)
+    with naming(opened.source), fit_bar(estimator, quiet), said_warnings(quiet):
+        estimator.fit(frame, pandas.Series(answers, name=target))
     seconds = time.perf_counter() - begun
     estimator.save(out)
     if not quiet:
         put(
-            f"{table}: {plural(len(frame), 'row')}, {column_words(estimator)}",
+            f"{opened.source}: {plural(len(frame), 'row')}, {column_words(estimator)}{y.left_out_words()}",
             f"target {target!r}: {target_words(answers, classes)}{doubt(y, classes, task)}",
             loo_words(estimator),
             f"{out}: {type(estimator).__name__}, {size_words(out.stat().st_size)}, fitted in {seconds:.1f} s",
@@ -94,11 +106,11 @@ def fit(
 def check_names(table: Table, names: Sequence[str], declared: Sequence[str]) -> None:
     """Refuse columns without a name, no columns, and declared ones that are not there."""
     if not names:
-        raise ValueError(f"{table.path}: there is no column to learn from beside the target.")
+        raise ValueError(f"{table.source}: there is no column to learn from beside the target.")
     if "" in names:
         raise ValueError(
-            f"{table.path}: column {table.names.index('') + 1} has no name. Name it, or remove it if it only "
-            "numbers the rows."
+            f"{table.source}: column {table.names.index('') + 1} has no name. Name it, or remove it if it "
+            "only numbers the rows."
         )
     if outside := [name for name in declared if name not in names]:
         raise ValueError(f"--categories names {listing(outside)}, which the model does not see.")
@@ -109,13 +121,22 @@ def check_names(table: Table, names: Sequence[str], declared: Sequence[str]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The column to predict: floats, or texts; `kind` tells what they stand for."""
+    """The column to predict: a Series of numbers or texts; `kind` tells what they stand for."""
 
+    name: str
     kind: Kind
     values: Any
+    rows: numpy.ndarray  # of the table, from which the values come
+    n_missing: int
+
+    def left_out_words(self) -> str:
+        """Say how many rows were left out."""
+        return f"; {plural(self.n_missing, 'row')} without a target left out" if self.n_missing else ""
 
 
-def read_training(table: Table, names: Sequence[str], target: str, quiet: bool) -> tuple[Any, Target]:
+def read_training(
+    table: Table, names: Sequence[str], target: str, drop: bool, quiet: bool
+) -> tuple[Any, Target]:
     """Return a frame and the target. The file is read twice: first to tell numbers from text."""
     wanted, notes = [*names, target], list[str]()
     with share_bar("looking", quiet) as report:
@@ -123,9 +144,12 @@ def read_training(table: Table, names: Sequence[str], target: str, quiet: bool) 
     for note in () if quiet else notes:
         say(f"Note: {note}")
     parts: dict[str, list[Any]] = {name: [] for name in wanted}
+    missing = []
     with share_bar("reading", quiet) as report:
         for block in reported(table.blocks(wanted), report):
-            refuse_missing(block.columns[target], Place(table, target, block.start))
+            missing.append(gaps_of(block.columns[target]))
+            if not drop:
+                refuse_gaps(missing[-1], block.columns[target], Place(table, target, block.start))
             for name in wanted:
                 cells, place = block.columns[name], Place(table, name, block.start)
                 text = kinds[name] == "text"
@@ -133,7 +157,12 @@ def read_training(table: Table, names: Sequence[str], target: str, quiet: bool) 
                     pandas.Series(read_categories(cells) if text else read_numbers(cells, place))
                 )
     frame = pandas.DataFrame({name: pandas.concat(parts[name], ignore_index=True) for name in wanted})
-    return frame[list(names)], Target(kinds[target], frame[target].to_numpy())
+    gaps = numpy.concatenate(missing)
+    if gaps.all():
+        raise ValueError(f"{table.source}: column {target!r}, the target, is missing in every row.")
+    rows = numpy.flatnonzero(~gaps)
+    frame = frame.iloc[rows].reset_index(drop=True) if gaps.any() else frame
+    return frame[list(names)], Target(target, kinds[target], frame[target], rows, int(gaps.sum()))
 
 
 def reported(blocks: Iterator[Block], report: Callable[[float], None]) -> Iterator[Block]:
@@ -154,35 +183,39 @@ def has_classes(y: Target, task: Task) -> bool:
 
 
 def _whole(y: Target) -> bool:
-    numbers = y.values.astype(numpy.float64)
+    numbers = y.values.to_numpy(dtype=numpy.float64)
     return bool((numbers == numpy.round(numbers)).all() and numpy.abs(numbers).max() < 2**53)
 
 
-def labels_of(table: Table, target: str, y: Target) -> numpy.ndarray:
+def labels_of(table: Table, y: Target) -> numpy.ndarray:
     """Return labels: whole numbers, truth values, or text; refuse a single one."""
     if y.kind == "truth":
-        labels = y.values.astype(bool)
+        labels = y.values.to_numpy(dtype=bool)
     elif y.kind == "numbers" and _whole(y):
-        labels = y.values.astype(numpy.int64)
+        labels = y.values.to_numpy(dtype=numpy.int64)
     else:
         if y.kind == "numbers" and numpy.abs(y.values).max() >= 2**53:
             raise ValueError(
-                f"{table.path}: column {target!r} holds numbers too long to be told apart as classes. Write "
-                "a letter before them, which makes them text."
+                f"{table.source}: column {y.name!r} holds numbers too long to be told apart as classes. "
+                "Write a letter before them, which makes them text."
             )
-        labels = numpy.array([str(value) for value in y.values.tolist()])
+        labels = numpy.array(texts_of(y.values))
     if (labels == labels[0]).all():
         raise ValueError(
-            f"{table.path}: column {target!r} holds one class only, {str(labels[0])!r}. A model "
+            f"{table.source}: column {y.name!r} holds one class only, {str(labels[0])!r}. A model "
             "needs rows of two classes or more."
         )
     return labels
 
 
-def values_of(table: Table, target: str, y: Target) -> numpy.ndarray:
+def values_of(table: Table, y: Target) -> numpy.ndarray:
     """Return numbers; refuse text, with its row."""
-    values = [str(value) for value in y.values.tolist()] if y.kind == "text" else y.values
-    return numpy.asarray(read_numbers(values, Place(table, target, 0)), dtype=numpy.float64)
+    if y.kind != "text":
+        return y.values.to_numpy(dtype=numpy.float64)
+    cells = [""] * (int(y.rows[-1]) + 1)  # as in the table, so that a message can name the row
+    for row, text in zip(y.rows, texts_of(y.values), strict=True):
+        cells[row] = text
+    return numpy.asarray(read_numbers(cells, Place(table, y.name, 0), NO_VALUE)[y.rows])
 
 
 # --- the fit -----------------------------------------------------------------------------------------
@@ -255,7 +288,7 @@ def target_words(answers: numpy.ndarray, classes: bool) -> str:
     if not classes:
         return f"numbers from {answers.min():.6g} to {answers.max():.6g}"
     labels, counts = numpy.unique(answers, return_counts=True)
-    some = [f"{plain(str(label))} ({count})" for label, count in zip(labels.tolist(), counts, strict=True)]
+    some = [f"{label} ({count})" for label, count in zip(labels.tolist(), counts, strict=True)]
     return f"{len(some)} classes: {', '.join(some[:10])}{', ...' if len(some) > 10 else ''}"
 
 

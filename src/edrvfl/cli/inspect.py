@@ -2,42 +2,54 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy
+from rich.table import Table
 
 import edrvfl
 
 from . import options
-from .models import classifies, columns_of, loo_figures, loo_words
-from .screen import Row, plain, put, size_words, table
+from .models import classifies, columns_of, loo_figures, loo_words, target_name
+from .screen import Row, put, size_words, table
 
 
 def inspect(model: options.Model) -> int:
     """Tell what is in a model, and how good it would be by leave-one-out, from its file alone."""
     loaded = edrvfl.load(model)
-    put(f"{model}: {type(loaded).__name__}, {size_words(model.stat().st_size)}")
-    if hasattr(loaded, "predict"):
-        put(_answers_words(loaded), loo_words(loaded))
-    rows = [_column_row(name, categories) for name, categories in columns_of(loaded).items()]
-    put("", table(("column", "kind", "categories"), rows))
-    if hasattr(loaded, "members_"):
-        put("", table(*_members(loaded.members_)))
-    elif hasattr(loaded, "network_"):
-        figures = loo_figures(loaded)
+    try:
+        parts = list(_told(loaded))
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # a file may come from anyone
+        raise ValueError(f"{model}: what it says about its fit makes no sense ({error!r}).") from error
+    put(f"{model}: {type(loaded).__name__}, {size_words(model.stat().st_size)}", *parts)
+    return 0
+
+
+def _told(model: Any) -> Iterator[str | Table]:
+    """Yield lines and tables about a model."""
+    if hasattr(model, "predict"):
+        yield from (_answers_words(model), loo_words(model))
+    rows = [_column_row(name, categories) for name, categories in columns_of(model).items()]
+    yield from ("", table(("column", "kind", "categories"), rows))
+    if hasattr(model, "members_"):
+        yield from ("", table(*_members(model.members_)))
+    elif hasattr(model, "network_"):
+        figures = loo_figures(model)
         rows = [
             (str(depth), *(f"{value:.4f}" for value in values))
             for depth, values in enumerate(zip(*figures.values(), strict=True), 1)
         ]
-        put("", table(("layers", *(f"leave-one-out {name}" for name in figures)), rows))
-    return 0
+        yield from ("", table(("layers", *(f"leave-one-out {name}" for name in figures)), rows))
 
 
 def _answers_words(model: Any) -> str:
+    name = target_name(model)
     if not classifies(model):
-        return "predicts numbers"
-    labels = [plain(str(label)) for label in model.classes_.tolist()]
-    return f"predicts {len(labels)} classes: {_some(labels, 20)}"
+        return "predicts numbers" if name is None else f"predicts {name}: numbers"
+    labels = [str(label) for label in model.classes_.tolist()]
+    return f"predicts {f'{len(labels)} classes' if name is None else name}: {_some(labels, 60)}"
 
 
 def _column_row(name: str, categories: numpy.ndarray | None) -> Row:
@@ -45,11 +57,20 @@ def _column_row(name: str, categories: numpy.ndarray | None) -> Row:
         return (name, "numbers", "")
     values = categories.tolist()
     texts = [value if isinstance(value, str) else f"{value:g}" for value in values]
-    return (name, "categories", f"{len(values)}: {_some(texts, 6)}")
+    return (name, "categories", f"{len(values)}: {_some(texts, 30)}")
 
 
-def _some(texts: list[str], most: int) -> str:
-    return ", ".join(texts[:most]) + (", ..." if len(texts) > most else "")
+def _some(texts: list[str], width: int) -> str:
+    """List as many texts as fit into a width, but at least one.
+
+    Examples
+    --------
+    >>> _some(["Lyon", "Oslo", "Porto"], 12)
+    'Lyon, Oslo, ...'
+    """
+    ends = itertools.accumulate(len(text) + 2 for text in texts)
+    shown = max(1, sum(end <= width + 2 for end in ends))
+    return ", ".join(texts[:shown]) + (", ..." if len(texts) > shown else "")
 
 
 def _members(members: dict[str, list[Any]]) -> tuple[Row, list[Row]]:

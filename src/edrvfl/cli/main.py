@@ -50,11 +50,13 @@ def _run(arguments: list[str]) -> int:
     if arguments[:1] == ["--version"]:
         print(f"edrvfl {edrvfl.__version__}", flush=True)
         return 0
-    study = arguments[:1] == ["bench"]
+    # a shell that completes a command passes what was typed in its environment
+    typed = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    study = "bench" in (arguments[:1] or typed.split()[1:2])
     if any(find_spec(name) is None for name in (EXTRA if study else MODEL_EXTRA)):
         print(NEEDS_EXTRA if study else NEEDS_MODEL_EXTRA, file=sys.stderr)
         return 2
     os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn asks for it before it lets tensors through
     from .app import call  # imports scikit-learn, which takes a second
 
-    return call(arguments)
+    return call(arguments, study)

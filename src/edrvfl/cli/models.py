@@ -11,10 +11,11 @@ from typing import Any
 import numpy
 
 import edrvfl
+from edrvfl.bench.cells import Known, make_frame
+from edrvfl.bench.names import plural, quoted
+from edrvfl.bench.tables import Block, Table, said
 
-from .cells import Known, make_frame
-from .screen import plural, say
-from .tables import Block, Table, names_of, said
+from .screen import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +27,28 @@ class Matched:
     known: Known  # by the names of the table
     named: bool  # whether the model knows names; if not, it knows an order
 
-    def answers(self, block: Block) -> numpy.ndarray:
-        """Return the probabilities of a classifier, or the values of a regressor (rows, outputs)."""
+    def frame(self, block: Block) -> Any:
+        """Return the rows of a block as the model wants them."""
         frame = make_frame(self.table, block, self.known)
         if not self.named:
             frame.columns = range(len(self.known))
-        with naming(self.table.path):
+        return frame
+
+    def answers(self, frame: Any) -> numpy.ndarray:
+        """Return the probabilities of a classifier, or the values of a regressor (rows, outputs)."""
+        with naming(self.table.source):
             if classifies(self.model):
                 return numpy.asarray(self.model.predict_proba(frame))
             return numpy.asarray(self.model.predict(frame)).reshape(len(frame), -1)
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
+def naming(source: object) -> Iterator[None]:
     """Make an error of the library about a table name the file."""
     try:
         yield
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{path}: {error}") from error
+        raise ValueError(f"{source}: {error}") from error
 
 
 def classifies(model: Any) -> bool:
@@ -72,6 +77,11 @@ def columns_of(model: Any) -> dict[str, numpy.ndarray | None]:
     return dict.fromkeys(names)
 
 
+def target_name(model: Any) -> str | None:
+    """Return what the model calls the column that it predicts, if it knows."""
+    return getattr(model, "target_name_", None)
+
+
 def match(model: Any, table: Table, target: str | None) -> Matched:
     """Find the columns of a model in a table."""
     known, named = columns_of(model), hasattr(model, "feature_names_in_")
@@ -79,24 +89,25 @@ def match(model: Any, table: Table, target: str | None) -> Matched:
     if not named:
         if len(there) != len(known):
             raise ValueError(
-                f"{table.path}: the model knows {plural(len(known), 'column')}, by order and without names, "
-                f"but there are {len(there)}{'' if target is None else ' beside the target'}: "
-                f"{names_of(there)}."
+                f"{table.source}: the model has {plural(len(known), 'column')}, by order and without names, "
+                f"but here are {len(there)}{'' if target is None else ' beside the target'}: {quoted(there)}."
             )
         return Matched(model, table, dict(zip(there, known.values(), strict=True)), named)
-    if missing := [name for name in known if name not in there]:
+    names = set(there)
+    if missing := [name for name in known if name not in names]:
         words = (
             "a column of the model is" if len(missing) == 1 else f"{len(missing)} columns of the model are"
         )
-        raise ValueError(f"{table.path}: {words} missing: {names_of(missing)}. {said(missing[0], there)}")
+        raise ValueError(f"{table.source}: {words} missing: {quoted(missing)}.{said(missing[0], there)}")
     return Matched(model, table, known, named)
 
 
 def note_unused(matched: Matched, others: Sequence[str], quiet: bool) -> None:
     """Say which columns of a table are not looked at, beside some that are used otherwise."""
-    unused = [name for name in matched.table.names if name not in {*matched.known, *others}]
+    used = {*matched.known, *others}
+    unused = [name for name in matched.table.names if name not in used]
     if unused and not quiet:
-        say(f"Not used: {names_of(unused)}.")
+        say(f"Not used: {quoted(unused)}.")
 
 
 # --- how good it is by leave-one-out -----------------------------------------------------------------
@@ -104,7 +115,7 @@ def note_unused(matched: Matched, others: Sequence[str], quiet: bool) -> None:
 FIGURES = {  # fitted attributes of all kinds of models, in the order in which they are looked for
     "accuracy": ("loo_accuracy_", "loo_accuracies_"),
     "log-loss": ("loo_log_loss_", "loo_log_losses_"),
-    "R^2": ("loo_r2_score_", "loo_r2_scores_"),
+    "R²": ("loo_r2_score_", "loo_r2_scores_"),
 }
 
 

@@ -73,13 +73,24 @@ def separator(text: str) -> str:
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A file that `edrvfl fit` or `model.save` wrote.")
 ]
+Table = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TABLE", help="A CSV or Parquet file: a header, and rows below it; - is standard input."
+    ),
+]
 Separator = Annotated[
     str,
     typer.Option(
+        "--separator",
+        "-s",
         metavar="MARK",
         parser=separator,
         help="What stands between the cells of a CSV file, for instance ; or the word tab.",
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace the output file if it exists.")]
-Silent = Annotated[bool, typer.Option("--quiet", help="Print no notes and no progress.")]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Replace the output file if it exists.")]
+Silent = Annotated[bool, typer.Option("--quiet", "-q", help="Print no notes and no progress.")]
+DropUnknown = Annotated[
+    bool, typer.Option("--drop-missing-target", help="Leave out rows in which the target is missing.")
+]

@@ -1,32 +1,32 @@
-"""Files that commands write: whole or not at all, and over no other file unasked."""
+"""Tables that commands write: whole or not at all, and over no other file unasked."""
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import os
-import uuid
+import io
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from .tables import NEEDS_ARROW, is_parquet
+from edrvfl.bench.files import check_writable, replacing
+from edrvfl.bench.tables import NEEDS_ARROW, is_parquet
 
-Write: TypeAlias = Callable[[Sequence[Any]], None]  # takes the columns of some rows, as arrays
+from .screen import pour
+
+# Takes the columns of some rows: lists of texts, arrays of NumPy, or arrays of pyarrow.
+Write: TypeAlias = Callable[[Sequence[Any]], None]
+
+SCREEN = Path("-")  # stands for standard output
 
 
 def check_output(path: Path, force: bool, inputs: Sequence[Path]) -> None:
     """Refuse, before the work, a file that cannot be written or that must not be."""
-    if path.is_dir() or not path.parent.is_dir():
-        what = "it is a folder" if path.is_dir() else f"there is no folder {str(path.parent)!r}"
-        raise ValueError(f"{path}: cannot be written, {what}.")
-    if not os.access(path.parent, os.W_OK):
-        raise ValueError(f"{path}: cannot be written, the folder {str(path.parent)!r} is read-only.")
+    if path.exists() and not (path.is_file() or path.is_dir()):  # to replace a device would do harm
+        raise ValueError(f"{path}: is no file, but a pipe or a device. Write to a file.")
+    check_writable(path)
     if not path.exists():
         return
-    if not path.is_file():  # to put a file in the place of a device would do harm
-        raise ValueError(f"{path}: is no file, but a pipe or a device. Write to a file.")
     if any(source.exists() and path.samefile(source) for source in inputs):
         raise ValueError(f"{path}: is read by this command. Write to another file.")
     if not force:
@@ -36,45 +36,43 @@ def check_output(path: Path, force: bool, inputs: Sequence[Path]) -> None:
 @contextmanager
 def write_table(path: Path, names: Sequence[str], separator: str) -> Iterator[Write]:
     """Give a function that writes rows. The file has its name when all of them are there."""
-    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        with (_write_parquet if is_parquet(path) else _write_csv)(beside, names, separator) as write:
-            yield write
-        beside.replace(path)
-    except OSError as error:
-        if error.filename in (None, str(beside)):  # nobody asked for the file beside
-            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
-        raise
-    finally:
-        with contextlib.suppress(OSError):
-            beside.unlink()
+    if path == SCREEN:
+        yield _csv_writer(pour, names, separator)
+        return
+    with replacing(path) as part, ExitStack() as opened:
+        if is_parquet(path):
+            yield _parquet_writer(part, names, opened)
+        else:
+            file = opened.enter_context(part.open("x", encoding="utf-8", newline=""))
+            yield _csv_writer(file.write, names, separator)
 
 
-@contextmanager
-def _write_csv(path: Path, names: Sequence[str], separator: str) -> Iterator[Write]:
-    with path.open("x", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter=separator, lineterminator="\n")
-        writer.writerow(names)
-        # as Python writes floats: with all the digits that tell them apart
-        yield lambda columns: writer.writerows(zip(*(c.tolist() for c in columns), strict=True))
-        file.flush()
-        os.fsync(file.fileno())
+def _csv_writer(pour: Callable[[str], object], names: Sequence[str], separator: str) -> Write:
+    def write_rows(rows: Any) -> None:
+        text = io.StringIO(newline="")
+        csv.writer(text, delimiter=separator, lineterminator="\n").writerows(rows)
+        pour(text.getvalue())
+
+    write_rows([names])
+    # as Python writes floats: with all the digits that tell them apart
+    return lambda columns: write_rows(
+        zip(*(c if isinstance(c, list) else c.tolist() for c in columns), strict=True)
+    )
 
 
-@contextmanager
-def _write_parquet(path: Path, names: Sequence[str], separator: str) -> Iterator[Write]:  # noqa: ARG001
+def _parquet_writer(path: Path, names: Sequence[str], opened: ExitStack) -> Write:
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError as error:
         raise ValueError(NEEDS_ARROW) from error
-    with contextlib.ExitStack() as opened:
-        writers: list[Any] = []
+    writers: list[Any] = []
 
-        def write(columns: Sequence[Any]) -> None:
-            table = pyarrow.table([c.tolist() for c in columns], names=list(names))
-            if not writers:  # the first rows tell the types
-                writers.append(opened.enter_context(parquet.ParquetWriter(path, table.schema)))
-            writers[0].write_table(table)
+    def write(columns: Sequence[Any]) -> None:
+        arrays = [c if isinstance(c, pyarrow.Array) else pyarrow.array(c) for c in columns]
+        table = pyarrow.table(arrays, names=list(names))
+        if not writers:  # the types are those of the first rows: a column of a table has one type
+            writers.append(opened.enter_context(parquet.ParquetWriter(path, table.schema)))
+        writers[0].write_table(table)
 
-        yield write
+    return write

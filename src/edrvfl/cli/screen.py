@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from rich import box, progress
 from rich.console import Console
@@ -18,28 +19,6 @@ UNBOUNDED = 10_000  # columns of a file or a pipe, in which a line may be as lon
 
 
 # --- words -------------------------------------------------------------------------------------------
-
-
-def plural(number: int, noun: str) -> str:
-    """Count a thing in words.
-
-    Examples
-    --------
-    >>> plural(1, "cell"), plural(2, "cell")
-    ('1 cell', '2 cells')
-    """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def listing(names: Sequence[str]) -> str:
-    """Join names as one would say them.
-
-    Examples
-    --------
-    >>> listing(["a"]), listing(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def plain(text: str) -> str:
@@ -69,31 +48,64 @@ def duration(seconds: float) -> str:
 
 
 def put(*parts: str | Table) -> None:
-    """Print on standard output, at once, so that a full disk or a reader who left is noticed here."""
-    if sys.stdout is None:  # closed by the caller, who wants none of it
-        return
+    """Print lines and tables on standard output."""
+    with _writing():
+        for part in () if sys.stdout is None else parts:  # None: closed by the caller, who wants none of it
+            print(_in_its_letters(plain(part) if isinstance(part, str) else _drawn(part), sys.stdout))
+
+
+def pour(text: str) -> None:
+    """Write a text on standard output as it is."""
+    with _writing():
+        print(text, end="")
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """Write at once, so that a full disk or a reader who left is noticed here."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name that this encoding lacks ends no command
     try:
-        for part in parts:
-            print(part if isinstance(part, str) else _drawn(part))
-        sys.stdout.flush()
+        yield
+        print(end="", flush=True)
     except OSError as error:
-        with suppress(OSError):  # what is left in the buffer would raise once more when Python ends
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         if isinstance(error, BrokenPipeError):
             raise
         raise OSError(error.errno, error.strerror, "standard output") from error
 
 
+def drop_output() -> None:
+    """Forget what is left to write after an error, which would come once more when Python ends."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def say(text: str) -> None:
     """Print on standard error."""
-    print(text, file=sys.stderr)
+    lines = "\n".join(map(plain, text.split("\n")))
+    print(_in_its_letters(lines, sys.stderr), file=sys.stderr)
+
+
+def _in_its_letters(text: str, stream: Any) -> str:
+    """Return a text without the signs that a stream lacks: R^2 and +- for R² and ±."""
+    try:
+        text.encode(getattr(stream, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return text.replace("²", "^2").replace("±", "+-")
+    return text
 
 
 def table(header: Row, rows: Iterable[Row]) -> Table:
     """Align rows of text in columns."""
-    drawn = Table(*header, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    drawn = Table(
+        *header,
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        header_style="bold",
+    )
     for column in drawn.columns:
         column.overflow = "fold"  # on a narrow terminal a text goes on in the next line; nothing is cut off
     for row in rows:
@@ -109,15 +121,6 @@ def _drawn(table: Table) -> str:
     with console.capture() as captured:
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
-
-
-def can_write(text: str) -> bool:
-    """Tell whether standard output has these characters."""
-    try:
-        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 # --- progress ----------------------------------------------------------------------------------------

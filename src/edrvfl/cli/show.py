@@ -14,6 +14,7 @@ from rich import progress
 from rich.console import Console
 from rich.table import Table
 
+from edrvfl.bench.names import listing, plural
 from edrvfl.bench.record import (
     AsItComesRecord,
     DefaultsRecord,
@@ -25,7 +26,7 @@ from edrvfl.bench.record import (
 )
 from edrvfl.bench.schedule import Progress
 
-from .screen import Row, can_write, duration, listing, plural, put, say, table
+from .screen import Row, duration, put, say, table
 
 __all__ = ["Row", "duration", "listing", "plural", "put", "say", "study_bar", "summaries", "table"]
 
@@ -33,8 +34,7 @@ __all__ = ["Row", "duration", "listing", "plural", "put", "say", "study_bar", "s
 def accuracy(record: RunRecord, choice: str) -> str:
     """Write the accuracy of one choice in percent, with its deviation over the seeds if there are several."""
     mean, deviation = record.choices[choice].mean_and_sd()
-    sign = "±" if can_write("±") else "+-"
-    return f"{100 * mean:.2f}" + (f" {sign} {100 * deviation:.2f}" if record.seeds > 1 else "")
+    return f"{100 * mean:.2f}" + (f" ± {100 * deviation:.2f}" if record.seeds > 1 else "")
 
 
 def _study_cells(record: RunRecord) -> Row:
@@ -77,7 +77,7 @@ KINDS: Mapping[str, tuple[Row, Callable[[Any], Row]]] = MappingProxyType(
             ("dataset", "method", "test accuracy", "log-loss, calibration error", "fit"),
             _defaults_cells,
         ),
-        "values": (("dataset", "method", "R^2", "root mean squared error", "fit"), _values_cells),
+        "values": (("dataset", "method", "R²", "root mean squared error", "fit"), _values_cells),
     }
 )
 
@@ -87,6 +87,12 @@ def summary_row(record: Record) -> Row:
     if record.status == "ok":
         return KINDS[record.kind][1](record)
     return (record.dataset, record.method, "failed", (record.message or "").partition("\n")[0], "")
+
+
+def summary_line(record: Record) -> str:
+    """Say it in a line: dataset, method, and each figure behind its name."""
+    names = ("", "", *KINDS[record.kind][0][2:]) if record.status == "ok" else [""] * 5
+    return "  ".join(f"{name} {text}".strip() for name, text in zip(names, summary_row(record), strict=True))
 
 
 def summaries(records: Sequence[Record]) -> list[Table]:
@@ -137,7 +143,7 @@ class _StudyBar:
         for number, record in enumerate(now.new, now.cells_done - len(now.new) + 1):
             self._note_best(record)
             if not resumed:
-                say(f"[{number}/{now.cells}] " + "  ".join(summary_row(record)) + self._left(now))
+                say(f"[{number}/{now.cells}] {summary_line(record)}{self._left(now)}")
         text = f"cells {now.cells_done}/{now.cells}{self._best_text()}"
         self._bar.update(self._task, total=now.units, completed=now.units_done, description=text)
 

@@ -73,7 +73,8 @@ FITTED: Mapping[type, tuple[str, ...]] = {
     EDRVFLPortfolioRegressor: ("portfolio_", "members_", "loo_r2_score_", "coverage_"),
     TabularEncoder: ("encoding_",),
 }
-COLUMNS = ("n_features_in_", "feature_names_in_")  # the second only where the columns have names
+# Names are there only where columns, or y, have some.
+COLUMNS = ("n_features_in_", "feature_names_in_", "target_name_")
 BY_NAME = {kind.__name__: kind for kind in FITTED}
 # What skops must trust to load any of them: ``skops.io.load(file, trusted=list(edrvfl.TRUSTED_TYPES))``.
 TRUSTED_TYPES = tuple(
@@ -279,6 +280,7 @@ def _check_fitted(kind: type, fitted: dict[str, Any]) -> None:
         need(
             right and all(isinstance(n, str) for n in names.tolist()), "feature_names_in_", "a name a column"
         )
+    need(isinstance(fitted.get("target_name_", ""), str), "target_name_", "a name")
     if kind is TabularEncoder:
         check_encoding(fitted["encoding_"], d)
         return

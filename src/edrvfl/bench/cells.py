@@ -18,29 +18,8 @@ import pandas
 from .tables import Block, Column, CsvFile, Table
 
 # What stands for a missing value: the texts that pandas.read_csv takes for it.
-MISSING = frozenset(
-    [
-        "",
-        "#N/A",
-        "#N/A N/A",
-        "#NA",
-        "-1.#IND",
-        "-1.#QNAN",
-        "-NaN",
-        "-nan",
-        "1.#IND",
-        "1.#QNAN",
-        "<NA>",
-        "N/A",
-        "NA",
-        "NULL",
-        "NaN",
-        "None",
-        "n/a",
-        "nan",
-        "null",
-    ]
-)
+_NOTHING = "#N/A #NA -1.#IND -1.#QNAN -NaN -nan 1.#IND 1.#QNAN <NA> N/A NA NULL NaN None n/a nan null"
+MISSING = frozenset(("", "#N/A N/A", *_NOTHING.split()))
 TRUTH = {"true": 1.0, "True": 1.0, "TRUE": 1.0, "false": 0.0, "False": 0.0, "FALSE": 0.0}
 
 LIKE_NUMBER = re.compile(r"\s*[-+]?[$€£]?\s?\d[\d.,' \u00a0\u202f]*[%$€£]?\s*")
@@ -80,26 +59,31 @@ def find_kinds(
     `note` is told where cells that may have been meant as numbers make a column one of text.
     """
     if not isinstance(table, CsvFile):
-        first = next(iter(blocks)).columns
-        return {name: _kind_of_type(first[name]) for name in names}
-    possible: dict[str, list[Kind]] = {name: ["numbers", "truth"] for name in names}
+        return {name: _kind_of_type(dtype) for name, dtype in table.empty(names).dtypes.items()}
+    kinds: dict[str, set[Kind]] = {name: set() for name in names}
     for block in blocks:
-        for name, left in possible.items():
-            if left:
-                possible[name] = [kind for kind in left if _may_be(kind, block.columns[name])]
-                if not possible[name] and (row := _stray_cell(block.columns[name])) is not None:
-                    note(
-                        f"column {name!r} is taken for text, because of {brief(block.columns[name][row])} in "
-                        f"{table.where(block.start + row)}. If its cells are numbers, write them like 1234.5."
-                    )
-    return {name: left[0] if left else "text" for name, left in possible.items()}
+        for name, seen in kinds.items():
+            if _together(seen) == "text":
+                continue
+            cells = block.columns[name]
+            seen.update(map(_kind_of_cell, set(cells) - MISSING))
+            if _together(seen) == "text" and (row := _stray_cell(cells)) is not None:
+                note(
+                    f"column {name!r} is taken for text, because of {brief(cells[row])} in "
+                    f"{table.where(block.start + row)}. If its cells are numbers, write them like 1234.5."
+                )
+    return {name: _together(seen) for name, seen in kinds.items()}
 
 
-def _may_be(kind: Kind, cells: list[str]) -> bool:
-    """Tell whether all cells that are not missing are numbers, or all are true or false."""
-    if kind == "truth":
-        return set(cells) <= MISSING | TRUTH.keys()
-    return _at_once(cells) is not None or all(c not in TRUTH and number_of(c) is not None for c in cells)
+def _kind_of_cell(cell: str) -> Kind:
+    if cell in TRUTH:
+        return "truth"
+    return "text" if number_of(cell) is None else "numbers"
+
+
+def _together(kinds: set[Kind]) -> Kind:
+    """Return what a column with cells of these kinds holds; one that is empty could hold numbers."""
+    return "text" if len(kinds) > 1 else next(iter(kinds), "numbers")
 
 
 def _stray_cell(cells: list[str]) -> int | None:
@@ -108,26 +92,13 @@ def _stray_cell(cells: list[str]) -> int | None:
     alike = [LIKE_NUMBER.fullmatch(cell) is not None or number_of(cell) is not None for _, cell in found]
     if 2 * sum(alike) < len(found):
         return None
-    return next((i for i, cell in found if cell in TRUTH or number_of(cell) is None), None)
+    return next((i for i, cell in found if _kind_of_cell(cell) != "numbers"), None)
 
 
-def _kind_of_type(column: Any) -> Kind:
-    if pandas.api.types.is_bool_dtype(column.dtype):
+def _kind_of_type(dtype: Any) -> Kind:
+    if pandas.api.types.is_bool_dtype(dtype):
         return "truth"
-    return "numbers" if pandas.api.types.is_numeric_dtype(column.dtype) else "text"
-
-
-def _at_once(cells: list[str]) -> numpy.ndarray | None:
-    """Return numbers if all cells are numbers or missing: the fast way, which most columns go."""
-    together = "".join(cells)
-    if "_" in together or not together.isascii():
-        return None
-    for texts in (cells, ("nan" if cell in MISSING else cell for cell in cells)):
-        try:
-            return numpy.fromiter(map(float, texts), numpy.float64, len(cells))
-        except ValueError:  # a column without gaps needs no look at each cell
-            pass
-    return None
+    return "numbers" if pandas.api.types.is_numeric_dtype(dtype) else "text"
 
 
 # --- the cells of a column ---------------------------------------------------------------------------
@@ -144,27 +115,22 @@ class Place:
     def wrong(self, row: int, what: str) -> ValueError:
         """Return an error about a row of the block. Rows are counted from 1 below the header."""
         where = self.table.where(self.start + row)
-        return ValueError(f"{self.table.path}: column {self.name!r}, {where}: {what}")
+        return ValueError(f"{self.table.source}: column {self.name!r}, {where}: {what}")
 
 
-def read_numbers(column: Column, place: Place) -> Any:
-    """Return numbers, NaN where missing; refuse the first cell that is neither."""
+def read_numbers(column: Column, place: Place, wrong: str = f"{{}} is not a number. {REPAIR}") -> Any:
+    """Return numbers, NaN where missing; refuse the first cell that is neither, by the text `wrong`."""
     if not isinstance(column, list):
         if isinstance(getattr(column, "dtype", None), pandas.CategoricalDtype):
             column = column.astype(column.cat.categories.dtype)
         if not _holds_text(column):
             return _finite(column, place)
-        column = [
-            "" if value is None else value for value in column.astype(object).where(column.notna(), None)
-        ]
-    found = _at_once(column)
-    if found is None:
-        values = [number_of(cell) for cell in column]
-        if None in values:
-            row = values.index(None)
-            raise place.wrong(row, f"{brief(column[row])} is not a number. {REPAIR}")
-        found = numpy.array(values, dtype=numpy.float64)
-    return _finite(found, place, column)
+        column = ["" if gap else value for value, gap in zip(column, column.isna(), strict=True)]
+    values = list(map(number_of, column))
+    if None in values:
+        row = values.index(None)
+        raise place.wrong(row, wrong.format(brief(column[row])))
+    return _finite(numpy.array(values, dtype=numpy.float64), place, column)
 
 
 def _finite(numbers: Any, place: Place, cells: Sequence[str] | None = None) -> Any:
@@ -227,11 +193,20 @@ def make_frame(table: Table, block: Block, known: Known) -> Any:
 # --- targets -----------------------------------------------------------------------------------------
 
 
-def refuse_missing(column: Column, place: Place, labels: Iterable[Any] = ()) -> None:
-    """Refuse a target that has a gap. A text such as NA is none where it is one of a model's labels."""
+def gaps_of(column: Column, labels: Iterable[Any] = ()) -> numpy.ndarray:
+    """Tell which rows have no target. A text such as NA is no gap where it is one of a model's labels."""
     missing = MISSING.difference(map(str, labels))
-    gaps = [cell in missing for cell in column] if isinstance(column, list) else column.isna().tolist()
-    if True in gaps:
-        row = gaps.index(True)
+    return numpy.array([c in missing for c in column] if isinstance(column, list) else column.isna())
+
+
+def refuse_gaps(gaps: numpy.ndarray, column: Column, place: Place) -> None:
+    """Refuse a target that has a gap."""
+    if gaps.any():
+        row = int(gaps.argmax())
         what = f" ({column[row]!r})" if isinstance(column, list) and column[row] else ""
         raise place.wrong(row, f"the target is missing{what}. Fill it in, or remove the row.")
+
+
+def texts_of(column: Column) -> list[str]:
+    """Return labels as texts. Times are written as pandas writes one of them."""
+    return [str(value) for value in column]
