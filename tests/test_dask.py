@@ -20,7 +20,13 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from edrvfl import EDRVFLClassifier, EDRVFLRegressor, RowBlocks
+from edrvfl import (
+    EDRVFLClassifier,
+    EDRVFLPortfolioClassifier,
+    EDRVFLRegressor,
+    LaplaceRidgeClassifier,
+    RowBlocks,
+)
 from edrvfl._seam.threads import _release_control
 
 dask = pytest.importorskip("dask")
@@ -225,6 +231,22 @@ def test_a_worker_that_dies_in_each_pass_changes_no_bit(quick_processes, rows, m
     assert died.exists()
     for of_calm, of_deadly in zip(*(model.network_.readouts for model in fitted), strict=True):
         np.testing.assert_array_equal(of_calm, of_deadly)
+
+
+def test_a_worker_that_dies_within_the_fit_of_a_portfolio_changes_no_bit(
+    quick_processes, rows, monkeypatch, tmp_path
+):
+    X, y = rows
+    members = [("kernel", LaplaceRidgeClassifier()), ("network", EDRVFLClassifier(n_hidden=8, n_layers=2))]
+    fitted = []
+    with cluster(2, processes=True) as started, distributed.Client(started) as client:
+        for deadly in (False, True):
+            if deadly:
+                make_deadly(monkeypatch, tmp_path)
+            blocks = RowBlocks.from_dask(odd(X), odd(y), client=client)
+            fitted.append(EDRVFLPortfolioClassifier(members=members, random_state=0).fit(blocks))
+    assert len(list(tmp_path.iterdir())) >= 6  # a worker died in each pass
+    np.testing.assert_array_equal(*(model.predict_proba(X) for model in fitted))
 
 
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
