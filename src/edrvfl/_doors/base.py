@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -16,12 +16,12 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 from .._inputs.reading import read_new_table, read_training_numbers, read_training_table, refuse_source
 from .._inputs.rows import Rows, prepare_rows, prepare_values, refuse_one_class, refuse_unresolved, to_host
 from .._inputs.table import Columns
+from .._leaving.files.models import save_model
+from .._leaving.moving import to_numpy as to_numpy
 from .._loo.combine import log_odds
 from .._looking.summary import Shown
 from .._seam.arrays import Array, array_namespace
-from .._seam.sklearn import CALLBACK_ATTRIBUTES, _estimator_with_converted_arrays, check_same_namespace
-
-Estimator = TypeVar("Estimator")
+from .._seam.sklearn import CALLBACK_ATTRIBUTES, check_same_namespace
 
 # Seeds fit into int32, so that every platform draws the same.
 LARGEST_SEED = numpy.iinfo(numpy.int32).max
@@ -55,8 +55,6 @@ class Saving:
         path : str or path-like
             The file; one that exists is replaced at once, when the new one is complete.
         """
-        from .._leaving.files.models import save_model  # here, because a file knows all estimators
-
         save_model(self, path)
 
 
@@ -292,6 +290,8 @@ def without_axis(values: Array) -> Array:
 
 def read_labels(estimator: BaseEstimator, y: Any) -> Any:
     """Return y, which must hold labels."""
+    if isinstance(y, numpy.ndarray) and y.dtype.kind == "T":  # scikit-learn does not know NumPy's newest text
+        y = y.astype(object)
     y = validate_data(estimator, "no_validation", y)
     check_classification_targets(y)
     return y
@@ -308,33 +308,6 @@ def read_values(estimator: BaseEstimator, y: Any) -> Any:
     if isinstance(y, numpy.ndarray) and y.dtype.kind in "OUSmM":
         y = _as_numbers(y, name)
     return check_array(y, ensure_2d=False, dtype="numeric", input_name="y", estimator=estimator)
-
-
-def to_numpy(model: Estimator) -> Estimator:
-    """Copy a fitted estimator with every array in NumPy, whatever device it was fitted on.
-
-    Parameters
-    ----------
-    model : estimator
-        A network, a kernel voter, a portfolio, a search or a :class:`TabularEncoder` of this library, or
-        a scikit-learn estimator that holds some.
-
-    Returns
-    -------
-    copy : estimator
-        The same model, for NumPy arrays and frames.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from edrvfl import EDRVFLClassifier, to_numpy
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = EDRVFLClassifier(n_hidden=20, random_state=0).fit(X, y)
-    >>> bool((to_numpy(model).predict(X) == model.predict(X)).all())
-    True
-    """
-    copy: Estimator = _estimator_with_converted_arrays(model, to_host)
-    return copy
 
 
 @contextmanager

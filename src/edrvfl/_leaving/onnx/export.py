@@ -10,7 +10,6 @@ from typing import Any
 import numpy
 from sklearn.utils.validation import check_is_fitted
 
-from ..._doors.base import to_numpy
 from ..._inputs.inputs import Inputs
 from ..._inputs.table import Columns
 from ..._models.encoding import Encoding
@@ -18,6 +17,7 @@ from ..._models.kernel import KernelModel
 from ..._models.network import Network
 from ..._models.portfolio import Portfolio
 from ..._version import __version__
+from ..moving import to_numpy
 from .answers import calibrated, pooled
 from .encoder import Source, Table, encode, holds_text, missing_text, read_columns
 from .graph import IR_VERSION, ML_OPSET, OPSET, Graph, Name, import_onnx
