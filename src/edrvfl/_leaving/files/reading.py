@@ -170,8 +170,8 @@ def build(estimators: Mapping[str, Any], name: Any, params: dict[str, Any]) -> A
     if unknown := sorted(set(params) - set(inspect.signature(kind).parameters)):
         names = ", ".join(map(repr, unknown))[:200]
         raise ValueError(
-            f"{name} has no parameter {names} in edrvfl {__version__}: it was written by a later edrvfl. Install "
-            "a later one."
+            f"{name} has no parameter {names} in edrvfl {__version__}: it was written by a later edrvfl. "
+            "Install that one."
         )
     estimator = kind(**params)
     try:

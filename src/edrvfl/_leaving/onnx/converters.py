@@ -11,7 +11,12 @@ from .export import Fitted, build
 from .graph import Graph, label_values
 
 LABEL_ENCODER = 2  # the version of the operator that opset 3 of ai.onnx.ml has
-OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
+OPTIONS = {
+    "zipmap": [True, False, "columns"],
+    "nocl": [True, False],
+    "output_class_labels": [False, True],
+    "raw_scores": [False, True],  # what decision_function gives: CalibratedClassifierCV asks for it
+}
 
 
 def register(classifiers: Iterable[type], others: Iterable[type]) -> None:
@@ -73,7 +78,9 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
             f"column as a tensor, but it gets {len(names)} inputs. Concatenate them first."
         )
     outputs = [variable.full_name for variable in operator.outputs]
-    build(graph, fitted, names[0] if len(names) == 1 else names, outputs)
+    options = {} if fitted.classes is None else scope.get_options(operator.raw_operator)
+    X = names[0] if len(names) == 1 else names
+    build(graph, fitted, X, outputs, bool(options.get("raw_scores", False)))
     onnx = graph.onnx
     for tensor in graph.constants:
         if tensor.data_type == onnx.TensorProto.STRING:
