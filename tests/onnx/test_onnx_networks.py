@@ -236,9 +236,9 @@ def test_what_cannot_be_exported_says_so(monkeypatch):
         table.columns = pd.Index([name, *"abcd"], dtype=object)
         with pytest.raises(ValueError, match=message):
             to_onnx(EDRVFLClassifier(**SMALL).fit(table, y))
-    frame = pd.DataFrame({"a": X[:, 0], "t": np.array(["n\udc80", "b", "c"], dtype=object)[y]})
+    texts = pd.Series(np.array(["n\udc80", "b", "c"], dtype=object)[y], dtype=object)
     with pytest.raises(ValueError, match=r"Category .* is not valid Unicode"):
-        to_onnx(EDRVFLClassifier(**SMALL).fit(frame, y))
+        to_onnx(EDRVFLClassifier(**SMALL).fit(pd.DataFrame({"t": texts}), y))
     with pytest.raises(ValueError, match="n_layers is for networks"):
         to_onnx(LaplaceRidgeClassifier().fit(X, y), n_layers=1)
     with pytest.raises(ValueError, match="dtype must be one of float32, float64"):
