@@ -254,17 +254,17 @@ def same_columns(tree, arrays):
 
 
 FIGURES = {
-    "no weight": ("portfolio", column("weight", None), "a dict with member, weight"),
-    "text as weight": ("portfolio", column("weight", ["a", "b", "c"]), "members_.weight"),
+    "no weight": ("portfolio", column("weight", None), "the columns member, weight"),
+    "text as weight": ("portfolio", column("weight", ["a", "b", "c"]), "whose column weight"),
     "too few weights": ("portfolio", column("weight", [1.0]), "of one length"),
     "no figure": ("portfolio_values", column("loo_r2_score", None), "loo_r2_score"),
     "text": ("kernel", lambda t, a: t["fitted"].update(loo_accuracy_="x"), "loo_accuracy_` must be a number"),
     "texts": (
         "classifier",
         lambda t, a: t["fitted"].update(loo_accuracies_={"tuple": ["a", "b", "c"]}),
-        "loo_accuracies_` must be a tuple of numbers",
+        "loo_accuracies_.0` must be a number",
     ),
-    "too few": ("classifier", lambda t, a: t["fitted"].update(loo_accuracies_={"tuple": [0.5]}), "`loo_"),
+    "too few": ("classifier", lambda t, a: t["fitted"].update(loo_accuracies_={"tuple": [0.5]}), "1 values"),
     "names": ("classifier_frame", same_names, "5 different names"),
     "columns": ("classifier_frame", same_columns, "names` must be different"),
 }

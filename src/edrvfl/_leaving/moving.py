@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from .._inputs.rows import to_host
-from .._models.encoding import Encoding
-from .._models.kernel import KernelModel
-from .._models.network import Network
-from .._models.portfolio import Portfolio
 from .._seam.sklearn import _estimator_with_converted_arrays
 
 Estimator = TypeVar("Estimator")
 
-# The fitted attribute that decides the answers, and the record that it is.
-ANSWERING: Mapping[str, type] = {
-    "network_": Network,
-    "model_": KernelModel,
-    "portfolio_": Portfolio,
-    "encoding_": Encoding,
-}
+ANSWERING = ("network_", "model_", "portfolio_", "encoding_")  # the fitted attributes that decide answers
 
 
 def record_of(model: Any) -> Any:

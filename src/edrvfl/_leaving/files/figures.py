@@ -1,13 +1,14 @@
-"""The fitted attributes that decide no answer: names, figures about the fit, and the table of members."""
+"""Marks of fitted attributes that decide no answer: names, figures about the fit, the table of members."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
-from .relations import need
+from ..._seam.fields import Known
 
 NUMBER = (int, float, numpy.floating, numpy.integer)
 # The columns that a table of members has at least, beside its figures, and what they hold.
@@ -21,49 +22,43 @@ MEMBERS: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def check_names(names: Any, where: str, d: int) -> None:
-    """Refuse what is not a name for each of d columns."""
-    right = isinstance(names, numpy.ndarray) and names.dtype == object and names.shape == (d,)
-    right = right and all(isinstance(name, str) for name in names.tolist())
-    need(right and len(set(names.tolist())) == d, where, f"{d} different names")
+def _are(values: Any, kinds: tuple[type, ...]) -> bool:
+    return all(isinstance(value, kinds) and not isinstance(value, bool) for value in values)
 
 
-def check_members(members: Any, figures: list[str]) -> None:
-    """Refuse what is not a table of a portfolio's members with some figures of each."""
-    kinds = {**MEMBERS, **dict.fromkeys(figures, NUMBER)}
-    need(
-        isinstance(members, dict) and kinds.keys() <= members.keys(),
-        "members_",
-        f"a dict with {', '.join(kinds)}",
-    )
-    columns = list(members.values())
-    equal = all(isinstance(column, list) and len(column) == len(columns[0]) for column in columns)
-    need(equal and all(isinstance(name, str) for name in members), "members_", "lists of one length, by name")
-    for name, kind in kinds.items():
-        right = all(isinstance(value, kind) and not isinstance(value, bool) for value in members[name])
-        need(right, f"members_.{name}", f"values of the type {' or '.join(one.__name__ for one in kind)}")
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number about a fit, of Python or NumPy."""
+
+    def wrong(self, value: Any, _: Known) -> str:
+        """Look at the type alone: nothing is computed from it."""
+        return "" if _are([value], NUMBER) else "a number"
 
 
-def check_figures(figures: dict[str, Any], record: Any) -> None:
-    """Refuse figures that are not numbers, or of a network not as many as the layers that were grown."""
-    if not hasattr(record, "layers"):
-        for name, value in figures.items():
-            need(_are_numbers([value]), name, "a number")
-        return
-    own = {"n_layers_": len(record.layers), "n_hidden_": record.n_hidden}
-    counts: dict[bool, set[int]] = {True: set(), False: set()}  # of leave-one-out, and of the others
-    for name, value in figures.items():
-        if name in own:
-            need(value == own[name], name, str(own[name]))
-            continue
-        need(isinstance(value, tuple) and _are_numbers(value), name, "a tuple of numbers")
-        if name != "fallback_layers_":
-            counts[name.startswith("loo_")].add(len(value))
-    (grown,) = counts[False] if len(counts[False]) == 1 else (0,)
-    need(grown >= len(record.layers), "regularization_", "as long as the other figures of the layers")
-    need(counts[True] in ({0}, {grown}), "loo_", "empty, or as long as the other figures of the layers")
-    need(len(figures["fallback_layers_"]) <= grown, "fallback_layers_", "some of the layers")
+@dataclass(frozen=True, slots=True)
+class Names:
+    """A name for each column, in an array of objects."""
+
+    def wrong(self, value: Any, known: Known) -> str:
+        """Look at number, type and difference."""
+        d, names = known["d"], value.tolist()
+        right = value.dtype == object and value.shape == (d,) and _are(names, (str,))
+        return "" if right and len(set(names)) == d else f"{d} different names"
 
 
-def _are_numbers(values: Iterable[Any]) -> bool:
-    return all(isinstance(value, NUMBER) and not isinstance(value, bool) for value in values)
+@dataclass(frozen=True, slots=True)
+class Members:
+    """A table of the members of a portfolio: lists of one length, by name."""
+
+    figures: tuple[str, ...]
+
+    def wrong(self, value: Any, _: Known) -> str:
+        """Look at the columns, their lengths and what they hold."""
+        kinds = {**MEMBERS, **dict.fromkeys(self.figures, NUMBER)}
+        columns = list(value.values())
+        if not kinds.keys() <= value.keys() or not _are(value, (str,)):
+            return f"a table with the columns {', '.join(kinds)}"
+        if not all(isinstance(column, list) and len(column) == len(columns[0]) for column in columns):
+            return "a table whose columns are lists of one length"
+        bad = next((name for name, kind in kinds.items() if not _are(value[name], kind)), None)
+        return "" if bad is None else f"a table whose column {bad} holds values of the right type"

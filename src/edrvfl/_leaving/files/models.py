@@ -22,12 +22,12 @@ from ..._models.kernel import KernelModel, KernelVoter
 from ..._models.network import Network
 from ..._models.portfolio import Portfolio
 from ..._models.stored import StoredLayer, drawn_bytes, networks_in, restored, stored, with_networks
-from ..._seam.fields import Between
+from ..._seam.fields import Between, Known, Long
 from ..._version import __version__
-from ..moving import ANSWERING, record_of, to_numpy
+from ..moving import record_of, to_numpy
 from .check import check
 from .container import packed, read_whole, unpacked, write_whole
-from .figures import check_figures, check_members, check_names
+from .figures import Figure, Members, Names
 from .reading import BUDGET, Reader, build
 from .relations import need
 from .trial import try_model
@@ -40,21 +40,51 @@ OF_MODELS = (Calibration, DrawSettings, KernelVoter, Margins, OwnProbabilities, 
 MODELS = (Coverage, Encoding, KernelModel, Network, Portfolio)
 # Files name records as the classes are called. A class that gets another name keeps the old one here.
 RECORDS: Mapping[str, type] = {kind.__name__: kind for kind in (*INPUTS, *OF_MODELS, *MODELS)}
-LAYERED = ("network_", "n_layers_", "n_hidden_", "regularization_", "fallback_layers_", "neurons_kept_")
-KERNEL = ("model_", "bandwidth_", "regularization_", "n_landmarks_")
-# The fitted attributes of each estimator, beside those that all have.
-FITTED: Mapping[str, tuple[str, ...]] = {
-    "EDRVFLClassifier": (*LAYERED, "loo_accuracies_", "train_accuracies_", "loo_log_losses_", "coverage_"),
-    "EDRVFLRegressor": (*LAYERED, "loo_r2_scores_", "train_r2_scores_", "coverage_"),
-    "LaplaceRidgeClassifier": (*KERNEL, "loo_accuracy_", "loo_log_loss_", "coverage_"),
-    "LaplaceRidgeRegressor": (*KERNEL, "loo_r2_score_", "coverage_"),
-    "EDRVFLPortfolioClassifier": ("portfolio_", "members_", "loo_accuracy_", "loo_log_loss_", "coverage_"),
-    "EDRVFLPortfolioRegressor": ("portfolio_", "members_", "loo_r2_score_", "coverage_"),
-    "TabularEncoder": ("encoding_",),
+SHARED = (Columns, Inputs)  # records that voters have in common
+FIGURE: Any = Annotated[Any, Figure()]
+GROWN: Any = Annotated[tuple[FIGURE, ...], Long("grown")]  # one for each layer that was grown
+LOO: Any = Annotated[tuple[FIGURE, ...], Long("loo")]  # likewise, or none
+LAYERED = {
+    "network_": Network,
+    "n_layers_": Annotated[int, Between(side="depth")],
+    "n_hidden_": Annotated[int, Between(side="n")],
+    "regularization_": GROWN,
+    "fallback_layers_": tuple[FIGURE, ...],
+    "neurons_kept_": GROWN,
 }
-# Attributes that only some models have, and what checks them.
-OPTIONAL = {"feature_names_in_": check_names}
-COLUMNS = ("n_features_in_", *OPTIONAL)
+KERNEL = {"model_": KernelModel, "bandwidth_": FIGURE, "regularization_": FIGURE, "n_landmarks_": FIGURE}
+OF_CLASSES, OF_VALUES = ("loo_accuracy", "loo_log_loss"), ("loo_r2_score",)
+COVERAGE = {"coverage_": Any}
+# The fitted attributes of each estimator, and what they hold. The first one answers.
+FITTED: Mapping[str, Mapping[str, Any]] = {
+    "EDRVFLClassifier": {
+        **LAYERED,
+        "loo_accuracies_": LOO,
+        "train_accuracies_": GROWN,
+        "loo_log_losses_": LOO,
+        **COVERAGE,
+    },
+    "EDRVFLRegressor": {**LAYERED, "loo_r2_scores_": LOO, "train_r2_scores_": GROWN, **COVERAGE},
+    "LaplaceRidgeClassifier": {**KERNEL, "loo_accuracy_": FIGURE, "loo_log_loss_": FIGURE, **COVERAGE},
+    "LaplaceRidgeRegressor": {**KERNEL, "loo_r2_score_": FIGURE, **COVERAGE},
+    "EDRVFLPortfolioClassifier": {
+        "portfolio_": Portfolio,
+        "members_": Annotated[dict, Members(OF_CLASSES)],
+        "loo_accuracy_": FIGURE,
+        "loo_log_loss_": FIGURE,
+        **COVERAGE,
+    },
+    "EDRVFLPortfolioRegressor": {
+        "portfolio_": Portfolio,
+        "members_": Annotated[dict, Members(OF_VALUES)],
+        "loo_r2_score_": FIGURE,
+        **COVERAGE,
+    },
+    "TabularEncoder": {"encoding_": Encoding},
+}
+# What all estimators have, and what only some have.
+COLUMNS: Mapping[str, Any] = {"n_features_in_": Annotated[int, Between(1, side="d")]}
+OPTIONAL: Mapping[str, Any] = {"feature_names_in_": Annotated[numpy.ndarray, Names()]}
 ENTRIES = {"format", "version", "edrvfl", "numpy", "estimator", "params", "fitted", "shared"}
 
 
@@ -75,8 +105,12 @@ def _packed(model: Any) -> tuple[bytes, Mapping[str, type]]:
     """Return the bytes of a model's file, and the estimators that are in it."""
     kind = _kind_of(model)
     model = to_numpy(model)
-    held = {name: getattr(model, name) for name in (*COLUMNS, *FITTED[kind.__name__]) if hasattr(model, name)}
-    writer = Writer(Kinds(RECORDS, (Columns, Inputs), FITTED))
+    held = {
+        name: getattr(model, name)
+        for name in (*COLUMNS, *OPTIONAL, *FITTED[kind.__name__])
+        if hasattr(model, name)
+    }
+    writer = Writer(Kinds(RECORDS, SHARED, FITTED))
     writer.estimators[kind.__name__] = kind
     tree = {
         "format": "edrvfl",
@@ -128,7 +162,7 @@ def _stored_model(content: bytes, estimators: Mapping[str, type], max_bytes: flo
     try:
         tree, arrays = unpacked(content)
         _check_version(tree)
-        reader = Reader(Kinds(RECORDS, (Columns, Inputs), estimators), arrays, BUDGET + len(content))
+        reader = Reader(Kinds(RECORDS, SHARED, estimators), arrays, BUDGET + len(content))
         reader.read_shared(tree["shared"])
         model = build(estimators, tree["estimator"], reader.fields(tree["params"]))
         fitted = reader.fields(tree["fitted"])
@@ -163,29 +197,25 @@ def _check_version(tree: dict[str, Any]) -> None:
 
 def _check_fitted(model: Any, fitted: dict[str, Any]) -> None:
     """Refuse fitted attributes that do not make an estimator."""
-    wanted = {"n_features_in_", *FITTED[type(model).__name__]}
-    right = wanted <= set(fitted) <= {*wanted, *OPTIONAL}
+    own = FITTED[type(model).__name__]
+    wanted = COLUMNS.keys() | own.keys()
+    right = wanted <= fitted.keys() <= wanted | OPTIONAL.keys()
     need(right, "fitted", f"the attributes {', '.join(sorted(wanted))}")
-    d, (name, kind) = fitted["n_features_in_"], next(item for item in ANSWERING.items() if item[0] in fitted)
-    check(d, Annotated[int, Between(1)], "n_features_in_", {})
-    for optional in OPTIONAL.keys() & fitted.keys():
-        OPTIONAL[optional](fitted[optional], optional, d)
+    name, kind = next(iter(own.items()))
     record = fitted[name]
     need(type(record) is kind, name, f"a record {kind.__name__}")
-    known = {"d": d, "dtype": record.like.dtype, "classifies": is_classifier(model)}
-    check(record, kind, name, dict(known))
-    if name == "encoding_":
-        return
+    base = {"classifies": is_classifier(model), "dtype": record.like.dtype}
+    known: Known = dict(base)
+    for attribute, hint in {**COLUMNS, **OPTIONAL, **own}.items():
+        if attribute in fitted:
+            check(fitted[attribute], hint, attribute, known)
+    depth, grown, loo = (known.get(side, 0) for side in ("depth", "grown", "loo"))
+    need(grown >= depth and loo in (0, grown), "loo_", "empty, or as long as the other figures of the layers")
     for inputs in record.encodings():
         plain = inputs.numbers is None and inputs.categories is None
         need(plain is (record.columns is None), f"{name}.columns", "absent where X is taken as it is")
-    check(fitted["coverage_"], Coverage | None, "coverage_", {**known, "k": record.n_outputs})
-    figures = {key: fitted[key] for key in wanted - {name, "n_features_in_", "coverage_", "members_"}}
-    check_figures(figures, record)
-    if "members_" in fitted:
-        check_members(
-            fitted["members_"], [key.removesuffix("_") for key in figures if key.startswith("loo_")]
-        )
+    sides = {**base, "d": known["d"], "k": record.n_outputs}  # the network of the spread has others
+    check(fitted.get("coverage_"), Coverage | None, "coverage_", sides)
 
 
 def _check_memory(fitted: dict[str, Any], most: float) -> None:
