@@ -226,6 +226,18 @@ def test_a_small_file_takes_little_time_and_memory(change, name, message):
     assert len(str(caught.value)) < 1000
 
 
+def test_arrays_that_overlap_are_not_copied(content):
+    large = rewritten(content, lambda tree, arrays: arrays.update(big=np.zeros(10**6, dtype=np.uint8)))
+    changed = with_header(large, lambda header: header.update({f"{i}": header["big"] for i in range(100)}))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="overlap"):
+            loaded(changed)
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(changed)
+    finally:
+        tracemalloc.stop()
+
+
 def test_a_long_value_is_not_in_the_message(content):
     changed = rewritten(content, lambda tree, arrays: tree["params"].update(n_hidden="x" * 10**5))
     with pytest.raises(ValueError, match="n_hidden") as caught:
@@ -264,7 +276,11 @@ FIGURES = {
         lambda t, a: t["fitted"].update(loo_accuracies_={"tuple": ["a", "b", "c"]}),
         "loo_accuracies_.0` must be a number",
     ),
-    "too few": ("classifier", lambda t, a: t["fitted"].update(loo_accuracies_={"tuple": [0.5]}), "1 values"),
+    "too few": (
+        "classifier",
+        lambda t, a: t["fitted"].update(loo_accuracies_={"tuple": [0.5]}),
+        "a tuple of 1",
+    ),
     "names": ("classifier_frame", same_names, "5 different names"),
     "columns": ("classifier_frame", same_columns, "names` must be different"),
 }

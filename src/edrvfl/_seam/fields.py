@@ -124,7 +124,7 @@ class Long:
 
     def wrong(self, value: Any, known: Known) -> str:
         """Look at the length."""
-        return "" if _fits((len(value),), (self.side,), known) else f"{known[self.side]} values"
+        return "" if _fits((len(value),), (self.side,), known) else f"a tuple of {known[self.side]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def _check_union(value: Any, options: tuple[Any, ...], where: str, known: Known)
 def _check_tuple(value: Any, parts: tuple[Any, ...], where: str, known: Known) -> None:
     need(type(value) is tuple, where, "a tuple")
     hints = [parts[0]] * len(value) if parts[-1] is ... else parts
-    need(len(value) == len(hints), where, f"{len(hints)} values")
+    need(len(value) == len(hints), where, f"a tuple of {len(hints)}")
     for i, (item, hint) in enumerate(zip(value, hints, strict=True)):
         # records side by side may have sides of other lengths
         check(item, hint, f"{where}.{i}", dict(known) if is_dataclass(item) else known)

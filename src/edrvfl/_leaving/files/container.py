@@ -139,22 +139,18 @@ def _finite(digits: str) -> float:
 
 def _arrays(header: dict[str, Any], data: memoryview) -> dict[str, numpy.ndarray]:
     """Return the arrays that a header names. They must lie side by side and fill the data."""
-    spans, arrays = [], {}
-    for name, entry in header.items():
-        start, stop, dtype, shape = _place(name, entry, len(data))
-        spans.append((start, stop))
+    places = {name: _place(name, entry, len(data)) for name, entry in header.items()}
+    spans = sorted((start, stop) for start, stop, *_ in places.values())
+    # before anything is copied: many arrays that overlap would take more memory than the file
+    if [0, *(stop for _, stop in spans)] != [*(start for start, _ in spans), len(data)]:
+        raise ValueError("Its arrays overlap, or there are bytes that belong to none.")
+    arrays = {}
+    for name, (start, stop, dtype, shape) in places.items():
         raw = numpy.frombuffer(data[start:stop], dtype=numpy.uint8)
         if dtype == numpy.bool_ and raw.size and raw.max() > 1:
             raise ValueError(f"Array {name[:80]!r} should hold 0 and 1.")
         # a copy, because a model may not depend on how the file lies in memory
         arrays[name] = raw.copy().view(dtype).astype(dtype.newbyteorder("="), copy=False).reshape(shape)
-    end = 0
-    for start, stop in sorted(spans):
-        if start != end:
-            raise ValueError("Its arrays overlap, or there are bytes between them that belong to none.")
-        end = stop
-    if end != len(data):
-        raise ValueError("There are bytes after its last array.")
     return arrays
 
 
