@@ -22,11 +22,14 @@ from .relations import RELATIONS, need
 
 # What a file holds where an annotation says less: layers whose weights are drawn again, and kinds of voters.
 IN_FILES: Mapping[Any, Any] = {HiddenLayer: StoredLayer, Voter: Network | KernelModel}
+PLAIN = (str, bool, int, type(None))
 _hints = cache(get_type_hints)
 
 
 def check(value: Any, hint: Any, where: str, known: Known) -> None:
     """Refuse a value that is not what an annotation says. `known` has the lengths of sides so far."""
+    if type(value) is hint and hint in PLAIN:  # at once: wide tables have many
+        return
     hint = IN_FILES.get(hint, hint)
     kind, parts = get_origin(hint), get_args(hint)
     if kind is Annotated:
@@ -47,16 +50,16 @@ def check(value: Any, hint: Any, where: str, known: Known) -> None:
 
 def _check_union(value: Any, options: tuple[Any, ...], where: str, known: Known) -> None:
     """Take the option that is the type of the value, else the first that fits."""
-    options = tuple(option for option in options if option is not type(None) or value is None)
-    for option in [one for one in options if one is type(value)] or options:
+    if type(value) in options:
+        return check(value, type(value), where, known)
+    for option in (option for option in options if option is not type(None)):
         found = dict(known)
         try:
             check(value, option, where, found)
         except ValueError as error:
             problem = error
         else:
-            known.update(found)
-            return
+            return known.update(found)
     raise problem
 
 
