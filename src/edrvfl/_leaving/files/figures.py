@@ -50,11 +50,11 @@ class Names:
 class Members:
     """A table of the members of a portfolio: lists of one length, by name."""
 
-    figures: tuple[str, ...]
+    figures: tuple[str, ...]  # fitted attributes that each member has, too
 
     def wrong(self, value: Any, _: Known) -> str:
         """Look at the columns, their lengths and what they hold."""
-        kinds = {**MEMBERS, **dict.fromkeys(self.figures, NUMBER)}
+        kinds = {**MEMBERS, **{name.removesuffix("_"): NUMBER for name in self.figures}}
         columns = list(value.values())
         if not kinds.keys() <= value.keys() or not _are(value, (str,)):
             return f"a table with the columns {', '.join(kinds)}"

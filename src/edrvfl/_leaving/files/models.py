@@ -53,33 +53,29 @@ LAYERED = {
     "neurons_kept_": GROWN,
 }
 KERNEL = {"model_": KernelModel, "bandwidth_": FIGURE, "regularization_": FIGURE, "n_landmarks_": FIGURE}
-OF_CLASSES, OF_VALUES = ("loo_accuracy", "loo_log_loss"), ("loo_r2_score",)
-COVERAGE = {"coverage_": Any}
+OF_CLASSES, OF_VALUES = dict.fromkeys(("loo_accuracy_", "loo_log_loss_"), FIGURE), {"loo_r2_score_": FIGURE}
+COVERAGE = {"coverage_": Any}  # a Coverage, or None
+CLASSES_BY_LAYER = {"loo_accuracies_": LOO, "train_accuracies_": GROWN, "loo_log_losses_": LOO}
+VALUES_BY_LAYER = {"loo_r2_scores_": LOO, "train_r2_scores_": GROWN}
+
+
+def _voted(figures: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "portfolio_": Portfolio,
+        "members_": Annotated[dict, Members(tuple(figures))],
+        **figures,
+        **COVERAGE,
+    }
+
+
 # The fitted attributes of each estimator, and what they hold. The first one answers.
 FITTED: Mapping[str, Mapping[str, Any]] = {
-    "EDRVFLClassifier": {
-        **LAYERED,
-        "loo_accuracies_": LOO,
-        "train_accuracies_": GROWN,
-        "loo_log_losses_": LOO,
-        **COVERAGE,
-    },
-    "EDRVFLRegressor": {**LAYERED, "loo_r2_scores_": LOO, "train_r2_scores_": GROWN, **COVERAGE},
-    "LaplaceRidgeClassifier": {**KERNEL, "loo_accuracy_": FIGURE, "loo_log_loss_": FIGURE, **COVERAGE},
-    "LaplaceRidgeRegressor": {**KERNEL, "loo_r2_score_": FIGURE, **COVERAGE},
-    "EDRVFLPortfolioClassifier": {
-        "portfolio_": Portfolio,
-        "members_": Annotated[dict, Members(OF_CLASSES)],
-        "loo_accuracy_": FIGURE,
-        "loo_log_loss_": FIGURE,
-        **COVERAGE,
-    },
-    "EDRVFLPortfolioRegressor": {
-        "portfolio_": Portfolio,
-        "members_": Annotated[dict, Members(OF_VALUES)],
-        "loo_r2_score_": FIGURE,
-        **COVERAGE,
-    },
+    "EDRVFLClassifier": {**LAYERED, **CLASSES_BY_LAYER, **COVERAGE},
+    "EDRVFLRegressor": {**LAYERED, **VALUES_BY_LAYER, **COVERAGE},
+    "LaplaceRidgeClassifier": {**KERNEL, **OF_CLASSES, **COVERAGE},
+    "LaplaceRidgeRegressor": {**KERNEL, **OF_VALUES, **COVERAGE},
+    "EDRVFLPortfolioClassifier": _voted(OF_CLASSES),
+    "EDRVFLPortfolioRegressor": _voted(OF_VALUES),
     "TabularEncoder": {"encoding_": Encoding},
 }
 # What all estimators have, and what only some have.
