@@ -4,6 +4,8 @@ import copy
 import hashlib
 import json
 import struct
+import tracemalloc
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -58,6 +60,17 @@ NUMBERS = (np.nan, np.inf, -np.inf, 0.0, -1.0, 1e300, -1e300, 1e-300, 1e15)
 def loaded(content):
     """Return the model of a file's bytes."""
     return unpacked_model(content, ESTIMATORS)
+
+
+@contextmanager
+def memory_below(most):
+    """Fail if the block takes so many bytes or more at once."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < most
+    finally:
+        tracemalloc.stop()
 
 
 def with_checksum(content):

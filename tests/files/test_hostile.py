@@ -2,11 +2,10 @@
 
 import json
 import struct
-import tracemalloc
 
 import numpy as np
 import pytest
-from hostile import hostile, loaded, outcome, rewritten, with_checksum, with_header
+from hostile import hostile, loaded, memory_below, outcome, rewritten, with_checksum, with_header
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_models import NAMES, all_answers, small_model
@@ -216,26 +215,16 @@ BOMBS = {
 @pytest.mark.parametrize(("change", "name", "message"), [(c, *rest) for c, rest in BOMBS.items()])
 def test_a_small_file_takes_little_time_and_memory(change, name, message):
     changed = rewritten(packed_model(small_model(name)[0]), change)
-    tracemalloc.start()
-    try:
-        with pytest.raises(ValueError, match=message) as caught:
-            loaded(changed)
-        assert tracemalloc.get_traced_memory()[1] < 6e7 + 10 * len(changed)
-    finally:
-        tracemalloc.stop()
+    with memory_below(6e7 + 10 * len(changed)), pytest.raises(ValueError, match=message) as caught:
+        loaded(changed)
     assert len(str(caught.value)) < 1000
 
 
 def test_arrays_that_overlap_are_not_copied(content):
     large = rewritten(content, lambda tree, arrays: arrays.update(big=np.zeros(10**6, dtype=np.uint8)))
     changed = with_header(large, lambda header: header.update({f"{i}": header["big"] for i in range(100)}))
-    tracemalloc.start()
-    try:
-        with pytest.raises(ValueError, match="overlap"):
-            loaded(changed)
-        assert tracemalloc.get_traced_memory()[1] < 10 * len(changed)
-    finally:
-        tracemalloc.stop()
+    with memory_below(10 * len(changed)), pytest.raises(ValueError, match="overlap"):
+        loaded(changed)
 
 
 def test_a_long_value_is_not_in_the_message(content):
@@ -295,13 +284,8 @@ def test_what_only_tells_about_the_fit_is_checked_too(name, change, message):
 def test_a_large_file_that_is_no_model_is_not_read(tmp_path):
     with (tmp_path / "m").open("wb") as file:
         file.truncate(2 * 10**8)  # holes take no room on the disk
-    tracemalloc.start()
-    try:
-        with pytest.raises(ValueError, match="another kind of file"):
-            load(tmp_path / "m")
-        assert tracemalloc.get_traced_memory()[1] < 10**6
-    finally:
-        tracemalloc.stop()
+    with memory_below(10**6), pytest.raises(ValueError, match="another kind of file"):
+        load(tmp_path / "m")
 
 
 def test_the_checksum_stands_where_the_page_says(content):
