@@ -198,17 +198,17 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
 
 def _replace(target: Path, content: bytes) -> None:
     for left in target.parent.glob(".edrvfl.*.part"):
-        with contextlib.suppress(FileNotFoundError):  # another process may remove it, too
+        with contextlib.suppress(OSError):  # it may be somebody else's, or gone
             if time.time() - left.stat().st_mtime > STALE:
                 left.unlink()
     beside = target.with_name(f".edrvfl.{uuid.uuid4().hex}.part")
     try:
         with beside.open("xb") as file:
+            if target.exists():
+                beside.chmod(target.stat().st_mode)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
-            beside.chmod(target.stat().st_mode)
         beside.replace(target)
     except BaseException:
         beside.unlink(missing_ok=True)

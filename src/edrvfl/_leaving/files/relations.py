@@ -29,22 +29,20 @@ def need(condition: Any, where: str, wanted: str) -> None:
 
 def _columns(columns: Columns, where: str, _: Known) -> None:
     need(len(set(columns.names)) == len(columns.names), f"{where}.names", "different names")
-    holds = tuple(values is not None for values in columns.categories)
-    need(
-        columns.categorical == holds,
-        f"{where}.categorical",
-        "true where there are categories, and only there",
-    )
+    right = columns.categorical == tuple(values is not None for values in columns.categories)
+    need(right, f"{where}.categorical", "true where there are categories, and only there")
     for values in columns.categories:
         if values is not None:
-            text = values.dtype == object and all(isinstance(v, str) for v in values.tolist())
-            number = values.dtype == numpy.float64 and numpy.isfinite(values).all()
-            right = values.ndim == 1 and (text or number)
-            need(
-                right and all(a < b for a, b in itertools.pairwise(values.tolist())),
-                f"{where}.categories",
-                "sorted texts, or sorted finite numbers",
-            )
+            right = _are_sorted(values)
+            need(right, f"{where}.categories", "sorted texts, or sorted finite numbers, or absent")
+
+
+def _are_sorted(values: numpy.ndarray) -> bool:
+    """Tell whether these are texts, or finite numbers, and each is larger than the one before."""
+    text = values.dtype == object and all(isinstance(v, str) for v in values.tolist())
+    number = values.dtype == numpy.float64 and bool(numpy.isfinite(values).all())
+    ordered = values.ndim == 1 and (text or number)
+    return ordered and all(a < b for a, b in itertools.pairwise(values.tolist()))
 
 
 def _numbers(numbers: Numbers, where: str, known: Known) -> None:
