@@ -1,7 +1,9 @@
 """Files that someone changed are refused, or give a model that answers: never another error, never code."""
 
+import dataclasses
 import json
 import struct
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from small_models import NAMES, all_answers, small_model
 
 from edrvfl import load
 from edrvfl._leaving.files.container import DIGITS
-from edrvfl._leaving.files.models import packed_model
+from edrvfl._leaving.files.models import RECORDS, packed_model
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -145,6 +147,19 @@ TREES = {
 def test_descriptions_with_a_right_checksum_are_refused(content, change, message):
     with pytest.raises(ValueError, match=message):
         loaded(rewritten(content, change))
+
+
+def says_nothing(hint):
+    """Tell whether an annotation lets any value pass."""
+    if get_origin(hint) is Annotated:
+        return False
+    return hint is Any or any(says_nothing(part) for part in get_args(hint))
+
+
+@pytest.mark.parametrize("kind", RECORDS.values())
+def test_every_field_of_a_record_says_what_it_holds(kind):
+    hints = get_type_hints(kind, include_extras=True)
+    assert not [part.name for part in dataclasses.fields(kind) if says_nothing(hints[part.name])]
 
 
 def test_a_small_file_cannot_ask_for_much_memory():
