@@ -49,7 +49,6 @@ class Floats:
     own: bool = False  # the precision need not be that of the model
 
     def wrong(self, value: Any, known: Known) -> str:
-        """Look at precision, shape and range."""
         kinds = FLOATS if self.own or "dtype" not in known else (known["dtype"],)
         array = isinstance(value, numpy.ndarray) and value.dtype in kinds
         if not array or not _fits(value.shape, self.sides, known):
@@ -75,7 +74,6 @@ class Places:
     among: tuple[str, ...]
 
     def wrong(self, value: Any, known: Known) -> str:
-        """Look at type, length and range."""
         if not isinstance(value, numpy.ndarray) or value.dtype != numpy.int64 or value.ndim != 1:
             return "a list of int64"
         below = sum(known.get(side, 0) for side in self.among)
@@ -90,7 +88,6 @@ class Labels:
     side: str
 
     def wrong(self, value: Any, known: Known) -> str:
-        """Look at number, finiteness and difference."""
         if not isinstance(value, numpy.ndarray) or value.ndim != 1 or len(value) < 2:
             return "two or more labels"
         labels = value.tolist()
@@ -110,7 +107,6 @@ class Between:
     among: str = ""
 
     def wrong(self, value: Any, known: Known) -> str:
-        """Look at the range, and at the side."""
         high = known[self.among] - 1 if self.among else self.high
         right = self.low <= value <= high and _fits((value,), (self.side,), known)
         return "" if right else f"from {self.low} to {high}"
@@ -123,7 +119,6 @@ class Long:
     side: str
 
     def wrong(self, value: Any, known: Known) -> str:
-        """Look at the length."""
         return "" if _fits((len(value),), (self.side,), known) else f"a tuple of {known[self.side]}"
 
 
@@ -134,5 +129,4 @@ class OneOf:
     known: tuple[str, ...]
 
     def wrong(self, value: Any, _: Known) -> str:
-        """Look whether the text is known."""
         return "" if value in self.known else f"one of {', '.join(self.known)}"

@@ -31,7 +31,6 @@ class Figure:
     """A number about a fit, of Python or NumPy."""
 
     def wrong(self, value: Any, _: Known) -> str:
-        """Look at the type alone: nothing is computed from it."""
         return "" if _are([value], NUMBER) else "a number"
 
 
@@ -40,7 +39,6 @@ class Names:
     """A name for each column, in an array of objects."""
 
     def wrong(self, value: Any, known: Known) -> str:
-        """Look at number, type and difference."""
         d, names = known["d"], value.tolist()
         right = value.dtype == object and value.shape == (d,) and _are(names, (str,))
         return "" if right and len(set(names)) == d else f"{d} different names"
@@ -53,7 +51,6 @@ class Members:
     figures: tuple[str, ...]  # fitted attributes that each member has, too
 
     def wrong(self, value: Any, _: Known) -> str:
-        """Look at the columns, their lengths and what they hold."""
         kinds = {**MEMBERS, **{name.removesuffix("_"): NUMBER for name in self.figures}}
         columns = list(value.values())
         if not kinds.keys() <= value.keys() or not _are(value, (str,)):
