@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from hostile import hostile, outcome
 from small_models import NAMES, all_answers, small_model
 
-from edrvfl._leaving.files.models import packed_model, unpacked_model
+from edrvfl._leaving.files.models import packed_model
 
 
 def main(n_cases, seed=0):
@@ -37,7 +37,7 @@ def main(n_cases, seed=0):
         content, X, expected = models[place]
         kind, changed = hostile(content, rng)
         start = time.perf_counter()
-        found = outcome(changed, unpacked_model, lambda model, X=X: all_answers(model, X), expected)
+        found = outcome(changed, lambda model, X=X: all_answers(model, X), expected)
         slowest = max(slowest, time.perf_counter() - start)
         if kind == "flip" and changed != content and found != "refused":
             found = f"a file with a wrong checksum was {found}"

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from ._doors.base import to_numpy as to_numpy
     from ._doors.classifier import EDRVFLClassifier as EDRVFLClassifier
     from ._doors.encoder import TabularEncoder as TabularEncoder
+    from ._doors.files import TRUSTED_TYPES as TRUSTED_TYPES
+    from ._doors.files import load as load
+    from ._doors.files import register_onnx_converters as register_onnx_converters
     from ._doors.kernel import LaplaceRidgeClassifier as LaplaceRidgeClassifier
     from ._doors.kernel import LaplaceRidgeRegressor as LaplaceRidgeRegressor
     from ._doors.portfolio import EDRVFLPortfolioClassifier as EDRVFLPortfolioClassifier
@@ -18,9 +20,7 @@ if TYPE_CHECKING:
     from ._doors.regressor import EDRVFLRegressor as EDRVFLRegressor
     from ._doors.search import EDRVFLSearchCV as EDRVFLSearchCV
     from ._doors.variants import variant as variant
-    from ._leaving.files.models import TRUSTED_TYPES as TRUSTED_TYPES
-    from ._leaving.files.models import load as load
-    from ._leaving.onnx.converters import register_onnx_converters as register_onnx_converters
+    from ._leaving.moving import to_numpy as to_numpy
     from ._leaving.onnx.export import to_onnx as to_onnx
     from ._looking.depth import DepthDisplay as DepthDisplay
     from ._looking.importance import feature_importance as feature_importance
@@ -45,13 +45,13 @@ _MODULES = {
     "ReliabilityDisplay": "_looking.reliability",
     "RowBlocks": "_parts.source",
     "SearchDisplay": "_looking.search",
-    "TRUSTED_TYPES": "_leaving.files.models",
+    "TRUSTED_TYPES": "_doors.files",
     "TabularEncoder": "_doors.encoder",
     "feature_importance": "_looking.importance",
-    "load": "_leaving.files.models",
+    "load": "_doors.files",
     "paper_configurations": "_search.space",
-    "register_onnx_converters": "_leaving.onnx.converters",
-    "to_numpy": "_doors.base",
+    "register_onnx_converters": "_doors.files",
+    "to_numpy": "_leaving.moving",
     "to_onnx": "_leaving.onnx.export",
     "variant": "_doors.variants",
 }

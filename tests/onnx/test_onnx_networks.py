@@ -5,6 +5,7 @@ import dataclasses
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from helpers import noisy_rows, noisy_values
@@ -88,6 +89,15 @@ def test_columns_far_from_0_agree_without_an_encoder(name):
     X, new = (np.float32(shift + rows(3, seed)[0]).astype(float) for seed in (0, 1))
     model = variant(name, n_hidden=24, n_layers=2, random_state=0, encoder=None, calibration="loo").fit(X, y)
     assert_agrees(model, new, "float32")
+
+
+@pytest.mark.parametrize("activation", ["relu", "sigmoid"])
+@pytest.mark.parametrize("scale", [1e-3, 1e-5, 1e-8])
+def test_columns_of_small_numbers_agree_without_an_encoder(scale, activation):
+    X, y = rows(3)
+    X, new = (np.float32(scale * rows(3, seed)[0]).astype(float) for seed in (0, 1))
+    options = {"n_hidden": 30, "n_layers": 6, "encoder": None, "activation": activation}
+    assert_agrees(EDRVFLClassifier(**options, random_state=0).fit(X, y), new, "float32")
 
 
 def test_many_classes_have_a_diagonal_calibration(rng):
@@ -213,8 +223,22 @@ def test_no_rows_and_one_row_are_answered():
 def test_what_cannot_be_exported_says_so(monkeypatch):
     X, y = rows(3)
     model = EDRVFLClassifier(**SMALL).fit(X, y)
-    with pytest.raises(ValueError, match="n_layers must be from 1 to 3"):
-        to_onnx(model, n_layers=4)
+    for n_layers in (4, 1.5, "2"):
+        with pytest.raises(ValueError, match="n_layers must be from 1 to 3"):
+            to_onnx(model, n_layers=n_layers)
+    with pytest.raises(NotImplementedError, match="whole numbers of 64 bits"):
+        to_onnx(EDRVFLClassifier(**SMALL).fit(X, y.astype(np.uint64) + np.uint64(2**63)))
+    with pytest.raises(ValueError, match=r"Label 'n\\udc80' is not valid Unicode"):
+        to_onnx(EDRVFLClassifier(**SMALL).fit(X, np.array(["n\udc80", "b", "c"], dtype=object)[y]))
+    named = {"": "A column has an empty name", "n\udc80": r"Column name .* is not valid Unicode"}
+    for name, message in named.items():
+        table = pd.DataFrame(X)
+        table.columns = pd.Index([name, *"abcd"], dtype=object)
+        with pytest.raises(ValueError, match=message):
+            to_onnx(EDRVFLClassifier(**SMALL).fit(table, y))
+    texts = pd.Series(np.array(["n\udc80", "b", "c"], dtype=object)[y], dtype=object)
+    with pytest.raises(ValueError, match=r"Category .* is not valid Unicode"):
+        to_onnx(EDRVFLClassifier(**SMALL).fit(pd.DataFrame({"t": texts}), y))
     with pytest.raises(ValueError, match="n_layers is for networks"):
         to_onnx(LaplaceRidgeClassifier().fit(X, y), n_layers=1)
     with pytest.raises(ValueError, match="dtype must be one of float32, float64"):

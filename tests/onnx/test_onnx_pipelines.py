@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import noisy_rows, noisy_values
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -44,6 +45,32 @@ def test_a_pipeline_with_a_classifier(rng, classifier, dtype):
     found = run(proto, {"X": X.astype(dtype)})
     assert np.max(np.abs(found["probabilities"] - model.predict_proba(X))) < TOLERANCE[dtype]
     assert (found["label"] == model.predict(X)).all()
+
+
+def nearest(calibrator, scores):
+    """Answer as skl2onnx writes an isotonic calibration: by the nearest threshold; scikit-learn has lines."""
+    x, y = calibrator.X_thresholds_, calibrator.y_thresholds_
+    return y[np.abs(np.clip(scores, x[0], x[-1])[:, None] - x).argmin(axis=1)]
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("classifier", [EDRVFLClassifier(n_hidden=20, n_layers=2), LaplaceRidgeClassifier()])
+def test_scores_are_calibrated_as_scikit_learn_does(rng, classifier, method, k):
+    X, y = noisy_rows(rng, 150, 4)
+    model = CalibratedClassifierCV(classifier.set_params(random_state=0), method=method, cv=3)
+    model.fit(X, np.minimum(y, k - 1))
+    P = model.predict_proba(X)
+    if method == "isotonic":
+        parts = []
+        for one in model.calibrated_classifiers_:
+            scores = one.estimator.decision_function(X).reshape(len(X), -1)
+            found = [nearest(c, column) for c, column in zip(one.calibrators, scores.T, strict=True)]
+            found = np.stack([1 - found[0], found[0]] if k == 2 else found, axis=1)
+            parts.append(found / found.sum(axis=1, keepdims=True))
+        P = np.mean(parts, axis=0)
+    found = run(skl2onnx.to_onnx(model, X[:1], options=NO_MAP), {"X": X})
+    assert np.max(np.abs(found["probabilities"] - P)) < 1e-6
 
 
 def test_probabilities_as_dictionaries_and_an_older_opset(rng):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from numbers import Real
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import narwhals.stable.v2 as narwhals
 import numpy
@@ -31,6 +31,7 @@ from .._inputs.reading import (
 )
 from .._inputs.rows import Rows, prepare_rows, prepare_values, refuse_one_class, refuse_unresolved, to_host
 from .._inputs.table import Columns
+from .._leaving.files.models import save_model
 from .._loo.combine import log_odds
 from .._loo.coverage import Margins, OwnProbabilities, bounds, prediction_sets
 from .._looking.summary import summary
@@ -38,15 +39,7 @@ from .._models.coverage import Coverage
 from .._models.model import Model, Record
 from .._parts.source import RowBlocks
 from .._seam.arrays import Array, array_namespace, converted
-from .._seam.sklearn import (
-    CALLBACK_ATTRIBUTES,
-    StrOptions,
-    _estimator_with_converted_arrays,
-    _fit_context,
-    check_same_namespace,
-)
-
-Fitted = TypeVar("Fitted")
+from .._seam.sklearn import CALLBACK_ATTRIBUTES, StrOptions, _fit_context, check_same_namespace
 
 # What the parameters that all estimators have may be.
 COMMON: Mapping[str, list[Any]] = {
@@ -125,8 +118,6 @@ class Estimator(BaseEstimator):
         path : str or path-like
             The file; one that exists is replaced at once, when the new one is complete.
         """
-        from .._leaving.files.models import save_model  # here, because a file knows all estimators
-
         save_model(self, path)
 
     def _html_repr(self) -> str:
@@ -517,6 +508,8 @@ def without_axis(values: Array) -> Array:
 
 def read_labels(estimator: BaseEstimator, y: Any) -> Any:
     """Return y, which must hold labels."""
+    if isinstance(y, numpy.ndarray) and y.dtype.kind == "T":  # scikit-learn does not know NumPy's newest text
+        y = y.astype(object)
     y = validate_data(estimator, "no_validation", y)
     check_classification_targets(y)
     return y
@@ -541,33 +534,6 @@ def keep_target_name(estimator: BaseEstimator, y: Any) -> None:
     series = narwhals.from_native(y, allow_series=True, pass_through=True)
     if isinstance(series, narwhals.Series) and isinstance(series.name, str) and series.name:
         estimator.target_name_ = series.name
-
-
-def to_numpy(model: Fitted) -> Fitted:
-    """Copy a fitted estimator with every array in NumPy, whatever device it was fitted on.
-
-    Parameters
-    ----------
-    model : estimator
-        A network, a kernel voter, a portfolio, a search or a :class:`TabularEncoder` of this library, or
-        a scikit-learn estimator that holds some.
-
-    Returns
-    -------
-    copy : estimator
-        The same model, for NumPy arrays and frames.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from edrvfl import EDRVFLClassifier, to_numpy
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = EDRVFLClassifier(n_hidden=20, random_state=0).fit(X, y)
-    >>> bool((to_numpy(model).predict(X) == model.predict(X)).all())
-    True
-    """
-    copy: Fitted = _estimator_with_converted_arrays(model, to_host)
-    return copy
 
 
 @contextmanager

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from .._seam.arrays import Array, array_namespace, ignore_overflow, row_blocks, take_columns
+from .._seam.fields import Between, Long, Places, floats
 
 SMOOTH = 3.0  # a robust column stays within this many robust deviations, by x / sqrt(1 + (x / 3)^2)
 CUT = 8.0  # no robust column, bin or value goes further from 0: rare values would rule a layer
@@ -16,13 +17,14 @@ CUT = 8.0  # no robust column, bin or value goes further from 0: rare values wou
 class Numbers:
     """How each number column becomes one column of mean 0 and variance 1."""
 
-    columns: Array | None  # the places of the number columns in X; None takes all
-    divisor: Array  # the largest absolute value of the column; infinity where the column is constant
-    fill: Array  # what stands for a missing value, after the division
-    center: Array | None  # median and spread of the robust scale; None without it
-    spread: Array | None
-    mean: Array
-    sd: Array
+    columns: Annotated[Array, Places("numbers", ("d",))] | None  # in X; None takes all
+    # the largest absolute value of the column; infinity where the column is constant
+    divisor: Annotated[Array, floats("numbers", positive=True, infinite=True)]
+    fill: Annotated[Array, floats("numbers")]  # what stands for a missing value, after the division
+    center: Annotated[Array, floats("numbers")] | None  # the median, on the robust scale; None without it
+    spread: Annotated[Array, floats("numbers", positive=True)] | None
+    mean: Annotated[Array, floats("numbers")]
+    sd: Annotated[Array, floats("numbers", positive=True)]
 
     def filled(self, X: Array) -> Array:
         """Return the numbers of X, divided, without gaps. Far outliers are clipped: no layer overflows."""
@@ -53,12 +55,12 @@ class Numbers:
 class Bins:
     """Piecewise-linear bins: clip((z - left) slope + offset, low, high)."""
 
-    columns: Array  # places among the number columns
-    left: Array
-    slope: Array
-    offset: Array
-    low: Array
-    high: Array
+    columns: Annotated[Array, Places("bins", ("numbers",))]
+    left: Annotated[Array, floats("bins")]
+    slope: Annotated[Array, floats("bins")]
+    offset: Annotated[Array, floats("bins")]
+    low: Annotated[Array, floats("bins")]
+    high: Annotated[Array, floats("bins")]
 
     def of(self, Z: Array) -> Array:
         """Return the bins of filled numbers."""
@@ -77,10 +79,10 @@ class Categories:
     and for missing. The place of what was not seen is -1, so that no column is hot.
     """
 
-    columns: Array  # places of the categorical columns in X
-    table: Array  # the tables of all columns, one after another
-    start: Array  # (categorical columns,), the entry of -1
-    end: Array  # the entry of missing
+    columns: Annotated[Array, Places("categories", ("d",))]  # in X
+    table: Annotated[Array, floats("")]  # the tables of all columns, one after another
+    start: Annotated[Array, floats("categories")]  # the entry of -1
+    end: Annotated[Array, floats("categories")]  # the entry of missing
 
     def places(self, X: Array) -> Array:
         """Return the place of each category in X, as numbers."""
@@ -95,11 +97,11 @@ class Categories:
 class OneHots:
     """One-hot columns: `on` where low <= z < high, else `off`; 1 and 0 for categories."""
 
-    columns: Array  # places among the number columns, then the places of categories
-    low: Array
-    high: Array
-    on: Array
-    off: Array
+    columns: Annotated[Array, Places("hots", ("numbers", "categories"))]  # numbers, then places of categories
+    low: Annotated[Array, floats("hots", infinite=True)]
+    high: Annotated[Array, floats("hots", infinite=True)]
+    on: Annotated[Array, floats("hots")]
+    off: Annotated[Array, floats("hots")]
 
     def of(self, F: Array) -> Array:
         """Return the one-hot columns of filled numbers and places side by side."""
@@ -111,15 +113,18 @@ class OneHots:
 class Inputs:
     """What was learnt about the columns: how a row of X becomes the columns that the network sees."""
 
-    width: int
-    source: tuple[int, ...]  # the column of X that each encoded column comes from
-    labels: tuple[str | int, ...]  # what each encoded column adds to that column's name; a number is a code
+    width: Annotated[int, Between(side="width")]
+    # the column of X that each encoded column comes from
+    source: Annotated[tuple[Annotated[int, Between(among="d")], ...], Long("width")]
+    # what each encoded column adds to that column's name; a number is a code
+    labels: Annotated[tuple[str | Annotated[int, Between()], ...], Long("width")]
     numbers: Numbers | None = None
-    missing: Array | None = None  # places in X of the number columns that had gaps
+    missing: Annotated[Array, Places("missing", ("d",))] | None = None  # the number columns that had gaps
     bins: Bins | None = None
     categories: Categories | None = None
     onehots: OneHots | None = None
-    factors: Array | None = None  # (width,), by which the encoded columns are multiplied; None for ones
+    # by which the encoded columns are multiplied; None for ones
+    factors: Annotated[Array, floats("width")] | None = None
 
     def apply(self, X: Array) -> Array:
         """Return the rows of X as the network sees them. Temporaries are of the size of the result."""

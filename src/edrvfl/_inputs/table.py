@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import narwhals.stable.v2 as narwhals
 import numpy
@@ -19,6 +19,7 @@ from sklearn import get_config
 from sklearn.utils import check_array
 
 from .._seam.arrays import Array, array_namespace, device, from_numpy, ignore_overflow, row_blocks
+from .._seam.fields import Long
 from .._seam.sklearn import _convert_to_numpy, get_namespace_and_device, supported_float_dtypes
 from .values import (
     Values,
@@ -38,10 +39,10 @@ CATEGORY_TYPES = (narwhals.Categorical, narwhals.Enum, narwhals.String, narwhals
 class Columns:
     """What is known about the columns of X: which hold categories, and which categories."""
 
-    categorical: tuple[bool, ...]
+    categorical: Annotated[tuple[bool, ...], Long("d")]
     # the sorted values of a column of categories, float64 or text in an object array; None for numbers
-    categories: tuple[numpy.ndarray | None, ...]
-    names: tuple[str, ...]  # "x0", "x1", ... if X has none
+    categories: Annotated[tuple[numpy.ndarray | None, ...], Long("d")]
+    names: Annotated[tuple[str, ...], Long("d")]  # "x0", "x1", ... if X has none
 
     stays_in_numpy: ClassVar = True  # when arrays move: frames are read with the categories
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy
 
 from .._seam.arrays import Array
+from .._seam.fields import Between
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +50,13 @@ def scaling_for_rows(given: str | None, m: float) -> str | None:
 class DrawSettings:
     """How the layers are drawn, beside seed and width. The defaults are the paper's."""
 
-    inputs_per_neuron: int | None = None  # how many columns of X a neuron sees at most; None for all
-    hidden_per_neuron: int | None = None  # how many neurons of the layer before a neuron sees; None for all
+    # how many columns of X a neuron sees at most, and how many neurons of the layer before; None for all
+    inputs_per_neuron: Annotated[int, Between(1)] | None = None
+    hidden_per_neuron: Annotated[int, Between(1)] | None = None
     scales: tuple[float, float] | None = None  # between which each neuron's gamma is drawn, if it is drawn
     shifts: tuple[float, float] | None = None  # between which each neuron's alpha is drawn, if it is drawn
-    pair_share: float = 0.0  # of the first layer's neurons, whose weights are the difference of two rows
+    # of the first layer's neurons, whose weights are the difference of two rows
+    pair_share: Annotated[float, Between(0, 1)] = 0.0
 
 
 PAPER_DRAWS = DrawSettings()

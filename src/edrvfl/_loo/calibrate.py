@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy
 from scipy.linalg import solve_triangular
@@ -23,10 +24,13 @@ from scipy.optimize import minimize
 from scipy.special import expit, softmax
 
 from .._seam.arrays import Array, array_namespace, from_numpy
+from .._seam.fields import Between, floats
 
 SMALLEST = 1e-30  # added to probabilities before a logarithm, also in float32
 LOG_A = math.log(2.0**-6), math.log(2.0**20)  # the bounds of log a
 LEAST_SLOPE = 0.05  # of the curve of two classes, against 1 for the identity
+HUGE = 1e9  # no number of a calibration is larger
+WIDE = {"low": -HUGE, "high": HUGE, "own": True}
 MOST_CLASSES = 32  # above, the matrix is diagonal: a full one would cost too much
 HESSIAN_FLOPS = 1e9  # what the Hessian of the matrix may cost; above, a part of the rows gives it
 
@@ -39,16 +43,17 @@ class Calibration:
     multiplied by a matrix, if there is one, after a first mixture with the uniform distribution.
     """
 
-    a: float = 1.0  # the inverse temperature
-    uniform: float = 0.0  # how much of the answer is the uniform distribution
-    floor: float = SMALLEST  # added to every probability before the logarithm
-    shift: float = 0.0  # of the log-odds of two classes
-    low_slope: float = 1.0
-    high_slope: float = 1.0
-    low: float = 0.0
-    high: float = 0.0
-    matrix: Array | None = None  # (k, k), or with many classes its diagonal (k,)
-    offset: Array | None = None  # (k,), beside the matrix
+    a: Annotated[float, Between(1 / HUGE, HUGE)] = 1.0  # the inverse temperature
+    uniform: Annotated[float, Between(0, 1)] = 0.0  # how much of the answer is the uniform distribution
+    floor: Annotated[float, Between(1e-40, 1)] = SMALLEST  # added to every probability before the logarithm
+    shift: Annotated[float, Between(-HUGE, HUGE)] = 0.0  # of the log-odds of two classes
+    low_slope: Annotated[float, Between(0, HUGE)] = 1.0
+    high_slope: Annotated[float, Between(0, HUGE)] = 1.0
+    low: Annotated[float, Between(-HUGE, HUGE)] = 0.0
+    high: Annotated[float, Between(-HUGE, HUGE)] = 0.0
+    # with many classes the diagonal of the matrix
+    matrix: Annotated[Array, floats("k", "k", **WIDE)] | Annotated[Array, floats("k", **WIDE)] | None = None
+    offset: Annotated[Array, floats("k", **WIDE)] | None = None  # beside the matrix
 
     def __call__(self, P: Array) -> Array:
         """Return calibrated probabilities of the shape (..., rows, k) of P. All are above 0."""

@@ -19,12 +19,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy
 from scipy.special import stdtrit
 
 from .._inputs.rows import to_host
 from .._seam.arrays import Array, array_namespace, from_numpy
+from .._seam.fields import floats
 
 POWERS = (0.25, 0.5, 0.75, 1.0)  # of the spread, beside 0, with which all intervals are equally wide
 JUDGED_BY = (0.8, 0.9, 0.95)  # the coverages at which the powers are compared
@@ -47,8 +49,8 @@ def conformal_quantile(values: numpy.ndarray, weights: numpy.ndarray, level: flo
 class OwnProbabilities:
     """What rows gave their own classes, smallest first: what prediction sets of classifiers need."""
 
-    values: Array  # (n,), sorted
-    weights: Array  # (n,)
+    values: Annotated[Array, floats("rows", infinite=True, own=True)]  # sorted
+    weights: Annotated[Array, floats("rows", low=0, own=True)]
 
     @classmethod
     def of(cls, own: numpy.ndarray, weights: numpy.ndarray) -> OwnProbabilities:
@@ -90,9 +92,10 @@ class Widths:
     Beyond what was seen, the spread stays as it was.
     """
 
-    powers: Array  # (k,)
-    low: Array  # (k,), the bounds of log s among the rows that chose the powers
-    high: Array  # (k,)
+    powers: Annotated[Array, floats("k", low=0, high=1, own=True)]
+    # the bounds of log s among the rows that chose the powers
+    low: Annotated[Array, floats("k", own=True)]
+    high: Annotated[Array, floats("k", own=True)]
 
     def __call__(self, log_spread: Array) -> Array:
         """(s / largest s)^power, for log s of the shape (rows, k), s being held between the bounds.
@@ -110,8 +113,8 @@ class Widths:
 class Margins:
     """Target less prediction of some rows, over the width there, sorted: what intervals need."""
 
-    values: Array  # (k, n), each output sorted
-    weights: Array  # (k, n)
+    values: Annotated[Array, floats("k", "rows", own=True)]  # each output sorted
+    weights: Annotated[Array, floats("k", "rows", low=0, own=True)]
     widths: Widths | None  # None where the width is the same everywhere
     guaranteed: bool  # the rows were held back from the fit, so nothing but them may decide
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from .._loo.coverage import Margins, OwnProbabilities
+from .._seam.fields import Between, OneOf
 from .model import Record
 from .network import Network
 
@@ -13,7 +15,7 @@ from .network import Network
 class Coverage(Record):
     """How far answers may be off, as rows say that the model did not see."""
 
-    source: str  # "loo" or "split"
-    n_rows: int  # how many rows said how far answers are off
+    source: Annotated[str, OneOf(("loo", "split"))]
+    n_rows: Annotated[int, Between(side="rows")]  # how many rows said how far answers are off
     record: OwnProbabilities | Margins  # of classes, or of values
     spread: Network | None = None  # gives the logarithm of the spread, where the widths of intervals vary

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 from scipy.special import softmax
 
@@ -12,6 +13,7 @@ from .._inputs.table import Columns
 from .._loo.calibrate import Calibration
 from .._ridge.kernel import Measure, laplace
 from .._seam.arrays import Array, array_namespace, device, ignore_overflow, row_blocks
+from .._seam.fields import Between, Labels, floats
 from .._seam.threads import suitable_threads
 from .model import Record
 
@@ -21,12 +23,15 @@ class KernelVoter:
     """A fitted kernel ridge: score(x) = prior + scale * sum_s alpha_s exp(-|x - z_s| / width)."""
 
     inputs: Inputs  # how a row of X becomes encoded columns
-    landmarks: Array  # (s, d), encoded rows, in float32 if there were many training rows
-    alpha: Array  # (s, k), in the same precision
-    scale: Array  # (k,), what a step of 1 stands for in the units of y, in the precision of X; 1 for classes
-    prior: Array  # (k,), the classes' shares or the mean values, in the same units: the score far away
-    bandwidth: float
-    lam: float
+    # encoded rows, in float32 if there were many training rows
+    landmarks: Annotated[Array, floats("landmarks", "width", own=True)]
+    alpha: Annotated[Array, floats("landmarks", "k", own=True)]  # in the same precision
+    # what a step of 1 stands for in the units of y, in the precision of X; 1 for classes
+    scale: Annotated[Array, floats("k")]
+    # the classes' shares or the mean values, in the same units: the score far away
+    prior: Annotated[Array, floats("k")]
+    bandwidth: Annotated[float, Between(1e-30, 1e30)]
+    lam: Annotated[float, Between(high=math.inf)]
 
     @property
     def width(self) -> float:
@@ -40,7 +45,7 @@ class KernelModel(Record):
 
     columns: Columns | None  # how a frame becomes numbers and codes; None takes finite numbers as they are
     voter: KernelVoter
-    classes: Array | None  # (k,), labels as they came; None if it answers with values
+    classes: Annotated[Array, Labels("k")] | None  # as they came; None if it answers with values
     calibration: Calibration | None
 
     @property

@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from .._inputs.inputs import Inputs
 from .._inputs.table import Columns
-from .._layers.layers import fill_inputs, new_features, replay
+from .._layers.layers import ACTIVATIONS, fill_inputs, new_features, replay
 from .._layers.records import PAPER_DRAWS, DrawSettings, HiddenLayer
 from .._loo.calibrate import Calibration
-from .._loo.combine import combine, combine_staged
+from .._loo.combine import RULES, combine, combine_staged
 from .._seam.arrays import Array, array_namespace, converted, device, from_numpy, ignore_overflow, row_blocks
+from .._seam.fields import Between, Labels, Long, OneOf, floats
 from .._seam.threads import suitable_threads
 from .model import Record
 
@@ -24,16 +25,19 @@ class Network(Record):
 
     columns: Columns | None  # how a frame becomes numbers and codes; None takes finite numbers as they are
     inputs: Inputs  # how these become the network's inputs
-    activation: str
-    n_hidden: int
-    rule: str  # how the layers' scores become one answer
-    classes: Array | None  # (k,), labels as they came; None if it answers with values
-    seed: int  # of the random layers
+    activation: Annotated[str, OneOf(tuple(ACTIVATIONS))]
+    n_hidden: Annotated[int, Between(1, side="n")]
+    rule: Annotated[str, OneOf(tuple(RULES))]  # how the layers' scores become one answer
+    classes: Annotated[Array, Labels("k")] | None  # as they came; None if it answers with values
+    seed: Annotated[int, Between(0, 2**63 - 1)]  # of the random layers
     draw_scheme: int  # the rule by which the seed gives the layers
-    layers: tuple[HiddenLayer, ...] = ()
-    readouts: tuple[Array, ...] = ()  # beta (n + d + 1, k) of each layer; if joint (d + 1 + l n, k)
-    votes: tuple[float, ...] = ()  # how much each layer's vote counts
-    calibrations: tuple[Calibration | None, ...] = ()  # of the first one, two, ... layers together
+    layers: Annotated[tuple[HiddenLayer, ...], Long("depth")] = ()
+    # beta (n + d + 1, k) of each layer; if joint (d + 1 + l n, k)
+    readouts: Annotated[tuple[Annotated[Array, floats("", "k")], ...], Long("depth")] = ()
+    # how much each layer's vote counts
+    votes: Annotated[tuple[Annotated[float, Between(1e-30, 1e30)], ...], Long("depth")] = ()
+    # of the first one, two, ... layers together
+    calibrations: Annotated[tuple[Calibration | None, ...], Long("depth")] = ()
     joint: bool = False  # whether read-out l is over [X, 1, H1, ..., Hl] and answers alone, without a vote
     draws: DrawSettings = PAPER_DRAWS  # how the seed gives the layers' weights, beside the scheme
 

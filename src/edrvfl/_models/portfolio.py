@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from .._inputs.inputs import Inputs
 from .._inputs.table import Columns
 from .._loo.calibrate import Calibration
 from .._loo.pool import averaged, pooled
 from .._seam.arrays import Array, array_namespace, device, row_blocks
+from .._seam.fields import Between, Labels, Long, floats
 from .model import Record, Voter
 
 
@@ -17,11 +19,12 @@ class Portfolio(Record):
     """Everything that decides the answer of a portfolio."""
 
     columns: Columns | None  # how a frame becomes numbers and codes
-    classes: Array | None  # (k,), labels as they came; None if it answers with values
-    voters: tuple[Voter, ...]
-    weights: tuple[float, ...]  # of the voters; they add up to 1
+    classes: Annotated[Array, Labels("k")] | None  # as they came; None if it answers with values
+    voters: Annotated[tuple[Voter, ...], Long("voters")]
+    # of the voters; they add up to 1
+    weights: Annotated[tuple[Annotated[float, Between(0, 1)], ...], Long("voters")]
     calibration: Calibration | None
-    like: Array  # no rows; tells library, device and precision
+    like: Annotated[Array, floats(0)]  # no rows; tells library, device and precision
 
     @property
     def n_outputs(self) -> int:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Annotated, Any
 
 import numpy
 
@@ -18,18 +18,23 @@ from .._layers.draws import DRAW_SCHEME, Recipe, draw_layer
 from .._layers.records import DrawSettings, HiddenLayer
 from .._models.network import Network
 from .._seam.arrays import Array
+from .._seam.fields import Between, Places, floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredLayer:
     """A hidden layer whose weights are drawn again: everything else that decides its features."""
 
-    kept: numpy.ndarray | None  # the neurons of the layer before that feed this one; None for all
-    scale: numpy.ndarray | None  # (n,), as in HiddenLayer
-    shift: numpy.ndarray  # (n,)
-    checksum: int  # the CRC-32 of W, row by row, as little-endian numbers of the network's precision
-    pairs: numpy.ndarray | None = None  # (d, pairs), weights that came from training rows: W's first columns
-    W: numpy.ndarray | None = None  # (inputs, n), only where the seed does not give the weights
+    # the neurons of the layer before that feed this one, in ascending order; None for all
+    kept: Annotated[numpy.ndarray, Places("kept", ("n",))] | None
+    scale: Annotated[numpy.ndarray, floats("n")] | None  # as in HiddenLayer
+    shift: Annotated[numpy.ndarray, floats("n")]
+    # the CRC-32 of W, row by row, as little-endian numbers of the network's precision
+    checksum: Annotated[int, Between(0, 2**32 - 1)]
+    # weights that came from training rows: W's first columns
+    pairs: Annotated[numpy.ndarray, floats("width", "pairs")] | None = None
+    # (inputs, n), only where the seed does not give the weights
+    W: Annotated[numpy.ndarray, floats("inputs", "n")] | None = None
 
 
 def checksum_of(W: numpy.ndarray) -> int:
@@ -56,12 +61,43 @@ def restored(network: Network) -> Network:
     return replace(network, layers=layers)
 
 
+def networks_in(value: Any) -> Iterator[Network]:
+    """Yield the networks within a fitted record: itself, its voters, that of its spread."""
+    if isinstance(value, Network):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from networks_in(item)
+    elif is_dataclass(value):
+        for part in fields(value):
+            yield from networks_in(getattr(value, part.name))
+
+
+def with_networks(value: Any, change: Callable[[Network], Network]) -> Any:
+    """Return a fitted record with the networks within it changed; one without any as it is."""
+    if isinstance(value, Network):
+        return change(value)
+    if isinstance(value, tuple):
+        found = tuple(with_networks(item, change) for item in value)
+        return found if any(a is not b for a, b in zip(found, value, strict=True)) else value
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    parts = {part.name: getattr(value, part.name) for part in fields(value)}
+    changed = {name: with_networks(part, change) for name, part in parts.items()}
+    changed = {name: part for name, part in changed.items() if part is not parts[name]}
+    return replace(value, **changed) if changed else value
+
+
 def drawn_bytes(network: Network) -> int:
-    """Return how many bytes the weights of the stored layers will take."""
+    """Return how many bytes are held at most while the weights of the stored layers are drawn."""
     n, d, size = network.n_hidden, network.inputs.width, network.readouts[0].dtype.itemsize
-    inputs = [_n_inputs(network, l) for l in range(len(network.layers))]
+    inputs, draws = [_n_inputs(network, l) for l in range(len(network.layers))], network.draws
     # the widest layer is drawn in float64 before its rows are taken
-    return n * (size * sum(inputs) + 8 * (d if len(inputs) == 1 else n + d))
+    widest = d if len(inputs) == 1 else n + d
+    # a random choice of inputs takes their keys, a copy of these, their order, and what is chosen
+    chosen = (d if draws.inputs_per_neuron else 0) + (widest - d if draws.hidden_per_neuron else 0)
+    masks = 24 * chosen + (3 * widest if draws.inputs_per_neuron or draws.hidden_per_neuron else 0)
+    return n * (size * sum(inputs) + 8 * widest + masks)
 
 
 def _n_inputs(network: Network, l: int) -> int:

@@ -11,8 +11,8 @@ import joblib
 import numpy
 from sklearn.utils.parallel import delayed
 
-from .._doors.base import to_numpy
 from .._inputs.rows import to_host
+from .._leaving.moving import to_numpy
 from .._seam.arrays import Array
 from .._seam.sklearn import _safe_indexing
 from .candidates import Candidate, ResultRow, configured

@@ -13,6 +13,7 @@ import json
 import math
 import os
 import struct
+import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,10 +42,14 @@ LONGEST = 2**31  # side of an array
 # A header begins so; the 64 digits of the checksum follow.
 BEGIN = b'{"__metadata__":{"sha256":"'
 DIGITS = slice(8 + len(BEGIN), 8 + len(BEGIN) + 64)
+STALE = (
+    3600  # seconds; a file half written that nobody has touched for so long was left by a process that died
+)
 
 
-def packed(text: str, arrays: Mapping[str, numpy.ndarray]) -> bytes:
-    """Return the bytes of a file that holds a text and arrays."""
+def packed(tree: Mapping[str, Any], arrays: Mapping[str, numpy.ndarray]) -> bytes:
+    """Return the bytes of a file that holds a description and arrays."""
+    text = json.dumps(tree, separators=(",", ":"), allow_nan=False)
     # numbers of 8 bytes first, so that each array begins at a multiple of the size of its numbers
     order = sorted(arrays, key=lambda name: -arrays[name].dtype.itemsize)
     header: dict[str, Any] = {"__metadata__": {"sha256": "0" * 64, "edrvfl": text}}
@@ -68,18 +73,24 @@ def packed(text: str, arrays: Mapping[str, numpy.ndarray]) -> bytes:
     return bytes(content)
 
 
-def unpacked(content: bytes) -> tuple[str, dict[str, numpy.ndarray]]:
-    """Return the text and the arrays of a file. A file that is not exactly as it was written is refused."""
-    if len(content) < DIGITS.stop:
-        raise ValueError(f"It has {len(content)} bytes, too few for a model.")
-    (length,) = struct.unpack("<Q", content[:8])
-    if not content[8:].startswith(BEGIN):
+def header_length(begin: bytes, size: int) -> int:
+    """Return the length of the header of a file of so many bytes, whose first bytes are given."""
+    if len(begin) < DIGITS.stop:
+        raise ValueError(f"It has {size} bytes, too few for a model.")
+    if not begin.startswith(BEGIN, 8):
         raise ValueError("It does not begin as a model does: it is another kind of file.")
-    if length > MOST_HEADER or 8 + length > len(content):
+    length: int = struct.unpack_from("<Q", begin)[0]
+    if length > MOST_HEADER or 8 + length > size:
         raise ValueError(
-            f"Its header should have {length} bytes. The file has {len(content)}, and a header at most "
+            f"Its header should have {length} bytes. The file has {size}, and a header at most "
             f"{MOST_HEADER}: it was cut, or it is no model."
         )
+    return length
+
+
+def unpacked(content: bytes) -> tuple[dict[str, Any], dict[str, numpy.ndarray]]:
+    """Return the description and the arrays of a file that is exactly as it was written."""
+    length = header_length(content[: DIGITS.stop], len(content))
     zeroed = hashlib.sha256(content[: DIGITS.start])
     zeroed.update(b"0" * 64)
     zeroed.update(memoryview(content)[DIGITS.stop :])
@@ -92,12 +103,7 @@ def unpacked(content: bytes) -> tuple[str, dict[str, numpy.ndarray]]:
     text = metadata["edrvfl"]
     if not isinstance(text, str):
         raise ValueError("Its description is not a text.")
-    return text, _arrays(header, memoryview(content)[8 + length :])
-
-
-def parsed(text: str) -> Any:
-    """Return the description, which is JSON."""
-    return _parsed(text, "description")
+    return _parsed(text, "description"), _arrays(header, memoryview(content)[8 + length :])
 
 
 def _parsed(text: str | bytes, what: str) -> Any:
@@ -121,7 +127,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"JSON has no number {name}")
 
 
 def _finite(digits: str) -> float:
@@ -133,22 +139,18 @@ def _finite(digits: str) -> float:
 
 def _arrays(header: dict[str, Any], data: memoryview) -> dict[str, numpy.ndarray]:
     """Return the arrays that a header names. They must lie side by side and fill the data."""
-    spans, arrays = [], {}
-    for name, entry in header.items():
-        start, stop, dtype, shape = _place(name, entry, len(data))
-        spans.append((start, stop))
+    places = {name: _place(name, entry, len(data)) for name, entry in header.items()}
+    spans = sorted((start, stop) for start, stop, *_ in places.values())
+    # before anything is copied: many arrays that overlap would take more memory than the file
+    if [0, *(stop for _, stop in spans)] != [*(start for start, _ in spans), len(data)]:
+        raise ValueError("Its arrays overlap, or there are bytes that belong to none.")
+    arrays = {}
+    for name, (start, stop, dtype, shape) in places.items():
         raw = numpy.frombuffer(data[start:stop], dtype=numpy.uint8)
         if dtype == numpy.bool_ and raw.size and raw.max() > 1:
             raise ValueError(f"Array {name[:80]!r} should hold 0 and 1.")
         # a copy, because a model may not depend on how the file lies in memory
         arrays[name] = raw.copy().view(dtype).astype(dtype.newbyteorder("="), copy=False).reshape(shape)
-    end = 0
-    for start, stop in sorted(spans):
-        if start != end:
-            raise ValueError("Its arrays overlap, or there are bytes between them that belong to none.")
-        end = stop
-    if end != len(data):
-        raise ValueError("There are bytes after its last array.")
     return arrays
 
 
@@ -161,7 +163,7 @@ def _place(name: str, entry: Any, size: int) -> tuple[int, int, numpy.dtype[Any]
     if not isinstance(kind, str) or kind not in DTYPES:
         raise ValueError(f"{where} has an unknown dtype; known are {', '.join(DTYPES)}.")
     if not _counts(shape) or len(shape) > MOST_DIMENSIONS or not _counts(offsets) or len(offsets) != 2:
-        raise ValueError(f"{where} has a shape or offsets that are none.")
+        raise ValueError(f"{where} has an invalid shape or invalid offsets.")
     dtype, (start, stop) = numpy.dtype(DTYPES[kind]), offsets
     if not start <= stop <= size or math.prod(shape) * dtype.itemsize != stop - start:
         raise ValueError(
@@ -177,25 +179,49 @@ def _counts(values: Any) -> bool:
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file at once: whoever looks sees the old file or the new one, also if the machine stops."""
-    path = Path(path)
-    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    """Write a file at once: whoever looks sees the old file or the new one, also if the machine stops.
+
+    A link stays a link, to a file that is new, and a file that is replaced passes on its mode. What is no
+    file, such as a pipe, is written into.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        if target.exists() and not target.is_file():
+            target.write_bytes(content)
+        else:
+            _replace(target, content)
+    except OSError as error:
+        folder = str(Path(path).parent)
+        problem = f"{error.strerror}, when the model was written into the folder {folder!r}"
+        raise OSError(error.errno, problem, os.fspath(path)) from error
+
+
+def _replace(target: Path, content: bytes) -> None:
+    for left in target.parent.glob(".edrvfl.*.part"):
+        with contextlib.suppress(OSError):  # it may be somebody else's, or gone
+            if time.time() - left.stat().st_mtime > STALE:
+                left.unlink()
+    beside = target.with_name(f".edrvfl.{uuid.uuid4().hex}.part")
     try:
         with beside.open("xb") as file:
+            if target.exists():
+                beside.chmod(target.stat().st_mode)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        beside.replace(target)
     except BaseException:
-        with contextlib.suppress(OSError):
-            beside.unlink()
+        beside.unlink(missing_ok=True)
         raise
 
 
 def read_whole(path: str | os.PathLike[str], most: int) -> bytes:
-    """Return the bytes of a file, which may not be larger than `most`."""
+    """Return the bytes of a file, which may not be larger than `most`, and must begin as a model does."""
     with Path(path).open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > most:
             raise ValueError(f"It has {size} bytes, and max_bytes is {most}.")
+        begin = file.read(DIGITS.stop)
+        header_length(begin, size)
+        file.seek(0)
         return file.read(size)

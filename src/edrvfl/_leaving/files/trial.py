@@ -9,7 +9,6 @@ import numpy
 from ..._inputs.inputs import Inputs
 from ..._layers.draws import uniform
 from ..._loo.coverage import bounds
-from ..._models.network import Network
 
 N_ROWS = 6
 COVERAGES = (0.01, 0.9, 0.999)
@@ -30,32 +29,25 @@ def trial_rows(inputs: Inputs, d: int, dtype: Any, gaps: bool) -> numpy.ndarray:
     return X.astype(dtype)
 
 
-def try_model(
-    answer: Any, network: Network | None, coverage: Any, X: numpy.ndarray, classifies: bool
-) -> None:
-    """Let a model answer rows by all its ways. An answer that is none is an error."""
-    P = answer(X)
-    _check_answers(P, classifies)
-    if network is not None:
-        for stage in network.staged(X):
-            _check_answers(stage, classifies)
+def try_model(record: Any, coverage: Any, d: int) -> None:
+    """Let a model answer rows by all its ways. An answer that is not a number is an error."""
+    X = trial_rows(record.encodings()[0], d, record.like.dtype, record.columns is not None)
+    P = record.answer(X)
+    for answer in (P, *(record.staged(X) if hasattr(record, "staged") else ())):
+        _need(answer.shape == (N_ROWS, record.n_outputs) and not numpy.isnan(answer).any())
+        if record.classes is not None:
+            _need((answer >= 0).all() and (numpy.abs(answer.sum(axis=1) - 1) < 1e-3).all())
     if coverage is None:
         return
     log_spread = None if coverage.spread is None else coverage.spread.answer(X)
     for share in COVERAGES:
-        if classifies:
-            _check(not numpy.isnan(coverage.record.threshold(share)))
+        if record.classes is not None:
+            _need(not numpy.isnan(coverage.record.threshold(share)))
         else:
-            lower, upper = bounds(coverage.record, P, log_spread, share)
-            _check(not (numpy.isnan(lower).any() or numpy.isnan(upper).any()))
+            ends = bounds(coverage.record, P, log_spread, share)
+            _need(not any(numpy.isnan(end).any() for end in ends))
 
 
-def _check_answers(P: numpy.ndarray, classifies: bool) -> None:
-    _check(not numpy.isnan(P).any())
-    if classifies:
-        _check((P >= 0).all() and (numpy.abs(P.sum(axis=1) - 1) < 1e-3).all())
-
-
-def _check(good: Any) -> None:
+def _need(good: Any) -> None:
     if not good:
-        raise ValueError("Its numbers belong to no fitted model: it answers with no number.")
+        raise ValueError("Its numbers are not those of a fitted model: some of its answers are not numbers.")

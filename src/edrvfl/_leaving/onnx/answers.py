@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy
 
@@ -85,3 +86,16 @@ def pooled(graph: Graph, answers: Sequence[Name], weights: Sequence[float], clas
         parts.append(graph.add("Mul", logs, graph.constant(weight)))
     total = parts[0] if len(parts) == 1 else graph.add("Sum", *parts)
     return graph.add("Softmax", total, axis=-1) if classes else total
+
+
+def log_odds(graph: Graph, P: Name, dtype: Any, k: int) -> Name:
+    """Return the logarithms (rows, k) of probabilities, as `decision_function` does in a precision.
+
+    Two classes have the log-odds of the first and of the second: skl2onnx wants as many columns as classes.
+    """
+    least = graph.constant(float(numpy.finfo(dtype).smallest_normal))
+    logs = graph.add("Log", graph.add("Clip", P, least, graph.constant(1.0)))
+    if k != 2:
+        return logs
+    first, second = (graph.columns(logs, numpy.array([j]), 2) for j in range(2))
+    return graph.concat([graph.add("Sub", first, second), graph.add("Sub", second, first)])

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy
 
-from ..._doors.classifier import EDRVFLClassifier
-from ..._doors.encoder import TabularEncoder
-from ..._doors.kernel import LaplaceRidgeClassifier, LaplaceRidgeRegressor
-from ..._doors.portfolio import EDRVFLPortfolioClassifier, EDRVFLPortfolioRegressor
-from ..._doors.regressor import EDRVFLRegressor
 from .export import Fitted, build
 from .graph import Graph, label_values
 
-CLASSIFIERS = (EDRVFLClassifier, LaplaceRidgeClassifier, EDRVFLPortfolioClassifier)
-OTHERS = (EDRVFLRegressor, LaplaceRidgeRegressor, EDRVFLPortfolioRegressor, TabularEncoder)
 LABEL_ENCODER = 2  # the version of the operator that opset 3 of ai.onnx.ml has
-OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
+OPTIONS = {
+    "zipmap": [True, False, "columns"],
+    "nocl": [True, False],
+    "output_class_labels": [False, True],
+    "raw_scores": [False, True],  # what decision_function gives: CalibratedClassifierCV asks for it
+}
 
 
-def register_onnx_converters() -> None:
-    """Tell skl2onnx how to convert networks, kernel voters, portfolios and encoders.
-
-    After it `skl2onnx.to_onnx` converts pipelines that hold them. It may be called more than once.
-
-    Examples
-    --------
-    >>> from edrvfl import register_onnx_converters
-    >>> register_onnx_converters()  # doctest: +SKIP
-    """
+def register(classifiers: Iterable[type], others: Iterable[type]) -> None:
+    """Tell skl2onnx how to convert estimators: classifiers, and those that have one output."""
     try:
         from skl2onnx import update_registered_converter
     except ImportError as error:
@@ -37,10 +28,10 @@ def register_onnx_converters() -> None:
             "Pipelines are converted by the package skl2onnx, which is not installed. Install it with: "
             "pip install 'edrvfl[onnx]'"
         ) from error
-    for kind in CLASSIFIERS:
+    for kind in classifiers:
         alias = f"Edrvfl{kind.__name__}"
         update_registered_converter(kind, alias, _set_classifier_types, _convert, options=dict(OPTIONS))
-    for other in OTHERS:
+    for other in others:
         update_registered_converter(other, f"Edrvfl{other.__name__}", _set_types, _convert)
 
 
@@ -72,11 +63,7 @@ def _set_classifier_types(operator: Any) -> None:
 
 def _set_types(operator: Any) -> None:
     """Say what the output holds: values, or encoded columns."""
-    model = operator.raw_operator
-    if isinstance(model, TabularEncoder):
-        width = model.encoding_.inputs.width
-    else:
-        width = Fitted.of(model, None).n_outputs
+    width = Fitted.of(operator.raw_operator, None).n_outputs
     operator.outputs[0].set_type(_tensor_type(operator, width))
 
 
@@ -91,7 +78,9 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
             f"column as a tensor, but it gets {len(names)} inputs. Concatenate them first."
         )
     outputs = [variable.full_name for variable in operator.outputs]
-    build(graph, fitted, names[0] if len(names) == 1 else names, outputs)
+    options = {} if fitted.classes is None else scope.get_options(operator.raw_operator)
+    X = names[0] if len(names) == 1 else names
+    build(graph, fitted, X, outputs, bool(options.get("raw_scores", False)))
     onnx = graph.onnx
     for tensor in graph.constants:
         if tensor.data_type == onnx.TensorProto.STRING:

@@ -10,7 +10,7 @@ import numpy
 
 from ..._inputs.inputs import CUT, SMOOTH, Bins, Categories, Inputs, Numbers, OneHots
 from ..._inputs.table import Columns
-from .graph import Graph, Name
+from .graph import Graph, Name, texts
 
 Source = Name | Sequence[Name]  # one tensor (rows, d), or d tensors (rows, 1)
 MISSING_TEXTS = ("", "nan", "<missing>")  # the first that is no category of the column stands for missing
@@ -70,7 +70,7 @@ def _columns_of(graph: Graph, X: Source, places: numpy.ndarray, d: int) -> Name:
 
 
 def _code_text(graph: Graph, column: Name, categories: numpy.ndarray) -> Name:
-    keys = [*categories.tolist(), missing_text(categories)]
+    keys = [*texts(categories.tolist(), "Category"), missing_text(categories)]
     values = [*map(float, range(len(categories))), float("nan")]
     entries: dict[str, Any] = {"keys_strings": keys, "values_floats": values, "default_float": -1.0}
     code = graph.add("LabelEncoder", column, domain="ai.onnx.ml", **entries)
@@ -92,6 +92,20 @@ def _code_numbers(graph: Graph, column: Name, categories: numpy.ndarray) -> Name
         found = graph.add("MatMul", graph.cast(same, numpy.float64), places)
         code = graph.add("Sub", found, graph.constant(1.0))
     return graph.add("Where", missing, graph.constant(numpy.nan), code)
+
+
+class Encoder:
+    """Encodes the columns of a table, in the ways that models ask for: each way once."""
+
+    def __init__(self, graph: Graph, table: Table) -> None:
+        self._graph, self._table = graph, table
+        self._known: dict[int, Name] = {}
+
+    def __call__(self, inputs: Inputs) -> Name:
+        """Return the encoded columns (rows, width) in float64. Voters with the same inputs share them."""
+        if id(inputs) not in self._known:
+            self._known[id(inputs)] = encode(self._graph, inputs, self._table)
+        return self._known[id(inputs)]
 
 
 def encode(graph: Graph, inputs: Inputs, table: Table) -> Name:

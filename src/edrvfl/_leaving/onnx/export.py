@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy
 from sklearn.utils.validation import check_is_fitted
 
-from ..._doors.base import to_numpy
-from ..._inputs.inputs import Inputs
 from ..._inputs.table import Columns
 from ..._models.encoding import Encoding
-from ..._models.kernel import KernelModel
-from ..._models.network import Network
-from ..._models.portfolio import Portfolio
+from ..._models.model import Model
 from ..._version import __version__
-from .answers import calibrated, pooled
-from .encoder import Source, Table, encode, holds_text, missing_text, read_columns
-from .graph import IR_VERSION, ML_OPSET, OPSET, Graph, Name, import_onnx
-from .voters import ANSWERS
+from ..moving import record_of, to_numpy
+from .answers import log_odds, pooled
+from .encoder import Encoder, Source, holds_text, missing_text, read_columns
+from .graph import IR_VERSION, ML_OPSET, OPSET, Graph, Name, import_onnx, texts
+from .voters import answer
 
 DTYPES = ("float32", "float64")
-Record = Network | KernelModel | Portfolio | Encoding
+OUTPUTS: Mapping[type, str] = {
+    Encoding: "encoded"
+}  # what the only output of a model without classes is called, if not "value"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
     """A fitted estimator as its records: what decides an answer, and which columns it reads."""
 
-    records: tuple[Record, ...]  # one; a search may hold several, whose answers are averaged
+    records: tuple[Model, ...]  # one; a search may hold several, whose answers are averaged
     names: tuple[str, ...] | None  # of the columns, if each is an input of its own
     n_columns: int
 
@@ -42,7 +42,7 @@ class Fitted:
         models = getattr(model, "estimators_", [model])  # a search answers with its best
         records = tuple(_record_of(one, n_layers) for one in models)
         named = getattr(model, "feature_names_in_", None)
-        names = None if named is None else tuple(map(str, named))
+        names = None if named is None else tuple(texts(list(map(str, named)), "Column name"))
         d = int(model.n_features_in_)
         columns = records[0].columns
         if names is None and columns is not None and any(holds_text(columns, j) for j in range(d)):
@@ -57,7 +57,7 @@ class Fitted:
     @property
     def classes(self) -> Any:
         """The labels; None for values, and for an encoder."""
-        return getattr(self.records[0], "classes", None)
+        return self.records[0].classes
 
     @property
     def n_outputs(self) -> int:
@@ -67,7 +67,7 @@ class Fitted:
     @property
     def kind(self) -> str:
         """What the only output is, where there are no classes."""
-        return "encoded" if isinstance(self.records[0], Encoding) else "value"
+        return OUTPUTS.get(type(self.records[0]), "value")
 
     def holds_text(self, j: int) -> bool:
         """Tell whether an input is text."""
@@ -117,6 +117,10 @@ def to_onnx(
         raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype.name!r}.")
     fitted = Fitted.of(model, n_layers)
     names = ("X",) if fitted.names is None else fitted.names
+    if "" in names:
+        raise ValueError(
+            "A column has an empty name, and ONNX needs names of inputs. Rename it before the fit."
+        )
     graph = Graph(dtype, names)
     build(graph, fitted, "X" if fitted.names is None else names)
     helper = onnx.helper
@@ -136,74 +140,51 @@ def to_onnx(
     return made
 
 
-def build(graph: Graph, fitted: Fitted, X: Source, outputs: Sequence[Name] = ()) -> None:
-    """Add everything from the columns of X to the outputs.
+def build(
+    graph: Graph, fitted: Fitted, X: Source, outputs: Sequence[Name] = (), raw_scores: bool = False
+) -> None:
+    """Add everything from the columns of X to the outputs; with `raw_scores` log-odds for probabilities.
 
     Outputs that somebody else has named are matrices, also of a single value.
     """
     wanted = ("label", "probabilities") if fitted.classes is not None else (fitted.kind,)
     names = [*outputs] or [graph.output_name(what) for what in wanted]
-    if isinstance(fitted.records[0], Encoding):
-        encoding = fitted.records[0]
-        encoded = encode(graph, encoding.inputs, _table(graph, encoding, fitted, X))
-        graph.give(encoded, (encoding.inputs.width,), names[0])
-        return
-    answers = [_answer(graph, record, fitted, X) for record in fitted.records]
+    answers = [answer(graph, record, _encoder(graph, record, fitted, X)) for record in fitted.records]
     k, P = fitted.n_outputs, answers[0]
     if len(answers) > 1:
         P = pooled(graph, answers, [1 / len(answers)] * len(answers), classes=False)
     if fitted.classes is not None:
         graph.give_labels(graph.add("ArgMax", P, axis=1, keepdims=0), fitted.classes, names[0])
-        graph.give(P, (k,), names[1])
-    elif k == 1 and not outputs:
+        scores = log_odds(graph, P, fitted.records[0].like.dtype, k) if raw_scores else P
+        graph.give(scores, (k,), names[1])
+    elif k == 1 and not outputs and fitted.kind == "value":
         graph.give(graph.add("Squeeze", P, graph.constant([1], numpy.int64)), (), names[0])
     else:
         graph.give(P, (k,), names[0])
 
 
-def _answer(graph: Graph, record: Record, fitted: Fitted, X: Source) -> Name:
-    """Return the probabilities or values (rows, k) of one record, in float64."""
-    table = _table(graph, record, fitted, X)
-    if not isinstance(record, Portfolio):
-        return _vote(graph, record, table, {})
-    encoded: dict[int, Name] = {}  # members with the same inputs share the encoding
-    answers = [_vote(graph, voter, table, encoded) for voter in record.voters]
-    P = pooled(graph, answers, record.weights, record.classes is not None)
-    return calibrated(graph, P, record.calibration, record.n_outputs)
-
-
-def _vote(graph: Graph, voter: Any, table: Table, encoded: dict[int, Name]) -> Name:
-    inputs: Inputs = voter.inputs
-    if id(inputs) not in encoded:
-        encoded[id(inputs)] = encode(graph, inputs, table)
-    return ANSWERS[type(voter)](graph, voter, encoded[id(inputs)])
-
-
-def _table(graph: Graph, record: Record, fitted: Fitted, X: Source) -> Table:
+def _encoder(graph: Graph, record: Model, fitted: Fitted, X: Source) -> Encoder:
     """Read the columns. Far outliers are clipped as in the fit, or earlier if the graph is in float32."""
     largest = min(float(numpy.finfo(dtype).max) for dtype in (graph.dtype, record.like.dtype))
-    return read_columns(graph, record.columns, X, fitted.n_columns, largest**0.25)
+    return Encoder(graph, read_columns(graph, record.columns, X, fitted.n_columns, largest**0.25))
 
 
-def _record_of(model: Any, n_layers: int | None) -> Record:
+def _record_of(model: Any, n_layers: int | None) -> Model:
     """Return what decides the answers of a fitted estimator, in NumPy."""
-    for attribute in ("network_", "model_", "portfolio_", "encoding_"):
-        if hasattr(model, attribute):
-            record = getattr(to_numpy(model), attribute)
-            break
-    else:
+    record: Any = record_of(model)
+    if record is None:
         raise TypeError(
             f"to_onnx takes fitted estimators of edrvfl, got {type(model).__name__}. Pipelines are converted "
             "by skl2onnx after edrvfl.register_onnx_converters()."
         )
+    record = record_of(to_numpy(model))
     if n_layers is None:
         return record
-    if not isinstance(record, Network):
+    if not hasattr(record, "prefix"):
         raise ValueError(f"n_layers is for networks; {type(model).__name__} has no depth to choose.")
-    if not 1 <= n_layers <= len(record.layers):
-        raise ValueError(
-            f"n_layers must be from 1 to {len(record.layers)}, the layers grown, got {n_layers}."
-        )
+    depth = len(record.layers)
+    if not isinstance(n_layers, Integral) or not 1 <= n_layers <= depth:
+        raise ValueError(f"n_layers must be from 1 to {depth}, the layers grown, got {n_layers!r}.")
     return record.prefix(n_layers)
 
 

@@ -98,10 +98,6 @@ class Graph:
         """Return a tensor of the graph's precision in float64."""
         return tensor if self.dtype == numpy.float64 else self.cast(tensor, numpy.float64)
 
-    def from_double(self, tensor: Name) -> Name:
-        """Return a tensor of float64 in the graph's precision."""
-        return tensor if self.dtype == numpy.float64 else self.cast(tensor, self.dtype)
-
     def concat(self, parts: Sequence[Name], axis: int = 1) -> Name:
         """Return tensors side by side; a single one as it is."""
         return parts[0] if len(parts) == 1 else self.add("Concat", *parts, axis=axis)
@@ -119,10 +115,6 @@ class Graph:
     def between(self, tensor: Name, low: Any, high: Any) -> Name:
         """Return clip(tensor, low, high). Clip takes numbers only, so arrays ask for Max and Min."""
         return self.add("Min", self.add("Max", tensor, self.constant(low)), self.constant(high))
-
-    def labels(self, classes: numpy.ndarray) -> Name:
-        """Return the classes as a constant: text, or whole numbers."""
-        return self.constant(label_values(classes), None)
 
     def output_name(self, what: str) -> Name:
         """Return what an output is called: as it should be, with "_" if a column is called so."""
@@ -149,10 +141,22 @@ def label_values(classes: numpy.ndarray) -> numpy.ndarray:
     """Return labels as ONNX has them: text as objects, numbers and booleans as int64."""
     values = classes.tolist()
     if all(isinstance(value, str) for value in values):
-        return numpy.array(values, dtype=object)
-    if all(isinstance(value, (bool, int, float)) and value == int(value) for value in values):
+        return numpy.array(texts(values, "Label"), dtype=object)
+    if all(isinstance(v, (bool, int, float)) and abs(v) < 2**63 and v == int(v) for v in values):
         return numpy.array(values, dtype=numpy.int64)
     raise NotImplementedError(
-        f"to_onnx writes labels that are text or whole numbers, but some are not: {values[:5]}. Encode them "
-        "before the fit, for instance by sklearn.preprocessing.LabelEncoder."
+        f"to_onnx writes labels that are text, or whole numbers of 64 bits, but some are not: {values[:5]}. "
+        "Encode them before the fit, for instance by sklearn.preprocessing.LabelEncoder."
     )
+
+
+def texts(values: Sequence[str], what: str) -> list[str]:
+    """Return texts that ONNX can hold. `what` says what they are, for messages."""
+    for value in values:
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"{what} {value!r} is not valid Unicode, which ONNX needs. Correct it before the fit."
+            ) from error
+    return list(values)

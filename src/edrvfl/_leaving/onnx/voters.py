@@ -1,4 +1,4 @@
-"""Voters as graphs: networks layer by layer, and the kernel voter."""
+"""Models as graphs: networks layer by layer, kernel models, portfolios and encoders."""
 
 from __future__ import annotations
 
@@ -8,16 +8,33 @@ from typing import Any
 import numpy
 
 from ..._layers.layers import SELU_ALPHA, SELU_SCALE
+from ..._models.encoding import Encoding
 from ..._models.kernel import KernelModel
 from ..._models.network import Network
-from .answers import calibrated, combined
+from ..._models.portfolio import Portfolio
+from .answers import calibrated, combined, pooled
+from .encoder import Encoder
 from .graph import Graph, Name
 
 
-def network_answer(graph: Graph, network: Network, encoded: Name) -> Name:
-    """Return the probabilities or values (rows, k) of a network, in float64."""
-    k = int(network.readouts[0].shape[-1])
-    scores = _scores(graph, network, encoded)
+def answer(graph: Graph, record: Any, encoder: Encoder) -> Name:
+    """Return what a model answers (rows, k), in float64: probabilities, values or encoded columns."""
+    return ANSWERS[type(record)](graph, record, encoder)
+
+
+def _portfolio(graph: Graph, portfolio: Portfolio, encoder: Encoder) -> Name:
+    answers = [answer(graph, voter, encoder) for voter in portfolio.voters]
+    P = pooled(graph, answers, portfolio.weights, portfolio.classes is not None)
+    return calibrated(graph, P, portfolio.calibration, portfolio.n_outputs)
+
+
+def _encoding(_: Graph, encoding: Encoding, encoder: Encoder) -> Name:
+    return encoder(encoding.inputs)
+
+
+def _network(graph: Graph, network: Network, encoder: Encoder) -> Name:
+    k = network.n_outputs
+    scores = _scores(graph, network, encoder(network.inputs))
     votes = (1.0,) if network.joint else network.votes
     P = combined(graph, scores, network.rule, votes, k)
     return calibrated(graph, P, network.calibrations[-1], k)
@@ -44,25 +61,22 @@ def _scores(graph: Graph, network: Network, encoded: Name) -> Name:
 
 
 def _hidden_precision(graph: Graph, network: Network) -> Any:
-    """Return the graph's precision; float64 without re-normalisation.
+    """Return the graph's precision; float64 without re-normalisation, and without an encoder.
 
-    There features grow from layer to layer and read-outs cancel them: float32 is off by 1e-4 and more.
+    Without the one features grow from layer to layer, and read-outs cancel them. Without the other columns
+    may be far from 0, which shifts undo, or so small that layers have to magnify them.
     """
-    return graph.dtype if network.layers[0].scale is not None else numpy.dtype(numpy.float64)
+    encoded = network.inputs.numbers is not None or network.inputs.categories is not None
+    exact = network.layers[0].scale is None or not encoded
+    return numpy.dtype(numpy.float64) if exact else graph.dtype
 
 
 def _direct(graph: Graph, network: Network, encoded: Name, W: numpy.ndarray, *shift: numpy.ndarray) -> Name:
-    """Return X W + shift in the precision of the hidden layers.
-
-    Columns that no encoder has scaled may be far from 0, and the shift undoes that, so float64 adds them.
-    """
+    """Return X W + shift in the precision of the hidden layers."""
     dtype = _hidden_precision(graph, network)
-    scaled = network.inputs.numbers is not None or network.inputs.categories is not None
-    own = dtype if scaled else numpy.dtype(numpy.float64)
-    X = encoded if own == numpy.float64 else graph.cast(encoded, own)
+    X = encoded if dtype == numpy.float64 else graph.cast(encoded, dtype)
     # Gemm, not MatMul: onnxruntime would draw a scalar factor of X into that, in float32
-    Z = graph.add("Gemm", X, *(graph.constant(array, own) for array in (W, *shift)))
-    return Z if own == dtype else graph.cast(Z, dtype)
+    return graph.add("Gemm", X, *(graph.constant(array, dtype) for array in (W, *shift)))
 
 
 def _layer_parts(network: Network) -> tuple[list[numpy.ndarray], numpy.ndarray, numpy.ndarray]:
@@ -120,35 +134,38 @@ def _layer(
     if H is not None and hidden.any():
         A = graph.columns(H, numpy.arange(int(hidden.sum())), n)
         Z = graph.add("Gemm", A, graph.constant(W[hidden], dtype), Z)
-    return activated(graph, Z, network.activation, dtype)
+    return ACTIVATED[network.activation](graph, Z, dtype)
 
 
-def activated(graph: Graph, Z: Name, activation: str, dtype: Any) -> Name:
-    """Return g(Z)."""
-
-    def number(value: float) -> Name:
-        return graph.constant(value, dtype)
-
-    if activation == "selu":  # the operator has its numbers in float32
-        negative = graph.add("Sub", graph.add("Exp", graph.add("Min", Z, number(0.0))), number(1.0))
-        negative = graph.add("Mul", negative, number(SELU_SCALE * SELU_ALPHA))
-        return graph.add("Add", graph.add("Mul", graph.add("Relu", Z), number(SELU_SCALE)), negative)
-    if activation == "radbas":
-        return graph.add("Exp", graph.add("Neg", graph.add("Mul", Z, Z)))
-    if activation == "swish":
-        return graph.add("Mul", Z, graph.add("Sigmoid", Z))
-    operators = {"relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh", "sin": "Sin"}
-    if activation not in operators:
-        raise NotImplementedError(f"to_onnx does not know activation={activation!r}.")
-    return graph.add(operators[activation], Z)
+def _operator(name: str) -> Callable[[Graph, Name, Any], Name]:
+    return lambda graph, Z, _: graph.add(name, Z)
 
 
-def kernel_answer(graph: Graph, model: KernelModel, encoded: Name) -> Name:
-    """Return the probabilities or values (rows, k) of a kernel voter, in float64."""
-    scores, k = _kernel_scores(graph, model, encoded), int(model.voter.alpha.shape[1])
+def _selu(graph: Graph, Z: Name, dtype: Any) -> Name:
+    """Return selu(Z) in any precision. The operator has its numbers in float32."""
+    zero, one = (graph.constant(value, dtype) for value in (0.0, 1.0))
+    low, high = (graph.constant(value, dtype) for value in (SELU_SCALE * SELU_ALPHA, SELU_SCALE))
+    negative = graph.add("Sub", graph.add("Exp", graph.add("Min", Z, zero)), one)
+    return graph.add("Add", graph.add("Mul", graph.add("Relu", Z), high), graph.add("Mul", negative, low))
+
+
+# What writes g(Z), by the name of the activation.
+ACTIVATED: Mapping[str, Callable[[Graph, Name, Any], Name]] = {
+    "relu": _operator("Relu"),
+    "selu": _selu,
+    "sigmoid": _operator("Sigmoid"),
+    "tanh": _operator("Tanh"),
+    "sin": _operator("Sin"),
+    "radbas": lambda graph, Z, _: graph.add("Exp", graph.add("Neg", graph.add("Mul", Z, Z))),
+    "swish": lambda graph, Z, _: graph.add("Mul", Z, graph.add("Sigmoid", Z)),
+}
+
+
+def _kernel(graph: Graph, model: KernelModel, encoder: Encoder) -> Name:
+    scores = _kernel_scores(graph, model, encoder(model.inputs))
     if model.classes is None:
         return scores
-    return calibrated(graph, graph.add("Softmax", scores, axis=-1), model.calibration, k)
+    return calibrated(graph, graph.add("Softmax", scores, axis=-1), model.calibration, model.n_outputs)
 
 
 def _kernel_scores(graph: Graph, model: KernelModel, encoded: Name) -> Name:
@@ -194,8 +211,10 @@ def _double(array: numpy.ndarray) -> numpy.ndarray:
     return numpy.asarray(array, dtype=numpy.float64)
 
 
-# What writes the graph of a voter, by its kind.
-ANSWERS: Mapping[type[Any], Callable[[Graph, Any, Name], Name]] = {
-    Network: network_answer,
-    KernelModel: kernel_answer,
+# What writes the graph of a model, by its kind.
+ANSWERS: Mapping[type[Any], Callable[[Graph, Any, Encoder], Name]] = {
+    Encoding: _encoding,
+    KernelModel: _kernel,
+    Network: _network,
+    Portfolio: _portfolio,
 }
