@@ -3,6 +3,8 @@
 import math
 
 import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 
 G = {
@@ -158,6 +160,16 @@ def scores_without_each_row(D, Y, lam, omega, counts):
         else:
             beta = Ridge(lam, fit_intercept=False, solver="svd").fit(S, T).coef_.reshape(Y.shape[1], -1).T
         scores.append(D[i] @ beta)
+    return np.array(scores)
+
+
+def kernel_scores_without_each_row(Z, Y, h, lam, prior):
+    """Scores of each row by a kernel ridge of Y - prior, fitted to all the other rows of Z."""
+    K, scores = np.exp(-cdist(Z, Z) / (h * np.sqrt(Z.shape[1]))), []
+    for i in range(len(Z)):
+        rest = np.arange(len(Z)) != i
+        ridge = KernelRidge(alpha=lam, kernel="precomputed").fit(K[np.ix_(rest, rest)], (Y - prior)[rest])
+        scores.append(np.atleast_1d(ridge.predict(K[[i]][:, rest])[0]) + prior)
     return np.array(scores)
 
 

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 import sklearn
-from helpers import Recorder, assert_passes_scikit_learns_checks, to_host
+from helpers import Recorder, to_host
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -40,8 +40,6 @@ CLASSIFIERS = [
 ]
 COVERAGES = (0.8, 0.9, 0.95)
 SOURCES = pytest.mark.parametrize("source", ["loo", "split"])
-# a row is held back or not as a whole, whatever it weighs
-FAIL_WITH_SPLIT = ("check_sample_weight_equivalence_on_dense_data",)
 
 
 def kind(model):
@@ -429,18 +427,6 @@ def test_a_search_answers_as_its_best(rng):
     search = EDRVFLSearchCV(EDRVFLClassifier(n_layers=1, n_hidden=20), space, **options).fit(X, y > 0)
     np.testing.assert_array_equal(search.predict_set(X), search.best_estimator_.predict_set(X))
     assert not hasattr(search, "predict_interval")
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        *(clone(model).set_params(coverage_from="split") for model in REGRESSORS),
-        EDRVFLClassifier(**NETWORK, coverage_from="split"),
-    ],
-    ids=kind,
-)
-def test_scikit_learns_checks_pass_with_rows_held_back(model):
-    assert_passes_scikit_learns_checks(model, FAIL_WITH_SPLIT)
 
 
 # --- errors ------------------------------------------------------------------------------------------
