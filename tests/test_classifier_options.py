@@ -9,7 +9,6 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, EDRVFLSearchCV, TabularEncoder
-from edrvfl._layers import records
 from edrvfl._layers.records import Shape, auto_shape
 
 SMALL = EDRVFLClassifier(n_layers=3, n_hidden=16, regularization=1.0, random_state=0)
@@ -105,10 +104,9 @@ def test_few_rows_have_the_papers_shape():
 
 
 @pytest.fixture
-def many_is_200(monkeypatch):
+def many_is_200(limit):
     """More than 200 rows are many, so that a test of their shape is fast."""
-    monkeypatch.setattr(records, "MANY_ROWS", 200)
-    monkeypatch.setattr(records, "WIDE_SHAPE", Shape(24, 2, "gradient"))
+    limit(MANY_ROWS=200, WIDE_SHAPE=Shape(24, 2, "gradient"))
 
 
 @pytest.mark.parametrize("rows", [200, 201])

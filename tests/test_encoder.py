@@ -155,10 +155,10 @@ def test_frames_of_every_library_are_encoded_alike(frame, numbers):
 
 
 @every_kind
-def test_blocks_of_rows_change_nothing(frame, numbers, monkeypatch):
+def test_blocks_of_rows_change_nothing(frame, numbers, limit):
     encoder = TabularEncoder(numbers).fit(frame)
     expected = encoder.transform(frame)
-    monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)
+    limit(CPU_BLOCK_BYTES=1)
     np.testing.assert_array_equal(encoder.transform(frame), expected)
 
 

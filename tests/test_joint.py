@@ -133,10 +133,10 @@ def test_it_has_the_features_of_edrvfl_n():
 # ---- arrays and precision
 
 
-def test_blocks_of_rows_change_nothing_but_rounding(monkeypatch):
+def test_blocks_of_rows_change_nothing_but_rounding(limit):
     X, y = rows(600)
     whole = list(clone(NETWORK).fit(X, y).staged_predict_proba(X))
-    monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)
+    limit(CPU_BLOCK_BYTES=1)
     for P, expected in zip(clone(NETWORK).fit(X, y).staged_predict_proba(X), whole, strict=True):
         np.testing.assert_allclose(P, expected, atol=1e-11)
 
@@ -178,13 +178,11 @@ def test_singular_depths_are_named():
 # ---- searches
 
 
-@pytest.mark.parametrize("stacked", [False, True], ids=["one by one", "side by side"])
 @pytest.mark.parametrize(
     "params", [{}, {"calibration": "loo"}, {"calibration": None, "layer_votes": "prefix"}], ids=str
 )
 @pytest.mark.parametrize("m", [90, 40], ids=["primal", "dual"])
-def test_a_search_scores_each_depth_as_a_network_fitted_alone(monkeypatch, stacked, params, m):
-    monkeypatch.setattr("edrvfl._search.material.on_accelerator", lambda _: stacked)
+def test_a_search_scores_each_depth_as_a_network_fitted_alone(params, m):
     X, y = rows(m + 30)
     split = (np.arange(m), np.arange(m, m + 30))
     neutral = {"correct_weight": [1.0], "prune_rate": [0.0]}

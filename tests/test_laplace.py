@@ -9,9 +9,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.metrics import log_loss
 
-import edrvfl._fitting.kernel
-import edrvfl._fitting.systems
 from edrvfl import LaplaceRidgeClassifier, TabularEncoder
+from edrvfl._fitting.systems import BANDWIDTHS, LAMBDAS
 
 GRID = [
     {},
@@ -51,8 +50,8 @@ def test_figures_of_the_fit(wine, capsys):
     X, y = wine
     model = LaplaceRidgeClassifier(verbose=1).fit(X, y)
     assert model.n_landmarks_ == 178
-    assert model.bandwidth_ in edrvfl._fitting.systems.BANDWIDTHS
-    assert model.regularization_ in edrvfl._fitting.systems.LAMBDAS
+    assert model.bandwidth_ in BANDWIDTHS
+    assert model.regularization_ in LAMBDAS
     assert list(model.feature_names_in_) == list(X.columns)
     assert model.loo_accuracy_ > 0.95
     assert (
@@ -133,8 +132,8 @@ def test_weights_beyond_float32_do_not_hang(rng, n_landmarks, weight):
         LaplaceRidgeClassifier(n_landmarks=n_landmarks, encoder="standard").fit(X, y, one)
 
 
-def test_the_scale_of_small_weights_does_not_matter(rng, monkeypatch):
-    monkeypatch.setattr(edrvfl._fitting.systems, "DOUBLE_ROWS", 100)  # in float32 2^-150 would be 0
+def test_the_scale_of_small_weights_does_not_matter(rng, limit):
+    limit(DOUBLE_ROWS=100)  # in float32 2^-150 would be 0
     X, y = noisy_rows(rng, 300, 3)
     w = rng.choice([0.25, 0.5, 1.0], len(y))
     model = LaplaceRidgeClassifier(encoder="standard", random_state=0)
@@ -142,10 +141,8 @@ def test_the_scale_of_small_weights_does_not_matter(rng, monkeypatch):
     np.testing.assert_allclose(P, Q, atol=1e-5)
 
 
-def test_few_rows_with_all_the_weight_among_many(rng, monkeypatch):
-    monkeypatch.setattr(edrvfl._fitting.kernel, "PART_ROWS", {False: 30, True: 30})
-    monkeypatch.setattr(edrvfl._fitting.kernel, "LEAST_PART", 10)
-    monkeypatch.setattr(edrvfl._fitting.kernel, "MOST_ROWS", {False: 100, True: 100})
+def test_few_rows_with_all_the_weight_among_many(rng, limit):
+    limit(PART_ROWS={False: 30, True: 30}, LEAST_PART=10, MOST_ROWS={False: 100, True: 100})
     X, y = noisy_rows(rng, 400, 3)
     w = np.full(400, 1e-3)
     w[:2] = 1e6

@@ -9,8 +9,6 @@ from scipy.spatial.distance import cdist
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import r2_score
 
-import edrvfl._fitting.kernel
-import edrvfl._fitting.systems
 from edrvfl import LaplaceRidgeRegressor
 from edrvfl._fitting.systems import VALUE_BANDWIDTHS, VALUE_LAMBDAS
 
@@ -20,11 +18,9 @@ def kernel(**params):
 
 
 @pytest.fixture
-def small_parts(monkeypatch):
+def small_parts(limit):
     """Sizes at which small data are many rows."""
-    monkeypatch.setattr(edrvfl._fitting.kernel, "VALUE_PART_ROWS", {False: 40, True: 40})
-    monkeypatch.setattr(edrvfl._fitting.kernel, "LEAST_PART", 10)
-    monkeypatch.setattr(edrvfl._fitting.kernel, "SEARCH_ROWS", (30, 50))
+    limit(VALUE_PART_ROWS={False: 40, True: 40}, LEAST_PART=10, SEARCH_ROWS=(30, 50))
 
 
 # --- against brute force ---------------------------------------------------------------------------------
@@ -111,8 +107,8 @@ def test_scaled_inputs_see_through_columns_of_noise(rng):
 
 
 @pytest.mark.parametrize("scale", [1e60, 1e-60])
-def test_coefficients_in_float32_do_not_limit_the_units(rng, monkeypatch, scale):
-    monkeypatch.setattr(edrvfl._fitting.systems, "DOUBLE_ROWS", 50)
+def test_coefficients_in_float32_do_not_limit_the_units(rng, limit, scale):
+    limit(DOUBLE_ROWS=50)
     X, y = noisy_values(rng, 90, 3)
     model = kernel().fit(X, scale * y)
     assert model.model_.voter.alpha.dtype == np.float32
@@ -120,8 +116,8 @@ def test_coefficients_in_float32_do_not_limit_the_units(rng, monkeypatch, scale)
 
 
 @pytest.mark.parametrize("double_rows", [1000, 100])
-def test_float32_in_float32_out_and_accurate(rng, monkeypatch, double_rows):
-    monkeypatch.setattr(edrvfl._fitting.systems, "DOUBLE_ROWS", double_rows)
+def test_float32_in_float32_out_and_accurate(rng, limit, double_rows):
+    limit(DOUBLE_ROWS=double_rows)
     X, y = noisy_values(rng, 300, 4)
     exact = kernel(bandwidth=0.5, regularization=0.1).fit(X, y).predict(X)
     single = (

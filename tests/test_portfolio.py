@@ -14,7 +14,6 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
 
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, LaplaceRidgeClassifier, TabularEncoder
-from edrvfl._loo import pool
 from edrvfl._loo.calibrate import calibrate
 from edrvfl._loo.jury import Jury
 from edrvfl._loo.pool import equal_kinds, keep_heavy, pool_weights
@@ -152,8 +151,8 @@ def test_layers_beyond_the_chosen_depth_are_not_kept(noisy):
     np.testing.assert_allclose(model.portfolio_.calibration(alone(model, 0, X, y)), model.predict_proba(X))
 
 
-def test_members_of_negligible_weight_are_not_kept(rng, monkeypatch):
-    monkeypatch.setattr(pool, "NEGLIGIBLE", 0.2)
+def test_members_of_negligible_weight_are_not_kept(rng, limit):
+    limit(NEGLIGIBLE=0.2)
     X, y = noisy_rows(rng, 400, 4)
     useless = ("useless", EDRVFLClassifier(n_layers=1, n_hidden=1, regularization=1e9))
     strong = ("strong", EDRVFLClassifier(n_layers=2, n_hidden=40, regularization=1.0))

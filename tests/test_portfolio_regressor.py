@@ -12,7 +12,6 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioRegressor, EDRVFLRegressor, LaplaceRidgeRegressor
-from edrvfl._fitting import race
 from edrvfl._loo.jury import ValueJury
 from edrvfl._loo.pool import equal_kinds, keep_heavy, pool_weights
 from edrvfl._models.network import Network
@@ -166,14 +165,6 @@ def test_when_time_is_up_there_is_one_layer_of_one_network(rng):
     assert model.members_["n_layers"] == [1]
     assert len(model.portfolio_.voters[0].layers) == 1
     assert portfolio(max_seconds=1e9).fit(X, y).members_["member"] == [name for name, _ in MEMBERS]
-
-
-def test_two_processes_give_the_same(rng, monkeypatch):
-    monkeypatch.setattr(race, "WORTH_PROCESSES", 0)
-    X, y = noisy_values(rng, 80, 4, 2)
-    one, two = (portfolio(n_jobs=n).fit(X, y) for n in (1, 2))
-    np.testing.assert_allclose(two.predict(X), one.predict(X), atol=1e-12)
-    assert two.members_["weight"] == pytest.approx(one.members_["weight"])
 
 
 def test_verbose_prints_a_line_for_each_piece_of_work(rng, capsys):

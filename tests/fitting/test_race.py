@@ -4,13 +4,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from helpers import Recorder
+from helpers import FixedSeed, Recorder
 from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
 
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, LaplaceRidgeClassifier
 from edrvfl._fitting import race
-from edrvfl._fitting.voters import Progress, answer
+from edrvfl._fitting.voters import Progress
 
 NETWORK = EDRVFLClassifier(n_layers=3, n_hidden=10, regularization=0.5, ensemble="mean")
 KINDS = {
@@ -23,17 +23,6 @@ MEMBERS = [
     *((name, clone(NETWORK).set_params(**values)) for name, values in KINDS.items()),
     ("kernel", LaplaceRidgeClassifier(bandwidth=1.0, input_scaling=None)),
 ]
-
-
-class FixedSeed(np.random.RandomState):
-    """A random state from which an estimator draws a known seed."""
-
-    def __init__(self, seed):
-        super().__init__(0)
-        self.value = seed
-
-    def randint(self, *_):
-        return self.value
 
 
 def followed(monkeypatch, X, y, **params):
@@ -85,7 +74,7 @@ def test_without_a_race_everybody_grows(noisy, monkeypatch, alone, finalists):
         network = alone(ran.members[i])
         found = [stage.loss for stage in ran.progress[i].stages]
         np.testing.assert_allclose(found, network.loo_log_losses_, rtol=1e-6)
-        np.testing.assert_allclose(answer(ran.progress[i].voter, X), network.predict_proba(X), atol=1e-7)
+        np.testing.assert_allclose(ran.progress[i].voter.answer(X), network.predict_proba(X), atol=1e-7)
     assert len({member.seed for member in ran.members}) == 5
     everyone = clone(model).set_params(finalists=None).fit(X, y)
     np.testing.assert_array_equal(everyone.predict_proba(X), model.predict_proba(X))
@@ -156,7 +145,7 @@ def test_a_portfolio_of_kernels_alone_has_a_model_in_no_time(noisy):
 
 
 @pytest.fixture
-def processes(monkeypatch):
+def processes(monkeypatch, limit):
     """Let small data go to processes, as memory maps that nobody may write to; note how many are used."""
     used, plain = [], race.Parallel
 
@@ -165,7 +154,7 @@ def processes(monkeypatch):
         return plain(n_jobs=n_jobs, max_nbytes=100, **params)
 
     monkeypatch.setattr(race, "Parallel", parallel)
-    monkeypatch.setattr(race, "WORTH_PROCESSES", 0)
+    limit(WORTH_PROCESSES=0)
     return used
 
 
@@ -199,32 +188,6 @@ def test_a_member_that_fails_is_named(noisy):
     with pytest.raises(ValueError, match=r"Member 'deep': The hidden features overflow float32 in layer \d+"):
         model.fit(noisy[0].astype(np.float32), noisy[1])
     assert not hasattr(model, "portfolio_")
-
-
-@pytest.mark.parametrize("after", [1, 3, 6])
-def test_who_interrupts_a_fit_has_the_estimator_as_it_was(noisy, monkeypatch, after):
-    X, y = noisy
-    model = EDRVFLPortfolioClassifier(members=MEMBERS, finalists=2, random_state=0).fit(X, y)
-    before, attributes = model.predict_proba(X), dict(vars(model))
-    plain, calls = race.do, []
-
-    def do(*args):
-        calls.append(args)
-        if len(calls) == after:
-            raise KeyboardInterrupt
-        return plain(*args)
-
-    monkeypatch.setattr(race, "do", do)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X[:, :3], y == 1)
-    assert len(calls) == after
-    assert vars(model).keys() == attributes.keys()
-    np.testing.assert_array_equal(model.predict_proba(X), before)
-    fresh = clone(model)
-    calls.clear()
-    with pytest.raises(KeyboardInterrupt):
-        fresh.fit(X, y)
-    assert not hasattr(fresh, "n_features_in_")
 
 
 def test_networks_of_one_layer_are_dropped_too(noisy):

@@ -249,11 +249,11 @@ def test_costs_weigh_errors_but_do_not_count_rows(noisy):
 
 
 @pytest.mark.parametrize("d", [5, 40], ids=["narrow", "wide"])
-def test_blocks_of_rows_change_nothing_but_rounding(rng, monkeypatch, d):
+def test_blocks_of_rows_change_nothing_but_rounding(rng, limit, d):
     X, y = noisy_rows(rng, 360, d)
     settings = changed(**VARIANTS["WPedRVFL"])
     whole = scores_of(X, y, settings, X)
-    monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)
+    limit(CPU_BLOCK_BYTES=1)
     assert len(list(row_blocks(X, *X.shape))) == 3
     np.testing.assert_allclose(scores_of(X, y, settings, X), whole, atol=1e-9)
 
@@ -472,7 +472,7 @@ class Laboratory:
             D, problem = self.features(part), self.problem(part)
             known = reference_network(settings)
             for grown in layers:
-                replay(grown.hidden, known, D)
+                replay(grown.hidden, known.activation, D)
             branch = start(D, part) if paused is None else resume(D, part, pickle.loads(paused))
             for grown in grow(branch, problem):
                 layers.append(grown)

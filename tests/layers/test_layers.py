@@ -10,6 +10,7 @@ from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.moments import moments
 from edrvfl._layers import layers
 from edrvfl._layers.records import Settings
+from edrvfl._models.network import layer_scores
 
 # --- re-normalisation and activation ---------------------------------------------------------------------
 
@@ -63,10 +64,10 @@ def test_scores_of_new_rows_do_not_depend_on_the_other_rows(xp, rng):
 def test_layers_come_together_while_their_scores_are_small(rng, n, k, batches):
     X, y = rng.standard_normal((60, 4)), np.arange(60) % k
     network, _ = grow_alone(X, y, dataclasses.replace(SETTINGS, n_hidden=n))
-    assert [batch.shape for batch in layers.layer_scores(network, X)] == [(b, 60, k) for b in batches]
+    assert [batch.shape for batch in layer_scores(network, X)] == [(b, 60, k) for b in batches]
 
 
 def test_overflow_at_prediction_is_an_error(noisy):
     network, _ = grow_alone(*noisy, SETTINGS, standardize=False)
     with pytest.raises(ValueError, match="far larger than those seen in fit"):
-        list(layers.layer_scores(network, np.full((1, 5), 1e308)))
+        list(layer_scores(network, np.full((1, 5), 1e308)))

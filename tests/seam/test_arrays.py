@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from helpers import beside, to_host
 
-from edrvfl import _arrays
+from edrvfl._seam import arrays as _arrays
 
 
 @pytest.mark.parametrize("least", [1, 128])
