@@ -5,7 +5,6 @@ import math
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import Ridge
 
 G = {
     "relu": lambda z: max(z, 0.0),
@@ -153,12 +152,13 @@ def scores_without_each_row(D, Y, lam, omega, counts):
     for i in range(len(D)):
         rest = counts.copy()
         rest[i] -= min(counts[i], 1)
-        root = np.sqrt(rest * omega)[rest > 0, None]
-        S, T = D[rest > 0] * root, Y[rest > 0] * root
+        kept = rest > 0
+        w = (rest * omega)[kept]
         if lam == 0:
-            beta = np.linalg.pinv(S) @ T
+            root = np.sqrt(w)[:, None]
+            beta = np.linalg.pinv(D[kept] * root) @ (Y[kept] * root)
         else:
-            beta = Ridge(lam, fit_intercept=False, solver="svd").fit(S, T).coef_.reshape(Y.shape[1], -1).T
+            beta = output_weights(D[kept], Y[kept], w, lam)
         scores.append(D[i] @ beta)
     return np.array(scores)
 

@@ -1,4 +1,4 @@
-"""The estimator: scikit-learn's contract, labels and frames, array libraries, and bad input."""
+"""EDRVFLClassifier: what a fit gives, labels and frames as they come, class weights, and unusual input."""
 
 import re
 import tracemalloc

@@ -468,12 +468,6 @@ def test_a_failed_fit_keeps_the_intervals(rng):
     assert model.coverage_.source == "loo"
 
 
-def test_members_leave_coverage_to_the_portfolio(noisy):
-    members = [("net", EDRVFLClassifier(coverage_from="split"))]
-    with pytest.raises(ValueError, match="sets coverage_from, which the portfolio decides"):
-        EDRVFLPortfolioClassifier(members=members).fit(*noisy)
-
-
 def test_frames_with_text_and_gaps(rng):
     pd = pytest.importorskip("pandas")
     X, _, _, y = wave(rng, 200)

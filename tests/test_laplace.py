@@ -1,4 +1,4 @@
-"""LaplaceRidgeClassifier: scikit-learn's contract, frames, array libraries, calibration, bad input."""
+"""LaplaceRidgeClassifier: what is fitted, calibration, scaled inputs, and weights of any size."""
 
 import numpy as np
 import pandas as pd

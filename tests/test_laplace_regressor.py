@@ -1,4 +1,4 @@
-"""LaplaceRidgeRegressor: scikit-learn's contract, brute force, weights, units of y, frames, bad input."""
+"""LaplaceRidgeRegressor: brute force, parts of many rows, and precision."""
 
 import numpy as np
 import pandas as pd

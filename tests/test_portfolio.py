@@ -1,17 +1,17 @@
-"""EDRVFLPortfolioClassifier: scikit-learn's contract, what its answer is made of, frames, bad input."""
+"""EDRVFLPortfolioClassifier: what its answer is made of, its table of members, and members it refuses."""
 
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from cases import CLASS_MEMBERS as MEMBERS
 from helpers import FixedSeed, features_by_layer, noisy_rows, to_host
 from reference import kernel_scores_without_each_row, scores_without_each_row
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV
 
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, LaplaceRidgeClassifier, TabularEncoder
 from edrvfl._loo.calibrate import calibrate
@@ -19,13 +19,7 @@ from edrvfl._loo.jury import Jury
 from edrvfl._loo.pool import equal_kinds, keep_heavy, pool_weights
 from edrvfl._models.network import Network
 
-SHARED = {"n_layers": 2, "n_hidden": 12, "regularization": "loo", "weight_from": "loo", "ensemble": "mean"}
-KERNEL = ("kernel", LaplaceRidgeClassifier(regularization=0.3, bandwidth=1.0))
-DENSE = ("dense", EDRVFLClassifier(**SHARED, encoder="bins", pair_share=0.5, input_scaling="gradient"))
-SPARSE = ("sparse", EDRVFLClassifier(**SHARED, encoder="robust", inputs_per_neuron=2, hidden_per_neuron=4))
-# the same encoder as the dense network, but not its scaling
-SIGMOID = ("sigmoid", EDRVFLClassifier(**SHARED, encoder="bins", activation="sigmoid", norm_scale=(1.0, 4.0)))
-MEMBERS = [KERNEL, DENSE, SPARSE, SIGMOID]
+KERNEL, DENSE, SPARSE, SIGMOID = MEMBERS
 
 
 def portfolio(**params):
@@ -196,14 +190,6 @@ def test_same_seed_same_bits_other_seed_other_networks(noisy):
     assert len(set(seeds)) == 3
 
 
-def test_in_a_search(noisy):
-    X, y = noisy
-    search = GridSearchCV(portfolio(members=[KERNEL, SIGMOID]), {"calibration": [None, "loo"]}, cv=2).fit(
-        X, y
-    )
-    assert search.best_score_ > 0.5
-
-
 # --- frames ----------------------------------------------------------------------------------------------
 
 
@@ -247,16 +233,6 @@ def test_class_weights_move_the_boundary(rng):
 # --- array libraries -------------------------------------------------------------------------------------
 
 
-def test_float32_stays_float32(noisy):
-    X, y = noisy
-    model = portfolio().fit(X.astype(np.float32), y)
-    assert model.predict_proba(X).dtype == np.float32
-    for voter in model.portfolio_.voters:
-        array = voter.readouts[0] if isinstance(voter, Network) else voter.voter.alpha
-        assert array.dtype == np.float32
-    np.testing.assert_allclose(model.predict_proba(X), portfolio().fit(X, y).predict_proba(X), atol=0.05)
-
-
 def test_a_portfolio_that_knows_words_moves_to_another_library(rng):
     torch = pytest.importorskip("array_api_compat.torch")
     frame, y = mixed_frame(rng, pd, 80)
@@ -297,48 +273,42 @@ def one(**params):
 
 
 @pytest.mark.parametrize(
-    ("params", "error", "message"),
+    ("members", "error", "message"),
     [
-        ({"members": []}, ValueError, "at least one .name, estimator.; None takes the default"),
-        ({"members": "paper"}, ValueError, "'members' parameter"),
-        ({"members": [DENSE[1]]}, ValueError, "must be a list of .name, estimator., but one of them is"),
-        ({"members": [("a", "b", "c")]}, ValueError, "must be a list of .name, estimator."),
-        ({"members": [(3, DENSE[1])]}, ValueError, "must be a list of .name, estimator."),
-        (
-            {"members": [("a", LogisticRegression())]},
-            TypeError,
-            "'a' must be an EDRVFLClassifier or a Laplace",
-        ),
-        ({"members": [("a", EDRVFLClassifier)]}, TypeError, "'a' must be an EDRVFLClassifier or a Laplace"),
-        ({"members": [DENSE, KERNEL, DENSE]}, ValueError, "must differ, got dense, kernel, dense"),
-        ({"members": one(encoder=None)}, ValueError, "'one' has encoder=None"),
-        (
-            {"members": one(class_weight="balanced")},
-            ValueError,
-            "'one' sets class_weight, which the portfolio",
-        ),
-        ({"members": one(random_state=0)}, ValueError, "'one' sets random_state, which the portfolio"),
-        ({"members": one(calibration=None)}, ValueError, "'one' sets calibration, which the portfolio"),
-        ({"members": one(layer_votes="weighted")}, ValueError, "'one' sets layer_votes, which the portfolio"),
-        (
-            {"members": one(encoder=TabularEncoder(categorical_features=[0]))},
-            ValueError,
-            "'one' sets categorical_features, which the portfolio",
-        ),
-        ({"members": one(activation="gelu")}, ValueError, "'activation' parameter of EDRVFLClassifier"),
-        ({"members": one(encoder=TabularEncoder("bins", n_bins=1))}, ValueError, "n_bins"),
-        ({"finalists": 0}, ValueError, "'finalists' parameter"),
-        ({"finalists": True}, ValueError, "'finalists' parameter"),
-        ({"weights": "best"}, ValueError, "'weights' parameter"),
-        ({"calibration": "isotonic"}, ValueError, "'calibration' parameter"),
-        ({"max_seconds": 0}, ValueError, "'max_seconds' parameter"),
-        ({"class_weight": "even"}, ValueError, "'class_weight' parameter"),
+        ([], ValueError, "at least one .name, estimator.; None takes the default"),
+        ([DENSE[1]], ValueError, "must be a list of .name, estimator., but one of them is"),
+        ([("a", "b", "c")], ValueError, "must be a list of .name, estimator."),
+        ([(3, DENSE[1])], ValueError, "must be a list of .name, estimator."),
+        ([("a", LogisticRegression())], TypeError, "'a' must be an EDRVFLClassifier or a Laplace"),
+        ([("a", EDRVFLClassifier)], TypeError, "'a' must be an EDRVFLClassifier or a Laplace"),
+        ([DENSE, KERNEL, DENSE], ValueError, "must differ, got dense, kernel, dense"),
+        (one(encoder=None), ValueError, "'one' has encoder=None"),
+        (one(activation="gelu"), ValueError, "Member 'one': The 'activation' parameter of EDRVFLClassifier"),
+        (one(encoder=TabularEncoder("bins", n_bins=1)), ValueError, "n_bins"),
     ],
     ids=str,
 )
-def test_wrong_parameters(noisy, params, error, message):
+def test_members_that_cannot_be(noisy, members, error, message):
     with pytest.raises(error, match=message):
-        portfolio(**params).fit(*noisy)
+        portfolio(members=members).fit(*noisy)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"class_weight": "balanced"},
+        {"random_state": 0},
+        {"calibration": None},
+        {"layer_votes": "weighted"},
+        {"coverage_from": "split"},
+        {"encoder": TabularEncoder(categorical_features=[0])},
+    ],
+    ids=str,
+)
+def test_what_the_portfolio_decides_no_member_sets(noisy, params):
+    name = "categorical_features" if "encoder" in params else next(iter(params))
+    with pytest.raises(ValueError, match=f"'one' sets {name}, which the portfolio decides"):
+        portfolio(members=one(**params)).fit(*noisy)
 
 
 # --- unusual input that must work ------------------------------------------------------------------------

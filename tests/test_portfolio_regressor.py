@@ -1,10 +1,11 @@
-"""EDRVFLPortfolioRegressor: scikit-learn's contract, what its answer is made of, units, bad input."""
+"""EDRVFLPortfolioRegressor: what its answer is made of, its table of members, and members it refuses."""
 
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from cases import VALUE_MEMBERS as MEMBERS
 from helpers import FixedSeed, features_by_layer, noisy_values
 from reference import kernel_scores_without_each_row, scores_without_each_row
 from sklearn.base import clone
@@ -16,17 +17,7 @@ from edrvfl._loo.jury import ValueJury
 from edrvfl._loo.pool import equal_kinds, keep_heavy, pool_weights
 from edrvfl._models.network import Network
 
-KERNEL = ("kernel", LaplaceRidgeRegressor())
-SHARED = {"n_layers": 2, "n_hidden": 12}
-DENSE = ("dense", EDRVFLRegressor(**SHARED, encoder="bins", pair_share=0.5, input_scaling="gradient"))
-SPARSE = ("sparse", EDRVFLRegressor(**SHARED, encoder="robust", inputs_per_neuron=2, hidden_per_neuron=4))
-SIGMOID = (
-    "sigmoid",
-    EDRVFLRegressor(
-        **SHARED, encoder="bins", activation="sigmoid", norm_scale=(1.0, 4.0), correct_weight=0.5
-    ),
-)
-MEMBERS = [KERNEL, DENSE, SPARSE, SIGMOID]
+KERNEL, DENSE, SPARSE, SIGMOID = MEMBERS
 
 
 def portfolio(**params):
@@ -144,27 +135,7 @@ def test_the_default_table_is_a_list_to_change(rng):
     np.testing.assert_array_equal(given.predict(X), default.predict(X))
 
 
-# --- weights and units -----------------------------------------------------------------------------------
-
-
-def test_float32_in_float32_out_and_accurate(rng):
-    X, y = noisy_values(rng, 200, 4)
-    exact = portfolio().fit(X, y).predict(X)
-    single = portfolio().fit(X.astype(np.float32), 1e3 + y).predict(X.astype(np.float32))
-    assert single.dtype == np.float32
-    np.testing.assert_allclose(single - 1e3, exact, atol=0.05)
-
-
 # --- following a fit -------------------------------------------------------------------------------------
-
-
-def test_when_time_is_up_there_is_one_layer_of_one_network(rng):
-    X, y = noisy_values(rng, 80, 4)
-    model = portfolio(max_seconds=1e-9).fit(X, y)
-    assert model.members_["member"] == ["dense"]
-    assert model.members_["n_layers"] == [1]
-    assert len(model.portfolio_.voters[0].layers) == 1
-    assert portfolio(max_seconds=1e9).fit(X, y).members_["member"] == [name for name, _ in MEMBERS]
 
 
 def test_verbose_prints_a_line_for_each_piece_of_work(rng, capsys):
@@ -183,30 +154,7 @@ def test_verbose_prints_a_line_for_each_piece_of_work(rng, capsys):
 # --- bad input -------------------------------------------------------------------------------------------
 
 
-def one(**params):
-    return [("one", EDRVFLRegressor(n_layers=1, n_hidden=4, **params))]
-
-
-@pytest.mark.parametrize(
-    ("params", "error", "message"),
-    [
-        ({"members": []}, ValueError, "at least one .name, estimator.; None takes the default"),
-        (
-            {"members": [("a", Ridge())]},
-            TypeError,
-            "'a' must be an EDRVFLRegressor or a LaplaceRidgeRegressor",
-        ),
-        ({"members": [("a", EDRVFLClassifier())]}, TypeError, "'a' must be an EDRVFLRegressor or a Laplace"),
-        ({"members": [DENSE, DENSE]}, ValueError, "must differ, got dense, dense"),
-        ({"members": one(encoder=None)}, ValueError, "'one' has encoder=None"),
-        ({"members": one(random_state=0)}, ValueError, "'one' sets random_state, which the portfolio"),
-        ({"members": one(layer_votes="prefix")}, ValueError, "'one' sets layer_votes, which the portfolio"),
-        ({"members": one(activation="gelu")}, ValueError, "Member 'one': The 'activation' parameter"),
-        ({"finalists": 0}, ValueError, "'finalists' parameter"),
-        ({"weights": "best"}, ValueError, "'weights' parameter"),
-    ],
-    ids=str,
-)
-def test_wrong_parameters(rng, params, error, message):
-    with pytest.raises(error, match=message):
-        portfolio(**params).fit(*noisy_values(rng, 30, 4))
+@pytest.mark.parametrize("member", [Ridge(), EDRVFLClassifier()], ids=str)
+def test_members_of_another_kind(rng, member):
+    with pytest.raises(TypeError, match="'a' must be an EDRVFLRegressor or a LaplaceRidgeRegressor"):
+        portfolio(members=[("a", member)]).fit(*noisy_values(rng, 30, 4))

@@ -182,10 +182,13 @@ def test_without_calibration_and_votes_there_are_no_figures():
 def test_a_part_of_the_rows_calibrates_nearly_as_well(regularization):
     X, y = rows(2, 9000)  # of two classes 3,000 rows are judged
     model = network(regularization=regularization, n_hidden=30).fit(X[:6000], y[:6000])
-    loss = log_loss(y[6000:], model.predict_proba(X[6000:]))
-    assert model.loo_log_losses_[-1] == pytest.approx(loss, rel=0.03)
-    uncalibrated = network(regularization=regularization, n_hidden=30, calibration=None)
-    assert loss < 0.99 * log_loss(y[6000:], uncalibrated.fit(X[:6000], y[:6000]).predict_proba(X[6000:]))
+    plain = network(regularization=regularization, n_hidden=30, calibration=None).fit(X[:6000], y[:6000])
+    P, new = plain.predict_proba(X[6000:]), y[6000:]
+    loss = log_loss(new, model.predict_proba(X[6000:]))
+    # the new rows themselves would calibrate the same answers hardly better
+    assert loss < 1.01 * log_loss(new, calibrate(P, new, None, "matrix")(P))
+    assert loss < 0.99 * log_loss(new, P)
+    assert model.loo_log_losses_[-1] == pytest.approx(loss, rel=0.08)
 
 
 def test_a_rare_class_is_calibrated_by_all_its_rows(rng):

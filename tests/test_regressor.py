@@ -1,4 +1,4 @@
-"""EDRVFLRegressor: scikit-learn's contract, the reference loops, weights, units of y, and bad input."""
+"""EDRVFLRegressor: the reference loops, leave-one-out, units and forms of y."""
 
 import re
 

@@ -28,6 +28,8 @@ NETWORKS = {
     "pairs": {"pair_share": 0.5, "correct_weight": 1.0, "prune_rate": 0.0},
     "ranges": {"norm_scale": (0.5, 3.0), "norm_shift": (-1.0, 1.0), "activation": "sigmoid"},
     "width": {"n_hidden": "auto", "n_layers": 2},
+    "dual, weighed": {"n_hidden": 120, "correct_weight": 0.4},
+    "raw": {"renormalize": False, "prune_rate": 0.4},
 }
 KERNELS = {
     "plain": {"input_scaling": None},
@@ -89,13 +91,17 @@ def test_weights_of_rows_and_classes_are_those_of_the_estimator(noisy, rng, esti
     weights, costs = rng.choice([0.0, 0.5, 1.0, 3.0], len(y)), {0: 1.0, 1: 4.0, 2: 0.5}
     alone = clone(estimator).set_params(random_state=3, class_weight=costs).fit(X, y, sample_weight=weights)
     data, member = prepare(estimator, X, y, weights, costs)
-    done = grow_network(data, member, None, 3) if member.is_network else fit_voter(data, member)
+    if member.is_network:
+        done = grow_network(data, member, grow_network(data, member, None, 2), 3)
+    else:
+        done = fit_voter(data, member)
     np.testing.assert_allclose(done.voter.answer(X), alone.predict_proba(X), atol=1e-8)
 
 
-@pytest.mark.parametrize(
-    "estimator", [SMALL, LaplaceRidgeClassifier(bandwidth=1.0, regularization=0.5)], ids=str
-)
+GIVEN = LaplaceRidgeClassifier(bandwidth=1.0, regularization=0.5, n_landmarks=40, input_scaling=None)
+
+
+@pytest.mark.parametrize("estimator", [SMALL, GIVEN], ids=str)
 def test_a_part_of_the_rows_is_judged(rng, estimator):
     X, y = noisy_rows(rng, 3200, 4)
     y = np.minimum(y, 1)  # of two classes 3,000 rows are judged
@@ -103,6 +109,8 @@ def test_a_part_of_the_rows_is_judged(rng, estimator):
     alone = clone(estimator).set_params(random_state=3).fit(X, y)
     data, member = prepare(estimator, X, y)
     done = grow_network(data, member, None, 3) if member.is_network else fit_voter(data, member)
+    if member.is_network:  # a pause holds the rows' weights, and not their features
+        assert len(pickle.dumps(grow_network(data, member, None, 1).paused)) < 3200 * 8 + 5000
     assert done.chosen.P.shape == (3000, 2)
     np.testing.assert_allclose(done.voter.answer(X), alone.predict_proba(X), atol=1e-8)
 
