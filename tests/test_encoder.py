@@ -1,4 +1,4 @@
-"""TabularEncoder: scikit-learn's contract, frames, weights, array libraries, and odd input."""
+"""TabularEncoder: copies, frames, weights, array libraries, and odd input."""
 
 import pickle
 
