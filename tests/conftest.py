@@ -32,6 +32,33 @@ def noisy():
     return noisy_rows(np.random.default_rng(7), 90, 5)
 
 
+# The limits that tests set, and the modules that have them.
+LIMITS = {
+    "CPU_BLOCK_BYTES": "_seam.arrays",
+    "PANEL_ROWS": "_seam.linalg",
+    "MANY_ROWS": "_layers.records",
+    "WIDE_SHAPE": "_layers.records",
+    "GRADIENT_CLASSES": "_fitting.gradient",
+    "DOUBLE_ROWS": "_fitting.systems",
+    **dict.fromkeys(
+        ("PART_ROWS", "VALUE_PART_ROWS", "LEAST_PART", "MOST_ROWS", "SEARCH_ROWS", "FEW"), "_fitting.kernel"
+    ),
+    "WORTH_PROCESSES": "_fitting.race",
+    "NEGLIGIBLE": "_loo.pool",
+}
+
+
+@pytest.fixture
+def limit(monkeypatch):
+    """Set limits by their names, so that small data meet what otherwise many rows meet."""
+
+    def to(**sizes):
+        for name, size in sizes.items():
+            monkeypatch.setattr(f"edrvfl.{LIMITS[name]}.{name}", size)
+
+    return to
+
+
 @pytest.fixture(scope="session")
 def shipped_store(tmp_path_factory):
     """A store with the shipped records, for reading."""

@@ -3,7 +3,8 @@
 import math
 
 import numpy as np
-from sklearn.linear_model import Ridge
+from scipy.spatial.distance import cdist
+from sklearn.kernel_ridge import KernelRidge
 
 G = {
     "relu": lambda z: max(z, 0.0),
@@ -151,13 +152,24 @@ def scores_without_each_row(D, Y, lam, omega, counts):
     for i in range(len(D)):
         rest = counts.copy()
         rest[i] -= min(counts[i], 1)
-        root = np.sqrt(rest * omega)[rest > 0, None]
-        S, T = D[rest > 0] * root, Y[rest > 0] * root
+        kept = rest > 0
+        w = (rest * omega)[kept]
         if lam == 0:
-            beta = np.linalg.pinv(S) @ T
+            root = np.sqrt(w)[:, None]
+            beta = np.linalg.pinv(D[kept] * root) @ (Y[kept] * root)
         else:
-            beta = Ridge(lam, fit_intercept=False, solver="svd").fit(S, T).coef_.reshape(Y.shape[1], -1).T
+            beta = output_weights(D[kept], Y[kept], w, lam)
         scores.append(D[i] @ beta)
+    return np.array(scores)
+
+
+def kernel_scores_without_each_row(Z, Y, h, lam, prior):
+    """Scores of each row by a kernel ridge of Y - prior, fitted to all the other rows of Z."""
+    K, scores = np.exp(-cdist(Z, Z) / (h * np.sqrt(Z.shape[1]))), []
+    for i in range(len(Z)):
+        rest = np.arange(len(Z)) != i
+        ridge = KernelRidge(alpha=lam, kernel="precomputed").fit(K[np.ix_(rest, rest)], (Y - prior)[rest])
+        scores.append(np.atleast_1d(ridge.predict(K[[i]][:, rest])[0]) + prior)
     return np.array(scores)
 
 

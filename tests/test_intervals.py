@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 import sklearn
-from helpers import Recorder, assert_passes_scikit_learns_checks, to_host
+from helpers import Recorder, to_host
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -40,8 +40,6 @@ CLASSIFIERS = [
 ]
 COVERAGES = (0.8, 0.9, 0.95)
 SOURCES = pytest.mark.parametrize("source", ["loo", "split"])
-# a row is held back or not as a whole, whatever it weighs
-FAIL_WITH_SPLIT = ("check_sample_weight_equivalence_on_dense_data",)
 
 
 def kind(model):
@@ -431,18 +429,6 @@ def test_a_search_answers_as_its_best(rng):
     assert not hasattr(search, "predict_interval")
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        *(clone(model).set_params(coverage_from="split") for model in REGRESSORS),
-        EDRVFLClassifier(**NETWORK, coverage_from="split"),
-    ],
-    ids=kind,
-)
-def test_scikit_learns_checks_pass_with_rows_held_back(model):
-    assert_passes_scikit_learns_checks(model, FAIL_WITH_SPLIT)
-
-
 # --- errors ------------------------------------------------------------------------------------------
 
 
@@ -480,12 +466,6 @@ def test_a_failed_fit_keeps_the_intervals(rng):
         model.set_params(coverage_from="split").fit(X, np.where(y > 0, np.nan, y))
     np.testing.assert_array_equal(ask(model, X), before)
     assert model.coverage_.source == "loo"
-
-
-def test_members_leave_coverage_to_the_portfolio(noisy):
-    members = [("net", EDRVFLClassifier(coverage_from="split"))]
-    with pytest.raises(ValueError, match="sets coverage_from, which the portfolio decides"):
-        EDRVFLPortfolioClassifier(members=members).fit(*noisy)
 
 
 def test_frames_with_text_and_gaps(rng):

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 import sklearn
 from helpers import noisy_rows, to_host
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 
-import edrvfl._fitting.kernel
-import edrvfl._fitting.systems
+from edrvfl import LaplaceRidgeClassifier
 from edrvfl._fitting.kernel import fit_kernel
 from edrvfl._fitting.systems import BANDWIDTHS, LAMBDAS, KernelSettings
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
@@ -31,12 +29,9 @@ def fit(X, y, settings=FIXED, weights=None, class_weight=None, judged=None, seed
 
 
 @pytest.fixture
-def small_parts(monkeypatch):
+def small_parts(limit):
     """Sizes at which small data are many rows."""
-    monkeypatch.setattr(edrvfl._fitting.kernel, "PART_ROWS", {False: 40, True: 40})
-    monkeypatch.setattr(edrvfl._fitting.kernel, "LEAST_PART", 10)
-    monkeypatch.setattr(edrvfl._fitting.kernel, "SEARCH_ROWS", (30, 50))
-    monkeypatch.setattr(edrvfl._fitting.kernel, "FEW", 10**9)
+    limit(PART_ROWS={False: 40, True: 40}, LEAST_PART=10, SEARCH_ROWS=(30, 50), FEW=10**9)
 
 
 def reference(X, y, counts, base, removed=None, without=None):
@@ -78,22 +73,19 @@ def test_far_from_all_rows_the_answer_is_the_prior(rng):
     np.testing.assert_allclose(kernel_scores(voter, X[:1] + 1e6)[0], np.bincount(y) / 60, atol=1e-12)
 
 
-@settings(max_examples=15)
-@given(st.integers(0, 2**32 - 1))
-def test_weight_two_is_the_row_twice(seed):
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("how", [FREE, KernelSettings(n_landmarks=20)], ids=["all", "landmarks"])
+def test_weight_two_is_the_row_twice(limit, seed, how):
+    limit(SEARCH_ROWS=(40,))
     rng = np.random.default_rng(seed)
     X, y = noisy_rows(rng, 60, 3)
     counts = rng.integers(1, 4, 60)
     rows = np.repeat(np.arange(60), counts)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(edrvfl._fitting.kernel, "SEARCH_ROWS", (40,))
-        for how in (FREE, KernelSettings(n_landmarks=20)):
-            weighted, loo = fit(X, y, how, weights=counts.astype(float))
-            repeated, copies = fit(X[rows], y[rows], how)
-            assert weighted.bandwidth == repeated.bandwidth
-            assert weighted.lam == repeated.lam
-            np.testing.assert_allclose(kernel_scores(weighted, X), kernel_scores(repeated, X), atol=1e-6)
-            np.testing.assert_allclose(loo[rows], copies, atol=1e-6)
+    weighted, loo = fit(X, y, how, weights=counts.astype(float))
+    repeated, copies = fit(X[rows], y[rows], how)
+    assert (weighted.bandwidth, weighted.lam) == (repeated.bandwidth, repeated.lam)
+    np.testing.assert_allclose(kernel_scores(weighted, X), kernel_scores(repeated, X), atol=1e-6)
+    np.testing.assert_allclose(loo[rows], copies, atol=1e-6)
 
 
 @pytest.mark.parametrize("how", [FREE, KernelSettings(n_landmarks=25)], ids=["parts", "landmarks"])
@@ -141,8 +133,8 @@ def test_parts_are_exact_ridges_whose_scores_are_averaged(xp, rng, small_parts, 
     np.testing.assert_allclose(to_host(loo), (left_out + prior)[rows], atol=1e-7)
 
 
-def test_of_too_many_rows_a_part_is_used(rng, small_parts, monkeypatch):
-    monkeypatch.setattr(edrvfl._fitting.kernel, "MOST_ROWS", {False: 100, True: 100})
+def test_of_too_many_rows_a_part_is_used(rng, small_parts, limit):
+    limit(MOST_ROWS={False: 100, True: 100})
     X, y = noisy_rows(rng, 300, 4)
     voter, loo = fit(X, y, FREE)
     assert voter.landmarks.shape[0] == 100
@@ -158,29 +150,16 @@ def test_all_classes_share_the_landmarks(rng):
     assert (to_host(voter.landmarks)[:, 0] > 2).sum() == 20
 
 
-def losses_of_all(X, y, monkeypatch):
-    """Fit every candidate on its own."""
-    losses = {}
-    plain = edrvfl._fitting.systems.System.loss
-
-    def noted(system, found):
-        losses[key] = plain(system, found)
-        return losses[key]
-
-    monkeypatch.setattr(edrvfl._fitting.systems.System, "loss", noted)
-    for h in BANDWIDTHS:
-        for lam in LAMBDAS:
-            key = h, lam
-            fit(X, y, KernelSettings(h, lam))
-    monkeypatch.undo()
-    return losses
-
-
 @pytest.mark.parametrize("noise", [0.0, 0.5, 3.0])
-def test_the_descent_finds_nearly_the_best_of_all_candidates(rng, monkeypatch, noise):
+def test_the_descent_finds_nearly_the_best_of_all_candidates(rng, noise):
     X = rng.standard_normal((120, 3))
     y = (X[:, 0] + noise * rng.standard_normal(120) > 0).astype(int)
-    losses = losses_of_all(X, y, monkeypatch)
+    plain = LaplaceRidgeClassifier(encoder="standard", input_scaling=None, calibration="temperature")
+    losses = {
+        (h, lam): clone(plain).set_params(bandwidth=h, regularization=lam).fit(X, y).loo_log_loss_
+        for h in BANDWIDTHS
+        for lam in LAMBDAS
+    }
     voter, _ = fit(X, y, FREE)
     assert losses[voter.bandwidth, voter.lam] < 1.01 * min(losses.values())
     assert max(losses.values()) > 1.03 * min(losses.values())
@@ -193,10 +172,10 @@ def test_a_penalty_that_is_lost_below_rounding_is_raised(rng):
     assert np.isfinite(loo).all()
 
 
-def test_many_rows_are_float32_inside_and_answer_in_their_own_precision(rng, monkeypatch):
+def test_many_rows_are_float32_inside_and_answer_in_their_own_precision(rng, limit):
     X, y = noisy_rows(rng, 200, 4)
     exact, exact_loo = fit(X, y)
-    monkeypatch.setattr(edrvfl._fitting.systems, "DOUBLE_ROWS", 100)
+    limit(DOUBLE_ROWS=100)
     voter, loo = fit(X, y)
     assert voter.landmarks.dtype == voter.alpha.dtype == np.float32
     assert kernel_scores(voter, X).dtype == loo.dtype == voter.prior.dtype == np.float64

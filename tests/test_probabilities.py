@@ -1,12 +1,10 @@
 """The classifier's calibrated answers, its leave-one-out figures, and the votes of its layers."""
 
 import itertools
-import pickle
 
 import numpy as np
 import pytest
-import sklearn
-from helpers import Recorder, noisy_rows, to_host
+from helpers import noisy_rows
 from reference import scores_without_each_row
 from scipy.special import softmax
 from sklearn.base import clone
@@ -14,7 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, make_classificatio
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
-from edrvfl import EDRVFLClassifier, to_numpy
+from edrvfl import EDRVFLClassifier
 from edrvfl._loo.calibrate import calibrate
 
 CALIBRATIONS = [None, "temperature", "matrix"]
@@ -121,21 +119,6 @@ def test_calibration_lowers_the_log_loss_of_new_rows(load):
 
 @every_calibration
 @two_or_three
-@pytest.mark.parametrize("layer_votes", ["equal", "weighted"])
-def test_every_stage_is_the_shallower_network(calibration, k, layer_votes):
-    X, y = rows(k)
-    params = {"calibration": calibration, "layer_votes": layer_votes}
-    deep = network(**params).fit(X, y)
-    for depth, P in enumerate(deep.staged_predict_proba(X), start=1):
-        shallow = network(**params, n_layers=depth).fit(X, y)
-        np.testing.assert_allclose(P, shallow.predict_proba(X), atol=1e-12)
-        for name in ("loo_accuracies_", "loo_log_losses_"):
-            np.testing.assert_allclose(getattr(deep, name)[:depth], getattr(shallow, name), atol=1e-12)
-    assert len(set(deep.network_.votes)) == (4 if layer_votes == "weighted" else 1)
-
-
-@every_calibration
-@two_or_three
 def test_a_prefix_is_that_of_the_smallest_loss(calibration, k):
     seen = set()
     for seed in range(4):
@@ -152,13 +135,6 @@ def test_a_prefix_is_that_of_the_smallest_loss(calibration, k):
             np.testing.assert_allclose(model.loo_log_losses_, every.loo_log_losses_[:depth], atol=1e-12)
             seen.add((depth, best + 1))
     assert len([1 for depth, best in seen if best < depth]) > 1  # the law was put to the test
-
-
-def test_a_callback_that_ends_the_fit_leaves_the_best_prefix_of_what_was_grown():
-    X, y = rows(3)
-    model = network(layer_votes="prefix").set_callbacks(Recorder(stop_after=2)).fit(X, y)
-    expected = network(layer_votes="prefix", n_layers=2).fit(X, y)
-    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
 
 
 # --- what leave-one-out says -----------------------------------------------------------------------------
@@ -202,25 +178,17 @@ def test_without_calibration_and_votes_there_are_no_figures():
     assert len(network(calibration=None, layer_votes="prefix").fit(X, y).loo_accuracies_) == 4
 
 
-def test_callbacks_see_the_figures():
-    X, y = rows(3)
-    recorder = Recorder()
-    model = network(layer_votes="weighted").set_callbacks(recorder).fit(X, y)
-    for depth, so_far in enumerate(recorder.estimators[:4], start=1):
-        assert so_far.loo_accuracies_ == model.loo_accuracies_[:depth]
-        assert so_far.loo_log_losses_ == model.loo_log_losses_[:depth]
-
-
 @pytest.mark.parametrize("regularization", [0.5, "loo"])
-def test_a_part_of_the_rows_calibrates_nearly_as_well(monkeypatch, regularization):
-    X, y = rows(3, 1500)
-    model = network(regularization=regularization, n_hidden=30)
-    full = clone(model).fit(X[:1000], y[:1000])
-    monkeypatch.setattr("edrvfl._inputs.judged.n_judged", lambda m, k: min(m, 400))
-    part = clone(model).fit(X[:1000], y[:1000])
-    assert part.loo_log_losses_ != full.loo_log_losses_
-    losses = [log_loss(y[1000:], one.predict_proba(X[1000:])) for one in (part, full)]
-    assert losses[0] == pytest.approx(losses[1], rel=0.03)
+def test_a_part_of_the_rows_calibrates_nearly_as_well(regularization):
+    X, y = rows(2, 9000)  # of two classes 3,000 rows are judged
+    model = network(regularization=regularization, n_hidden=30).fit(X[:6000], y[:6000])
+    plain = network(regularization=regularization, n_hidden=30, calibration=None).fit(X[:6000], y[:6000])
+    P, new = plain.predict_proba(X[6000:]), y[6000:]
+    loss = log_loss(new, model.predict_proba(X[6000:]))
+    # the new rows themselves would calibrate the same answers hardly better
+    assert loss < 1.01 * log_loss(new, calibrate(P, new, None, "matrix")(P))
+    assert loss < 0.99 * log_loss(new, P)
+    assert model.loo_log_losses_[-1] == pytest.approx(loss, rel=0.08)
 
 
 def test_a_rare_class_is_calibrated_by_all_its_rows(rng):
@@ -236,36 +204,6 @@ def test_a_rare_class_is_calibrated_by_all_its_rows(rng):
 # --- laws ------------------------------------------------------------------------------------------------
 
 
-@every_calibration
-@every_vote
-@two_or_three
-def test_weights_count_rows(calibration, layer_votes, k):
-    X, y = rows(k)
-    counts = np.random.default_rng(3).integers(0, 4, len(y))
-    model = network(calibration=calibration, layer_votes=layer_votes)
-    weighted = clone(model).fit(X, y, sample_weight=counts)
-    repeated = clone(model).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
-    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-5)
-    np.testing.assert_allclose(weighted.loo_accuracies_, repeated.loo_accuracies_, atol=1e-12)
-    np.testing.assert_allclose(weighted.loo_log_losses_, repeated.loo_log_losses_, atol=1e-5)
-
-
-@every_calibration
-@every_vote
-@two_or_three
-def test_the_order_of_rows_and_the_names_of_classes_do_not_matter(calibration, layer_votes, k):
-    X, y = rows(k)
-    order, names = np.random.default_rng(0).permutation(len(y)), np.array([2, 0, 1][:k])
-    model = network(calibration=calibration, layer_votes=layer_votes)
-    expected = clone(model).fit(X, y).predict_proba(X)
-    shuffled = clone(model).fit(X[order], y[order]).predict_proba(X)
-    np.testing.assert_allclose(shuffled, expected, atol=1e-5)
-    renamed = clone(model).fit(X, names[y])
-    np.testing.assert_allclose(
-        renamed.predict_proba(X)[:, np.argsort(np.argsort(names))], expected, atol=1e-5
-    )
-
-
 @pytest.mark.parametrize("calibration", ["temperature", "matrix"])
 def test_class_weights_move_the_probabilities_and_not_only_the_labels(calibration):
     X, y = rows(2, 600)
@@ -276,34 +214,6 @@ def test_class_weights_move_the_probabilities_and_not_only_the_labels(calibratio
     P = model.set_params(class_weight="balanced").fit(X, y).predict_proba(X)[:, 1]
     weighted = np.average(P, weights=np.where(y == 1, 0.5 / shares, 0.5 / (1 - shares)))
     assert weighted == pytest.approx(0.5, abs=0.03)
-
-
-@every_vote
-@two_or_three
-def test_what_decides_an_answer_is_fitted_and_travels(layer_votes, k):
-    X, y = rows(k)
-    model = network(layer_votes=layer_votes).fit(X, y)
-    expected = np.array(list(model.staged_predict_proba(X)))
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(list(again.staged_predict_proba(X)), expected)
-    np.testing.assert_array_equal(list(clone(model).fit(X, y).staged_predict_proba(X)), expected)
-    model.set_params(calibration=None, layer_votes="equal", class_weight="balanced", regularization=5.0)
-    np.testing.assert_array_equal(list(model.staged_predict_proba(X)), expected)
-    np.testing.assert_array_equal(model.predict_proba(X), again.predict_proba(X))
-
-
-@every_vote
-@two_or_three
-def test_a_network_comes_home_from_another_library(xp, layer_votes, k):
-    X, y = rows(k)
-    expected = network(layer_votes=layer_votes).fit(X, y).predict_proba(X)
-    with sklearn.config_context(array_api_dispatch=True):
-        away = network(layer_votes=layer_votes).fit(xp.asarray(X), xp.asarray(y))
-        np.testing.assert_allclose(to_host(away.predict_proba(xp.asarray(X))), expected, atol=1e-6)
-        home = to_numpy(away)
-    np.testing.assert_allclose(home.predict_proba(X), expected, atol=1e-6)
-    matrices = [c.matrix for c in home.network_.calibrations]
-    assert all(isinstance(matrix, np.ndarray) for matrix in matrices) or k == 2
 
 
 @every_calibration

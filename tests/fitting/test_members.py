@@ -29,6 +29,8 @@ NETWORKS = {
     "pairs": {"pair_share": 0.5, "correct_weight": 1.0, "prune_rate": 0.0},
     "ranges": {"norm_scale": (0.5, 3.0), "norm_shift": (-1.0, 1.0), "activation": "sigmoid"},
     "width": {"n_hidden": "auto", "n_layers": 2},
+    "dual, weighed": {"n_hidden": 120, "correct_weight": 0.4},
+    "raw": {"renormalize": False, "prune_rate": 0.4},
 }
 KERNELS = {
     "plain": {"input_scaling": None},
@@ -92,19 +94,27 @@ def test_weights_of_rows_and_classes_are_those_of_the_estimator(noisy, rng, esti
     weights, costs = rng.choice([0.0, 0.5, 1.0, 3.0], len(y)), {0: 1.0, 1: 4.0, 2: 0.5}
     alone = clone(estimator).set_params(random_state=3, class_weight=costs).fit(X, y, sample_weight=weights)
     data, member = prepare(estimator, X, y, weights, costs)
-    done = fit_member(data, member, None, 3)
+    if member.is_network:
+        done = fit_member(data, member, fit_member(data, member, None, 2), 3)
+    else:
+        done = fit_member(data, member, None, 1)
     np.testing.assert_allclose(done.voter.answer(X), alone.predict_proba(X), atol=1e-8)
 
 
-@pytest.mark.parametrize("estimator", [SMALL, LaplaceRidgeClassifier()], ids=str)
-def test_a_part_of_the_rows_is_judged(rng, monkeypatch, estimator):
-    monkeypatch.setattr("edrvfl._inputs.judged.n_judged", lambda m, k: min(m, 40))
-    X, y = noisy_rows(rng, 100, 4)
+GIVEN = LaplaceRidgeClassifier(bandwidth=1.0, regularization=0.5, n_landmarks=40, input_scaling=None)
+
+
+@pytest.mark.parametrize("estimator", [SMALL, GIVEN], ids=str)
+def test_a_part_of_the_rows_is_judged(rng, estimator):
+    X, y = noisy_rows(rng, 3200, 4)
+    y = np.minimum(y, 1)  # of two classes 3,000 rows are judged
     estimator = clone(estimator).set_params(calibration="temperature")
     alone = clone(estimator).set_params(random_state=3).fit(X, y)
     data, member = prepare(estimator, X, y)
     done = fit_member(data, member, None, 3)
-    assert done.chosen.P.shape == (40, 3)
+    if member.is_network:  # a pause holds the rows' weights, and not their features
+        assert len(pickle.dumps(fit_member(data, member, None, 1).growing.paused)) < 3200 * 8 + 5000
+    assert done.chosen.P.shape == (3000, 2)
     np.testing.assert_allclose(done.voter.answer(X), alone.predict_proba(X), atol=1e-8)
 
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from helpers import Recorder
+from helpers import FixedSeed, Recorder
 from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
 
@@ -24,17 +24,6 @@ MEMBERS = [
     *((name, clone(NETWORK).set_params(**values)) for name, values in KINDS.items()),
     ("kernel", LaplaceRidgeClassifier(bandwidth=1.0, input_scaling=None)),
 ]
-
-
-class FixedSeed(np.random.RandomState):
-    """A random state from which an estimator draws a known seed."""
-
-    def __init__(self, seed):
-        super().__init__(0)
-        self.value = seed
-
-    def randint(self, *_):
-        return self.value
 
 
 def followed(monkeypatch, X, y, **params):
@@ -157,7 +146,7 @@ def test_a_portfolio_of_kernels_alone_has_a_model_in_no_time(noisy):
 
 
 @pytest.fixture
-def processes(monkeypatch):
+def processes(monkeypatch, limit):
     """Let small data go to processes, as memory maps that nobody may write to; note how many are used."""
     used, plain = [], race.Parallel
 
@@ -166,7 +155,7 @@ def processes(monkeypatch):
         return plain(n_jobs=n_jobs, max_nbytes=100, **params)
 
     monkeypatch.setattr(race, "Parallel", parallel)
-    monkeypatch.setattr(race, "WORTH_PROCESSES", 0)
+    limit(WORTH_PROCESSES=0)
     return used
 
 
@@ -200,32 +189,6 @@ def test_a_member_that_fails_is_named(noisy):
     with pytest.raises(ValueError, match=r"Member 'deep': The hidden features overflow float32 in layer \d+"):
         model.fit(noisy[0].astype(np.float32), noisy[1])
     assert not hasattr(model, "portfolio_")
-
-
-@pytest.mark.parametrize("after", [1, 3, 6])
-def test_who_interrupts_a_fit_has_the_estimator_as_it_was(noisy, monkeypatch, after):
-    X, y = noisy
-    model = EDRVFLPortfolioClassifier(members=MEMBERS, finalists=2, random_state=0).fit(X, y)
-    before, attributes = model.predict_proba(X), dict(vars(model))
-    plain, calls = race.do, []
-
-    def do(*args):
-        calls.append(args)
-        if len(calls) == after:
-            raise KeyboardInterrupt
-        return plain(*args)
-
-    monkeypatch.setattr(race, "do", do)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X[:, :3], y == 1)
-    assert len(calls) == after
-    assert vars(model).keys() == attributes.keys()
-    np.testing.assert_array_equal(model.predict_proba(X), before)
-    fresh = clone(model)
-    calls.clear()
-    with pytest.raises(KeyboardInterrupt):
-        fresh.fit(X, y)
-    assert not hasattr(fresh, "n_features_in_")
 
 
 def test_networks_of_one_layer_are_dropped_too(noisy):

@@ -235,10 +235,10 @@ def test_blocks_of_rows_change_nothing(seed, mode, m, cut):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_learning_by_blocks_changes_nothing_but_rounding(rng, monkeypatch, mode):
+def test_learning_by_blocks_changes_nothing_but_rounding(rng, limit, mode):
     X = mixed_rows(rng, 500)
     whole = learn_inputs(X, None, EncoderSettings(mode), CATEGORICAL).apply(X)
-    monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)
+    limit(CPU_BLOCK_BYTES=1)
     inputs = learn_inputs(X, None, EncoderSettings(mode), CATEGORICAL)
     np.testing.assert_allclose(inputs.apply(X), whole, atol=1e-12)
     out = np.empty_like(whole)

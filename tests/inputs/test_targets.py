@@ -41,8 +41,8 @@ def test_read_outs_side_by_side_are_one_product_each(xp, rng, r, stack):
 
 
 @pytest.mark.parametrize("stack", [(), (2,)], ids=["alone", "stack"])
-def test_right_is_the_largest_score(xp, rng, stack, monkeypatch):
-    monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)  # three blocks
+def test_right_is_the_largest_score(xp, rng, stack, limit):
+    limit(CPU_BLOCK_BYTES=1)  # three blocks
     D, beta = rng.standard_normal((*stack, 300, 6)), rng.standard_normal((*stack, 3, 6, 4))
     codes = rng.integers(0, 4, 300)
     targets = Classes(xp.asarray(codes), 4, xp.zeros((0,), dtype=xp.float64))
@@ -88,8 +88,8 @@ def test_rounding_does_not_part_copies_of_a_row(seed, dtype):
     np.testing.assert_array_equal(copies, expected[rows])
 
 
-def test_losses_of_values_are_mean_squared_errors(xp, rng, monkeypatch):
-    monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)
+def test_losses_of_values_are_mean_squared_errors(xp, rng, limit):
+    limit(CPU_BLOCK_BYTES=1)
     D, beta, Y = rng.standard_normal((300, 6)), rng.standard_normal((3, 6, 2)), rng.standard_normal((300, 2))
     targets = Values(xp.asarray(Y))
     losses = to_host(layer_losses(targets, xp.asarray(D), xp.asarray(beta)))

@@ -2,9 +2,7 @@
 
 import dataclasses
 import itertools
-import pickle
 import tracemalloc
-from types import SimpleNamespace
 
 import hypothesis
 import numpy as np
@@ -15,12 +13,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
-from edrvfl._inputs.rows import Rows
 from edrvfl._inputs.targets import Classes, side_by_side
 from edrvfl._inputs.weights import RowWeights
 from edrvfl._layers.draws import Draws, Recipe
-from edrvfl._layers.grow import Problem, grow, pause, resume, start
-from edrvfl._layers.layers import ACTIVATIONS, fill_inputs, new_features, replay
+from edrvfl._layers.grow import Problem, grow, start
+from edrvfl._layers.layers import ACTIVATIONS, fill_inputs, new_features
 from edrvfl._layers.records import DrawSettings, Settings
 from edrvfl._seam.arrays import ignore_overflow, row_blocks
 
@@ -188,25 +185,6 @@ def test_weighting_by_leave_one_out_acts_where_training_rows_are_learnt_by_heart
     assert np.abs(by_loo - scores_of(X, y, settings, X + 0.1)).max() > 1e-3
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_a_prefix_of_a_deep_network_is_the_shallower_network(noisy, name):
-    X, y = noisy
-    deep = changed(**VARIANTS[name] | {"n_layers": 5})
-    shallow = dataclasses.replace(deep, n_layers=2)
-    np.testing.assert_array_equal(scores_of(X, y, deep, X)[:2], scores_of(X, y, shallow, X))
-
-
-@PRIMAL_AND_DUAL
-@pytest.mark.parametrize("lam", [0.5, None], ids=["given", "chosen"])
-def test_leave_one_out_takes_a_weight_as_repetition(noisy, rng, n_hidden, lam):
-    X, y = noisy
-    counts = rng.integers(1, 4, len(y))
-    settings = changed(omega_r=0.5, p=0.3, n_hidden=n_hidden, lam=lam, weight_from="loo")
-    weighted = scores_of(X, y, settings, X, counts=counts.astype(float))
-    repeated = scores_of(np.repeat(X, counts, axis=0), np.repeat(y, counts), settings, X)
-    np.testing.assert_allclose(weighted, repeated, atol=1e-8)
-
-
 @pytest.mark.parametrize("n_hidden", [12, 150], ids=["primal", "dual"])
 @given(seed=st.integers(0, 2**31))
 def test_weight_two_is_the_row_twice(n_hidden, seed):
@@ -220,15 +198,6 @@ def test_weight_two_is_the_row_twice(n_hidden, seed):
     assume(decided(network, layers, X, settings))
     repeated = scores_of(np.repeat(X, counts, axis=0), np.repeat(y, counts), settings, X)
     np.testing.assert_allclose(stacked_scores(network, X), repeated, atol=1e-8)
-
-
-@given(order=st.permutations(range(90)))
-def test_the_order_of_the_rows_does_not_matter(order):
-    X, y = noisy_rows(np.random.default_rng(7), 90, 5)
-    settings = changed(**VARIANTS["WPedRVFL"])
-    np.testing.assert_allclose(
-        scores_of(X[order], y[order], settings, X), scores_of(X, y, settings, X), atol=1e-8
-    )
 
 
 def test_costs_weigh_errors_but_do_not_count_rows(noisy):
@@ -248,11 +217,11 @@ def test_costs_weigh_errors_but_do_not_count_rows(noisy):
 
 
 @pytest.mark.parametrize("d", [5, 40], ids=["narrow", "wide"])
-def test_blocks_of_rows_change_nothing_but_rounding(rng, monkeypatch, d):
+def test_blocks_of_rows_change_nothing_but_rounding(rng, limit, d):
     X, y = noisy_rows(rng, 360, d)
     settings = changed(**VARIANTS["WPedRVFL"])
     whole = scores_of(X, y, settings, X)
-    monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)
+    limit(CPU_BLOCK_BYTES=1)
     assert len(list(row_blocks(X, *X.shape))) == 3
     np.testing.assert_allclose(scores_of(X, y, settings, X), whole, atol=1e-9)
 
@@ -420,99 +389,3 @@ def test_overflow_of_networks_grown_together_is_an_error(noisy, stacked):
     )
     with ignore_overflow(), pytest.raises(ValueError, match="overflow float32 in layer"):
         scores_of_many(X, y, settings, X, stacked=stacked)
-
-
-# --- a network that pauses -------------------------------------------------------------------------------
-
-PAUSED = {
-    "plain": {},
-    "weighted": {"omega_r": 0.4},
-    "weighted by leave-one-out": {"omega_r": 0.4, "weight_from": "loo"},
-    "pruned": {"p": 0.35},
-    "penalties chosen": {"lam": None, "omega_r": 0.5, "weight_from": "loo"},
-    "sparse": {"draws": DrawSettings(inputs_per_neuron=2, hidden_per_neuron=3)},
-    "ranges": {"draws": DrawSettings(scales=(0.5, 2.0), shifts=(-1.0, 1.0))},
-    "pairs": {"draws": DrawSettings(pair_share=0.5)},
-    "not re-normalised": {"renormalize": False},
-    "all": {
-        "lam": None,
-        "omega_r": 0.5,
-        "weight_from": "loo",
-        "p": 0.4,
-        "draws": DrawSettings(2, 4, (0.5, 2.0), (-1.0, 1.0), 0.5),
-    },
-}
-
-
-class Laboratory:
-    """The same rows for a network that is grown in one go and for one that pauses."""
-
-    def __init__(self, X, y, counts=None, costs=None):
-        self.X, self.inputs = X, learn_inputs(X, counts, EncoderSettings())
-        self.rows = Rows(X, np.arange(3), Classes(y, 3, X[:0, 0]), RowWeights(counts, costs))
-
-    def features(self, settings):
-        D = new_features(self.X.shape[0], self.X, settings.n_hidden, self.inputs)
-        fill_inputs(D, self.X, self.inputs)
-        return D
-
-    def problem(self, settings):
-        draws = Draws(Recipe.of(settings, 5, self.inputs, self.rows), self.X)
-        return Problem(self.rows.targets, self.rows.weights, draws, None, judges=True)
-
-    def in_one_go(self, settings):
-        return list(grow(start(self.features(settings), settings), self.problem(settings)))
-
-    def in_pieces(self, settings, ends):
-        """Grow to the depth of each end in turn, each time from a new D, and with a pickled pause."""
-        layers, paused = [], None
-        for end in ends:
-            part = dataclasses.replace(settings, n_layers=end)
-            D, problem = self.features(part), self.problem(part)
-            known = reference_network(settings)
-            for grown in layers:
-                replay(grown.hidden, known.activation, D)
-            branch = start(D, part) if paused is None else resume(D, part, pickle.loads(paused))
-            for grown in grow(branch, problem):
-                layers.append(grown)
-            paused = pickle.dumps(pause(grown, part, self.rows.weights))
-        return layers, paused
-
-
-def reference_network(settings):
-    return SimpleNamespace(n_hidden=settings.n_hidden, activation=settings.activation)
-
-
-@pytest.mark.parametrize(("name", "d"), [*((name, 5) for name in PAUSED), ("all", 40)])
-def test_a_network_that_pauses_is_the_one_grown_in_one_go(xp, rng, name, d):
-    X, y = noisy_rows(rng, 90, d)
-    laboratory, settings = Laboratory(xp.asarray(X), xp.asarray(y)), changed(**PAUSED[name])
-    expected = laboratory.in_one_go(settings)
-    for ends in ([1, 4], [2, 4], [3, 4], [1, 2, 3, 4]):
-        layers, _ = laboratory.in_pieces(settings, ends)
-        assert [grown.layer for grown in layers] == [0, 1, 2, 3]
-        for grown, same in zip(layers, expected, strict=True):
-            for part in ("beta", "loo"):
-                values = (to_host(getattr(one.readout, part)) for one in (grown, same))
-                np.testing.assert_allclose(*values, atol=1e-10)
-            np.testing.assert_allclose(to_host(grown.hidden.W), to_host(same.hidden.W), atol=1e-12)
-            assert grown.readout.lam == same.readout.lam
-
-
-@pytest.mark.parametrize("n_hidden", [12, 120], ids=["primal", "dual"])
-def test_a_weighted_network_that_pauses_is_the_one_grown_in_one_go(noisy, rng, n_hidden):
-    X, y = noisy
-    counts, costs = rng.integers(1, 4, 90).astype(float), np.array([1.0, 3.0, 0.5])[y]
-    laboratory = Laboratory(X, y, counts, costs)
-    settings = changed(**PAUSED["all"], n_hidden=n_hidden)
-    expected = laboratory.in_one_go(settings)
-    layers, _ = laboratory.in_pieces(settings, [2, 4])
-    for grown, same in zip(layers, expected, strict=True):
-        np.testing.assert_allclose(grown.readout.beta, same.readout.beta, atol=1e-10)
-
-
-def test_a_pause_is_small(rng):
-    X, y = noisy_rows(rng, 2000, 5)
-    settings = changed(**PAUSED["all"], n_hidden=100)
-    _, paused = Laboratory(X, y).in_pieces(settings, [1])
-    assert len(paused) < 2000 * 8 + 5000  # the samples' weights, and not the features

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from edrvfl._inputs.targets import Values
 from edrvfl._ridge.equations import NormalEquations, Regression, layer_equations, normal_equations, reweighted
-from edrvfl._seam import arrays as _arrays
 
 
 def plain_sums(D, Y, w):
@@ -98,11 +97,11 @@ def test_inputs_that_were_summed_once_give_the_same_equations(xp, rng, based, we
     assert_equal(ours, NormalEquations(to_host(direct.G), to_host(direct.R)))
 
 
-def test_blocks_of_rows_change_nothing_but_rounding(rng, monkeypatch):
+def test_blocks_of_rows_change_nothing_but_rounding(rng, limit):
     D, Y, w = random_regression(rng, 700, 9)
     problem = regression(D, Y, w, omega=two_values(rng, 700))
     inner = normal_equations(dataclasses.replace(problem, D=D[:, 2:], omega=None))
-    monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)
+    limit(CPU_BLOCK_BYTES=1)
     expected = plain_sums(D, Y, w * problem.omega)
     assert_equal(normal_equations(problem), expected)
     assert_equal(layer_equations(dataclasses.replace(problem, of_inputs=inner)), expected)
@@ -136,8 +135,8 @@ def test_sums_in_float64_of_features_in_float32(xp, rng):
     np.testing.assert_allclose(to_host(ours.R), expected.R, rtol=1e-11)
 
 
-def test_sums_of_many_rows_in_float32_do_not_lose_digits(rng, monkeypatch):
-    monkeypatch.setattr(_arrays, "CPU_BLOCK_BYTES", 2**16)  # many blocks
+def test_sums_of_many_rows_in_float32_do_not_lose_digits(rng, limit):
+    limit(CPU_BLOCK_BYTES=2**16)  # many blocks
     D = rng.uniform(0, 1, (60_000, 63)).astype(np.float32)
     Y = np.ones((60_000, 1), np.float32)
     ours = normal_equations(regression(D, Y))

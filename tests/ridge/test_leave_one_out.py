@@ -115,9 +115,9 @@ def test_only_some_rows_are_judged(xp, rng, shape, lam):
     np.testing.assert_allclose(to_host(judged.loo), to_host(expected.loo)[some], atol=1e-8)
 
 
-def test_blocks_of_rows_change_nothing_but_rounding(rng, monkeypatch):
+def test_blocks_of_rows_change_nothing_but_rounding(rng, limit):
     D, Y, w = random_regression(rng, 700, 9)
     problem = regression(D, Y, w, shares=np.ones(700))
     whole = ridge(problem, 0.5).loo
-    monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)
+    limit(CPU_BLOCK_BYTES=1)
     np.testing.assert_allclose(ridge(problem, 0.5).loo, whole, atol=1e-12)

@@ -139,7 +139,7 @@ def test_without_leave_one_out_there_are_no_scores_and_the_same_weights(rng):
         np.testing.assert_array_equal(one.beta, other.beta)
 
 
-def test_blocks_of_rows_change_nothing_but_rounding(rng, monkeypatch):
+def test_blocks_of_rows_change_nothing_but_rounding(rng, limit):
     A, Y, base = random_regression(rng, 700, 30)
 
     def last():
@@ -149,7 +149,7 @@ def test_blocks_of_rows_change_nothing_but_rounding(rng, monkeypatch):
         return found
 
     whole = last()
-    monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)
+    limit(CPU_BLOCK_BYTES=1)
     np.testing.assert_allclose(last().beta, whole.beta, atol=1e-12)
     np.testing.assert_allclose(last().loo, whole.loo, atol=1e-12)
 

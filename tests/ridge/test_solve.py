@@ -87,10 +87,10 @@ def test_float32_stays_float32(xp, rng, shape):
     np.testing.assert_allclose(to_host(beta), ridge(regression(D, Y, w), 1.0).beta, atol=1e-4)
 
 
-def test_blocks_of_rows_change_nothing_but_rounding(rng, monkeypatch):
+def test_blocks_of_rows_change_nothing_but_rounding(rng, limit):
     problem = regression(*random_regression(rng, 700, 9))
     whole = ridge(problem, 0.5).beta
-    monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)
+    limit(CPU_BLOCK_BYTES=1)
     np.testing.assert_allclose(ridge(problem, 0.5).beta, whole, atol=1e-12)
 
 

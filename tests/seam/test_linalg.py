@@ -22,12 +22,12 @@ def test_gram_adds_the_lower_triangle(xp, rng, dtype, c):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("c", [7, 700])
 @pytest.mark.parametrize("panel_rows", [1, 1000], ids=["narrow", "wide"])
-def test_targets_beside_the_features_give_both_sums(xp, rng, monkeypatch, panel_rows, dtype, c):
+def test_targets_beside_the_features_give_both_sums(xp, rng, limit, panel_rows, dtype, c):
     if xp.__name__.endswith("numpy"):
         pytest.skip("NumPy calls BLAS")
     S = rng.standard_normal((20, c + 16)).astype(dtype)  # c features, 3 targets, 13 columns for alignment
     G, R = (xp.zeros((c, k), dtype=getattr(xp, dtype)) for k in (c, 3))
-    monkeypatch.setattr(_linalg, "PANEL_ROWS", panel_rows)
+    limit(PANEL_ROWS=panel_rows)
     _linalg._add_panels(G, R, xp.asarray(S))
     expected = S[:, :c].astype(float).T @ S.astype(float)
     close = 1e-4 if dtype == "float32" else 1e-12
