@@ -192,6 +192,12 @@ def test_status_export_import_and_retry(bench, in_folder):
         assert bench("export", "--store", f"other{number}.db")[1] == text
     assert bench("import", "study.jsonl")[1].startswith("study.jsonl: 0 new records, 1 known;")
     assert bench("retry")[1].startswith("0 failed cells open again")
+    with Store("study.db", own=True) as run:
+        status, _, err = bench("retry")
+        assert (status, "another run works on this store" in err) == (1, True)
+        (key,) = run.finished()
+    assert bench("retry", "--cell", key[:12])[1] == "1 cell forgotten, with all that was stored of it.\n"
+    assert "0 cells" in bench("status")[1]
 
 
 def test_an_import_that_contradicts_is_reported(bench, in_folder):
