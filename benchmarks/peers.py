@@ -34,8 +34,8 @@ import numpy as np
 from sklearn.metrics import log_loss
 
 from edrvfl import variant
-from edrvfl.bench.baselines.peers import PEERS, missing_package
 from edrvfl.bench.data import Dataset, load_dataset
+from edrvfl.bench.methods import METHOD_GROUPS, METHODS
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -57,9 +57,9 @@ class Row:
 
 def methods() -> dict[str, Callable[..., Any]]:
     found = {OURS: partial(variant, OURS)}
-    for name, peer in PEERS.items():
-        if (message := missing_package(peer)) is None:
-            found[name] = peer.estimator
+    for name in METHOD_GROUPS["peers"]:
+        if (message := METHODS[name].missing()) is None:
+            found[name] = METHODS[name].estimator
         else:
             print(f"SKIPPED {message}")
     return found

@@ -30,8 +30,8 @@ import pandas as pd
 from sklearn.datasets import load_iris
 from threadpoolctl import threadpool_limits
 
-from edrvfl.bench.contenders import CONTENDERS, contender_names
 from edrvfl.bench.data import Dataset, dataset_names, load_dataset
+from edrvfl.bench.methods import CONTENDERS, contender_names
 from edrvfl.bench.record import stamp
 from edrvfl.bench.timing import find_processor
 
@@ -56,7 +56,7 @@ Key = tuple[str, str, int]  # dataset, method, threads
 
 
 def make_model(method: str, threads: int) -> Any:
-    model = CONTENDERS[method].estimator(random_state=0)
+    model = CONTENDERS["classification"][method].estimator(random_state=0)
     return model.set_params(**{THREADS[method]: threads}) if method in THREADS else model
 
 

@@ -21,10 +21,11 @@ import pandas as pd
 from sklearn.datasets import load_diabetes
 from threadpoolctl import threadpool_limits
 
-from edrvfl.bench.contenders import REGRESSORS
 from edrvfl.bench.data import VALUES, load_frame
+from edrvfl.bench.methods import CONTENDERS
 
 PORTFOLIO = "edRVFL portfolio"
+REGRESSORS = CONTENDERS["regression"]
 THREADS = {"RandomForest": "n_jobs", "LightGBM": "n_jobs", "XGBoost": "n_jobs", "CatBoost": "thread_count"}
 
 

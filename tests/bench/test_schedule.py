@@ -22,8 +22,8 @@ from edrvfl import variant
 from edrvfl.bench import schedule
 from edrvfl.bench.cell import RefitUnit, SearchUnit
 from edrvfl.bench.data import load_dataset
-from edrvfl.bench.methods import Method
 from edrvfl.bench.schedule import Progress, StudyError, grid, run
+from edrvfl.bench.searching import Method
 from edrvfl.bench.store import Store, StoreError
 
 HERE = Path(__file__).parent

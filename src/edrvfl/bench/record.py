@@ -7,10 +7,11 @@ import importlib.metadata
 import json
 import math
 import platform
+import statistics
 import subprocess
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -64,8 +65,45 @@ class Record:
         """Raise a `ValueError` if a record that says it succeeded lacks figures."""
 
 
+class Scored:
+    """Figures on test rows, by split and seed, and their means."""
+
+    __slots__ = ()
+
+    fit_seconds: tuple[tuple[float, ...], ...]
+
+    def by_seed(self, metric: str) -> np.ndarray:
+        """Average a metric over the splits, for each seed."""
+        averages: np.ndarray = np.mean(getattr(self, metric), axis=0)
+        return averages
+
+    def mean_and_sd(self, metric: str = "test_accuracy") -> tuple[float, float]:
+        """Average over the splits for each seed; return mean and standard deviation over the seeds."""
+        by_seed = self.by_seed(metric)
+        return float(np.mean(by_seed)), float(np.std(by_seed, ddof=1)) if len(by_seed) > 1 else math.nan
+
+    def mean(self, metric: str) -> float:
+        """Average a metric over splits and seeds; NaN if an old record did not measure it."""
+        return math.nan if getattr(self, metric) is None else self.mean_and_sd(metric)[0]
+
+    @property
+    def accuracy(self) -> float:
+        """The mean test accuracy in percent."""
+        return 100 * self.mean("test_accuracy")
+
+    @property
+    def sd(self) -> float:
+        """Its standard deviation over the seeds, in percent; NaN with one seed."""
+        return 100 * self.mean_and_sd()[1]
+
+    @property
+    def seconds(self) -> float:
+        """The median of the seconds of the fits."""
+        return statistics.median(s for row in self.fit_seconds for s in row)
+
+
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Scored):
     """What one way to choose found. Parameters and depth are by split, metrics by split and hidden seed."""
 
     configuration: tuple[int, ...]
@@ -84,11 +122,6 @@ class Choice:
         by_split = (self.configuration, self.parameters, self.depth, self.validation_accuracy)
         if {len(each) for each in by_split} != {check_tables(self)}:
             raise ValueError("a choice needs an entry for each split")
-
-    def mean_and_sd(self, metric: str = "test_accuracy") -> tuple[float, float]:
-        """Average over the splits for each seed; return mean and standard deviation over the seeds."""
-        by_seed = np.mean(getattr(self, metric), axis=0)
-        return float(np.mean(by_seed)), float(np.std(by_seed, ddof=1)) if len(by_seed) > 1 else math.nan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +192,7 @@ class TimingRecord(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AsItComesRecord(Record):
+class AsItComesRecord(Scored, Record):
     """A method as it comes, nothing searched: fitted for each split and seed of a dataset or a frame.
 
     What decides how well it did is said by its two kinds, one for each task.
@@ -178,15 +211,6 @@ class AsItComesRecord(Record):
     def check_figures(self) -> None:
         """Raise a `ValueError` if a figure of a split or of a seed is missing."""
         check_tables(self)
-
-    def mean(self, metric: str) -> float:
-        """Average a metric over splits and seeds."""
-        return float(np.mean(getattr(self, metric)))
-
-    def by_seed(self, metric: str) -> np.ndarray:
-        """Average a metric over the splits, for each seed."""
-        averages: np.ndarray = np.mean(getattr(self, metric), axis=0)
-        return averages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,6 +265,7 @@ def same_records(a: Record, b: Record, tolerance: float = 1e-9) -> bool:
 # --- reading ------------------------------------------------------------------------------------------
 
 _TABLE = tuple[tuple[float, ...], ...]  # figures by split and seed
+_hints: Callable[[Any], dict[str, Any]] = cache(typing.get_type_hints)
 MOST = 1e15  # no figure of a study is larger; printing a larger one in decimal may fail
 
 
@@ -293,15 +318,13 @@ def _read_fields(record: Any, fields: Mapping[str, Any], where: str) -> Any:
         raise ValueError(f"{where or record.__name__} lacks {', '.join(odd)}")
     if odd := [name for name in fields if name not in known]:
         raise ValueError(f"{where or record.__name__} has no {', '.join(odd)}")
-    hints = typing.get_type_hints(record)
+    hints = _hints(record)
     return record(**{name: read_as(hints[name], v, f"{where} {name}".strip()) for name, v in fields.items()})
 
 
 def check_tables(record: Any) -> int:
     """Return the number of splits of a record's tables, or raise a `ValueError` if a figure is missing."""
-    names = [
-        name for name, hint in typing.get_type_hints(type(record)).items() if hint in (_TABLE, _TABLE | None)
-    ]
+    names = [name for name, hint in _hints(type(record)).items() if hint in (_TABLE, _TABLE | None)]
     tables = [table for name in names if (table := getattr(record, name)) is not None]
     shapes = {(len(table), len(row)) for table in tables for row in table}
     if len(shapes) != 1 or not all(tables) or 0 in next(iter(shapes)):

@@ -307,20 +307,16 @@ class Store:
         took: dict[str, list[float]] = {}
         for key, _, value in self._rows("results"):
             took.setdefault(key, []).append(json.loads(value).get("seconds", 0.0))
-        ended = {row[0]: self._record(row) for row in self._rows("records")}
+        ended = {key: (status, json.loads(text)) for key, _, status, text in self._rows("records")}
         states = []
         for key, description in self.descriptions().items():
             names = {name: description[name] for name in ("kind", "method", "dataset", "trials", "seeds")}
-            seconds, record = took.get(key, []), ended.get(key)
-            status = record.status if record else ("started" if seconds else "waiting")
-            units = len(seconds) if record else description["most_units"]
-            now: dict[str, Any] = {
-                "status": status,
-                "done": len(seconds),
-                "units": units,
-                "seconds": math.fsum(seconds),
-            }
-            states.append(CellState(key=key, **names, **now, message=record.message if record else None))
+            seconds, begun = took.get(key, []), "started" if key in took else "waiting"
+            status, record = ended.get(key, (begun, {}))
+            units = len(seconds) if key in ended else description["most_units"]
+            now: dict[str, Any] = {"status": status, "done": len(seconds), "units": units}
+            message = record.get("message")
+            states.append(CellState(key=key, **names, **now, seconds=math.fsum(seconds), message=message))
         chosen = [state for state in states if kind is None or state.kind == kind]
         return sorted(chosen, key=lambda s: (s.dataset, s.method, s.key))
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from .. import paper
 from ..comparison import compare, compare_pairs, friedman
+from ..methods import TABLE
 from .sentences import count, p_text
-from .standing import Standing, default_name, tuned_name
+from .standing import Standing
 from .summary import Summary
 
 PORTFOLIO = "edRVFL portfolio"
-BOOSTING = ("HistGradientBoosting", "LightGBM", "XGBoost", "CatBoost")
 BLANK = "\N{NO-BREAK SPACE}"  # keeps a number and its sign on one line
 FEW = 3  # methods that are named
 NUMBERS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
@@ -85,15 +85,15 @@ def among_boosting(standing: Standing) -> str | None:
 
 def _boosting(standing: Standing, *, tuned: bool) -> list[str]:
     """List the boosting packages that have all datasets, best rank first."""
-    name_of = tuned_name if tuned else default_name
-    found = [name for method in BOOSTING if (name := name_of(method)) in standing.ranks]
-    return sorted(found, key=standing.ranks.__getitem__)
+    packages = [row.name for row in TABLE.values() if row.boosting]
+    entries = [e for e in standing.entries.values() if e.method in packages and e.tuned is tuned]
+    return sorted((e.name for e in entries if e.name in standing.ranks), key=standing.ranks.__getitem__)
 
 
 def _against(standing: Standing, method: str, boosting: Sequence[str]) -> str:
     """Say how many boosting packages a method is ahead of, and how it compares with the best of them."""
     best = boosting[0]
-    tuned, name = standing.entries[best].tuned, best.partition(",")[0]
+    tuned, name = standing.entries[best].tuned, standing.entries[best].method
     p = p_text(compare(standing.compared[[method, best]], method, best).p_normal)
     figures = f"{_percent(standing.means[best])}, p{BLANK}={BLANK}{p}"
     if len(boosting) == 1:

@@ -20,13 +20,13 @@ from ..comparison import (
     means,
     round_half_up,
     score_table,
-    subject_first,
 )
 from ..defaults import Defaults
 from ..figures import MISSING
+from ..methods import subject_first
 from ..sensitivity import Sensitivity
 from ..timing import Timing
-from .standing import Standing, make_standing, split_results
+from .standing import Standing, make_standing
 from .study import Pair, Result, Study, choose_results
 
 CHOICES = ("strict", "paper")  # the two ways to choose a configuration; docs/study.md explains them
@@ -122,10 +122,10 @@ class Summary:
 def summarise(study: Study) -> Summary:
     """Summarise a study: one result for each method on each dataset, and what follows from all of them."""
     printed = paper.accuracies()
-    searched, unsearched = split_results(study.results)
+    searched, unsearched = ([r for r in study.results if r.tuned is side] for side in (True, False))
     datasets = _in_order((r.dataset for r in study.results), printed.index)
     chosen, others = choose_results(searched), choose_results(unsearched)
-    methods = _order_methods(chosen, _in_order((r.method for r in searched), printed.columns))
+    methods = _order_methods(chosen, _in_order((r.line for r in searched), printed.columns))
     results = {(d, m): chosen.get((d, m)) or _never_noted(d, m) for d in datasets for m in methods}
     shown = [r for r in results.values() if r.status != MISSING]
     n_finished = sum(r.status != MISSING for r in searched)
@@ -173,11 +173,11 @@ def _origins(found: Sequence[Mapping[str, str]]) -> dict[str, tuple[str, ...]]:
 
 
 def _summarise_choice(name: str, results: Collection[Result]) -> ChoiceSummary:
-    cells = {(r.dataset, r.method): r.scored[name].accuracy for r in results if name in r.scored}
+    cells = {(r.dataset, r.line): r.scored[name].accuracy for r in results if name in r.scored}
     # Only datasets and methods with a number: others would leave no dataset that all methods have.
-    datasets = dict.fromkeys(r.dataset for r in results if (r.dataset, r.method) in cells)
+    datasets = dict.fromkeys(r.dataset for r in results if (r.dataset, r.line) in cells)
     measured = {method for _, method in cells}
-    methods = dict.fromkeys(r.method for r in results if r.method in measured)
+    methods = dict.fromkeys(r.line for r in results if r.line in measured)
     scores = score_table(cells, tuple(datasets), tuple(methods))
     compared = comparable(scores)
     return ChoiceSummary(
@@ -196,10 +196,10 @@ def _against_paper(results: Iterable[Result], printed: pd.DataFrame) -> tuple[Ag
     return tuple(
         AgainstPaper(
             r.dataset,
-            r.method,
-            float(printed.loc[r.dataset, r.method]),
+            r.line,
+            float(printed.loc[r.dataset, r.line]),
             round_half_up(r.scored["paper"].accuracy),
         )
         for r in results
-        if "paper" in r.scored and r.dataset in printed.index and r.method in printed
+        if "paper" in r.scored and r.dataset in printed.index and r.line in printed
     )

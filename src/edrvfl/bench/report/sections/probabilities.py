@@ -15,11 +15,11 @@ from ...comparison import (
     compare_pairs,
     critical_difference,
     friedman,
-    kind_of,
     means,
     score_table,
 )
 from ...figures import probabilities_figure
+from ...methods import kind_of
 from ..page import Grid, GridCell, GridRow, Picture, Section, number_cell, text_cell
 from ..sentences import CALIBRATION_ERROR, count, p_text
 from ..standing import Standing
@@ -93,7 +93,7 @@ def find_losses(standing: Standing, metric: str) -> Losses:
         (dataset, entry.name): value
         for entry in standing.entries.values()
         for dataset, r in entry.results.items()
-        if (value := getattr(r.scored["strict"], metric)) is not None
+        if not math.isnan(value := r.scored["strict"].mean(metric))
     }
     measured = {name for _, name in cells}
     methods = [name for name in standing.scores if name in measured]
