@@ -22,6 +22,7 @@ import pandas as pd
 from scipy import stats
 
 ALPHA = 0.05
+FEWEST = 6  # datasets on which Wilcoxon's test can be significant: 2 / 2^5 > 0.05 > 2 / 2^6
 DIGITS = 2  # of an accuracy in percent, as the paper prints it
 NOISE_DIGITS = 9  # digits beyond the printed ones that are still trusted; float noise is smaller
 

@@ -89,6 +89,15 @@ def summary_row(record: Record) -> Row:
     return (record.dataset, record.method, "failed", (record.message or "").partition("\n")[0], "")
 
 
+def _in_a_line(record: Record) -> str:
+    """Say what came of a cell, with the name of each figure, because a line has no heading."""
+    if record.status != "ok":
+        return "  ".join(summary_row(record))
+    columns, cells = KINDS[record.kind][0], summary_row(record)
+    figures = (f"{name} {cell}" for name, cell in zip(columns[2:], cells[2:], strict=True))
+    return "  ".join((*cells[:2], *figures))
+
+
 def summaries(records: Sequence[Record]) -> list[Table]:
     """Make a table of the records of each kind that occurs."""
     kinds = dict.fromkeys(record.kind for record in records) or (RunRecord.kind,)
@@ -137,7 +146,7 @@ class _StudyBar:
         for number, record in enumerate(now.new, now.cells_done - len(now.new) + 1):
             self._note_best(record)
             if not resumed:
-                say(f"[{number}/{now.cells}] " + "  ".join(summary_row(record)) + self._left(now))
+                say(f"[{number}/{now.cells}] {_in_a_line(record)}{self._left(now)}")
         text = f"cells {now.cells_done}/{now.cells}{self._best_text()}"
         self._bar.update(self._task, total=now.units, completed=now.units_done, description=text)
 

@@ -14,7 +14,16 @@ from functools import cached_property
 
 import pandas as pd
 
-from ..comparison import average_ranks, comparable, mean, means, round_half_up, score_table
+from ..comparison import (
+    Pairwise,
+    average_ranks,
+    comparable,
+    compare_pairs,
+    mean,
+    means,
+    round_half_up,
+    score_table,
+)
 from ..defaults import Defaults
 from ..methods import kind_of, line_name, subject_first
 from .costs import device_of, on_gpu
@@ -97,6 +106,11 @@ class Standing:
     @cached_property
     def ranks(self) -> Mapping[str, float]:
         return average_ranks(self.compared)
+
+    @cached_property
+    def pairs(self) -> Pairwise:
+        """Wilcoxon's test of every pair of the ranked lines."""
+        return compare_pairs(self.compared)
 
     @cached_property
     def means(self) -> Mapping[str, float]:

@@ -16,6 +16,7 @@ import numpy as np
 from .. import paper
 from ..cell import SearchUnit, Unit
 from ..data import DEMO, UCI24
+from ..data.catalogue import Published
 from ..defaults import Defaults
 from ..figures import MISSING
 from ..methods import TABLE, line_name
@@ -167,9 +168,12 @@ class DatasetFacts:
 FIXED_TEST_FILE = frozenset({"adult", "monks-3", "pendigits", "statlog-landsat", "statlog-shuttle"})
 
 
-def dataset_facts(name: str) -> DatasetFacts:
-    """Say how large a dataset is and where its partitions come from."""
-    entry = UCI24.get(name)
+def dataset_facts(name: str, published: Mapping[str, Published] = UCI24) -> DatasetFacts:
+    """Say how large a dataset is and where its partitions come from.
+
+    A dataset of `published` has partitions of others, and need not be one that the paper prints.
+    """
+    entry = published.get(name)
     if entry is None:
         own = "" if name in DEMO else " (own table)"
         return DatasetFacts("", "", f"four stratified draws of 25 %, drawn by edrvfl{own}")

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pandas as pd
 
 from .. import paper
 from ..comparison import (
-    CriticalDifference,
     Friedman,
     Pairwise,
     average_ranks,
     comparable,
     compare_pairs,
-    critical_difference,
     friedman,
     means,
     round_half_up,
@@ -32,18 +31,28 @@ from .study import Pair, Result, Study, choose_results
 CHOICES = ("strict", "paper")  # the two ways to choose a configuration; docs/study.md explains them
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ChoiceSummary:
-    """Everything that follows from one way to choose."""
+    """Everything that follows from the paper's choice; `Standing` has the strict one."""
 
-    name: str
     scores: pd.DataFrame  # every accuracy that was measured
     compared: pd.DataFrame  # the methods that means, ranks and tests are about
-    means: Mapping[str, float]
-    ranks: Mapping[str, float]
-    friedman: Friedman | None
-    pairs: Pairwise
-    critical_difference: CriticalDifference | None
+
+    @cached_property
+    def means(self) -> Mapping[str, float]:
+        return means(self.compared)
+
+    @cached_property
+    def ranks(self) -> Mapping[str, float]:
+        return average_ranks(self.compared)
+
+    @cached_property
+    def friedman(self) -> Friedman | None:
+        return friedman(self.compared)
+
+    @cached_property
+    def pairs(self) -> Pairwise:
+        return compare_pairs(self.compared)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -54,11 +63,6 @@ class ChoiceSummary:
     def common(self) -> tuple[str, ...]:
         """The datasets that all compared methods have. Means, ranks and tests are over these."""
         return tuple(self.compared.dropna().index)
-
-    @property
-    def by_rank(self) -> tuple[str, ...]:
-        """The compared methods, best average rank first."""
-        return tuple(sorted(self.ranks, key=lambda m: (self.ranks[m], -self.means[m])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ class Summary:
     methods: tuple[str, ...]  # the subject first, then by rank
     datasets: tuple[str, ...]
     results: Mapping[Pair, Result]  # every dataset with every method, in their order
-    choices: Mapping[str, ChoiceSummary]
+    paper: ChoiceSummary
     against_paper: tuple[AgainstPaper, ...]
     checksums: Mapping[str, tuple[str, ...]]  # dataset -> the checksums that occur
     origins: Mapping[str, tuple[str, ...]]  # versions, commit, device, protocol -> the values that occur
@@ -97,14 +101,6 @@ class Summary:
     def finished(self) -> tuple[Result, ...]:
         """The results that came to an end, good or bad."""
         return tuple(r for r in self.results.values() if r.status != MISSING)
-
-    @property
-    def strict(self) -> ChoiceSummary:
-        return self.choices["strict"]
-
-    @property
-    def paper(self) -> ChoiceSummary:
-        return self.choices["paper"]
 
     @property
     def sensitivity(self) -> Sensitivity | None:
@@ -133,7 +129,7 @@ def summarise(study: Study) -> Summary:
         methods=methods,
         datasets=datasets,
         results=results,
-        choices={name: _summarise_choice(name, results.values()) for name in CHOICES},
+        paper=_summarise_choice("paper", results.values()),
         against_paper=_against_paper(results.values(), printed),
         checksums={d: _occurring(r.checksum for r in shown if r.dataset == d) for d in datasets},
         origins=_origins([*(r.origins for r in (*shown, *others.values())), *study.origins]),
@@ -179,17 +175,7 @@ def _summarise_choice(name: str, results: Collection[Result]) -> ChoiceSummary:
     measured = {method for _, method in cells}
     methods = dict.fromkeys(r.line for r in results if r.line in measured)
     scores = score_table(cells, tuple(datasets), tuple(methods))
-    compared = comparable(scores)
-    return ChoiceSummary(
-        name,
-        scores,
-        compared,
-        means(compared),
-        average_ranks(compared),
-        friedman(compared),
-        compare_pairs(compared),
-        critical_difference(compared),
-    )
+    return ChoiceSummary(scores, comparable(scores))
 
 
 def _against_paper(results: Iterable[Result], printed: pd.DataFrame) -> tuple[AgainstPaper, ...]:

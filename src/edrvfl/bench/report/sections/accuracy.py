@@ -96,7 +96,6 @@ def _grid(
         ),
         methods=(None, *methods),
         notes=notes,
-        scores=True,
     )
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import pandas as pd
 
 from ...comparison import (
+    FEWEST,
     CriticalDifference,
     Friedman,
     Pairwise,
@@ -31,7 +33,7 @@ DIGITS = 4
 METRICS = {"log_loss": "log-loss", "calibration_error": "calibration error"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Losses:
     """One metric, less is better."""
 
@@ -39,15 +41,15 @@ class Losses:
     table: pd.DataFrame  # dataset by method, the subject first; NaN where there is none
     compared: pd.DataFrame  # the methods and datasets that means, ranks and tests are about
 
-    @property
+    @cached_property
     def means(self) -> dict[str, float]:
         return means(self.compared, DIGITS)
 
-    @property
+    @cached_property
     def ranks(self) -> dict[str, float]:
         return average_ranks(-self.compared)
 
-    @property
+    @cached_property
     def by_rank(self) -> tuple[str, ...]:
         """The compared methods, best average rank first."""
         averages, ranks = self.means, self.ranks
@@ -76,7 +78,7 @@ def show_probabilities(s: Summary) -> Section | None:
         pictures.append(diagram(tests.critical_difference, "critical_difference_log_loss", title))
     grids = [_overview(s.standing, losses, errors)] if rows else []
     grids += [_grid(each) for each in (losses, errors) if not each.table.empty]
-    if tests.pairs.comparisons and rows:
+    if tests.pairs.comparisons and len(losses.compared) >= FEWEST:
         what = "log-loss, strict choice"
         grids.append(signs_grid(tests.pairs, "log-loss", what))
         grids.append(pairs_grid(tests.pairs, "log-loss", what, better=-1, digits=DIGITS))
@@ -131,7 +133,7 @@ def _sentences(standing: Standing, losses: Losses, errors: Losses, tests: Tests)
     if losses.compared.empty:
         return ["No dataset has a log-loss of all methods, so they cannot be ranked."]
     said = [_who_is_best(losses)]
-    if len(losses.by_rank) > 1:
+    if len(losses.by_rank) > 1 and len(losses.compared) >= FEWEST:
         said.append(_is_it_chance(losses, tests))
     said += _who_moves(standing, losses)
     if not errors.compared.empty:
