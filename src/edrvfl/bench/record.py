@@ -266,6 +266,11 @@ def same_records(a: Record, b: Record, tolerance: float = 1e-9) -> bool:
 
 _TABLE = tuple[tuple[float, ...], ...]  # figures by split and seed
 _hints: Callable[[Any], dict[str, Any]] = cache(typing.get_type_hints)
+_PLAIN: Mapping[Any, tuple[Any, str]] = {
+    str: (str, "a text"),
+    int: (int, "a whole number"),
+    float: ((int, float), "a number"),
+}
 MOST = 1e15  # no figure of a study is larger; printing a larger one in decimal may fail
 
 
@@ -280,30 +285,26 @@ def read_as(hint: Any, value: Any, where: str = "") -> Any:
     Traceback (most recent call last):
     ValueError: seconds must be a number, got '1'
     """
-    origin, inner = typing.get_origin(hint), typing.get_args(hint)
-    if hint is Any:
+    if hint in _PLAIN:  # most values are numbers, so this comes first
+        kinds, what = _PLAIN[hint]
+        if (
+            not isinstance(value, kinds)
+            or isinstance(value, bool)
+            or (hint is not str and not abs(value) < MOST)
+        ):
+            raise ValueError(f"{where} must be {what}, got {value!r}")
         return value
-    if dataclasses.is_dataclass(hint):
-        return _read_fields(hint, _an_object(value, where), where)
-    if origin is types.UnionType:
-        return None if value is None else read_as(inner[0], value, where)
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is tuple:
         if not isinstance(value, list):
             raise ValueError(f"{where} must be a list, got {value!r}")
         return tuple(read_as(inner[0], each, where) for each in value)
     if origin is Mapping:
-        return {
-            key: read_as(inner[1], each, f"{where} {key}") for key, each in _an_object(value, where).items()
-        }
-    plain: dict[Any, tuple[Any, str]] = {str: (str, "a text"), int: (int, "a whole number")}
-    kinds, what = plain.get(hint, (int | float, "a number"))
-    if (
-        not isinstance(value, kinds)
-        or isinstance(value, bool)
-        or (kinds is not str and not abs(value) < MOST)
-    ):
-        raise ValueError(f"{where} must be {what}, got {value!r}")
-    return value
+        found = _an_object(value, where).items()
+        return {key: read_as(inner[1], each, f"{where} {key}") for key, each in found}
+    if origin is types.UnionType:
+        return None if value is None else read_as(inner[0], value, where)
+    return value if hint is Any else _read_fields(hint, _an_object(value, where), where)
 
 
 def _an_object(value: Any, where: str) -> dict[str, Any]:
