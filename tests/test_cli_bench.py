@@ -50,7 +50,9 @@ def test_a_run_ends_in_a_table_and_is_remembered(bench, in_folder):
     assert row.count("±") == 2
     assert "1 method on 1 dataset: 1 cell (a cell is one method on one dataset)" in err
     assert "each of 2 configurations and 2 seeds, in study.db" in err
-    assert "[1/1] iris" in err
+    (line,) = (line for line in err.splitlines() if line.startswith("[1/1] iris  edRVFL_O  paper choice "))
+    assert line.count("±") == 2
+    assert "  strict choice " in line
     assert "strict choice: each split chooses its own configuration" in err
     assert "`make demo` draws other splits" in err
     assert (in_folder / "study.db").exists()
