@@ -271,7 +271,7 @@ _PLAIN: Mapping[Any, tuple[Any, str]] = {
     int: (int, "a whole number"),
     float: ((int, float), "a number"),
 }
-MOST = 1e15  # no figure of a study is larger; printing a larger one in decimal may fail
+MOST = 1e20  # no figure of a study is larger; printing a much larger one in decimal fails
 
 
 def read_as(hint: Any, value: Any, where: str = "") -> Any:

@@ -377,7 +377,7 @@ class Store:
         """Put SQLite's errors into words."""
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter of a message that quotes the file
             if isinstance(error, sqlite3.ProgrammingError):  # a fault of this file, not of the store
                 raise
             # Where SQLite has no word for it, tables or texts are not as they were made.
