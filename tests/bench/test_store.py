@@ -187,17 +187,18 @@ def test_a_turned_bit_is_told_and_never_other_figures(path):
     fill(path).close()
     whole, before = path.read_bytes(), everything(path)
     rng, told = np.random.default_rng(0), 0
-    for number, bit in enumerate(rng.choice(8 * len(whole) - 128, 400, replace=False)):
+    for bit in rng.choice(8 * len(whole), 400, replace=False):
         spoilt = bytearray(whole)
         spoilt[bit // 8] ^= 1 << (bit % 8)
-        if number % 2 and bit < 8 * 700:  # also what is overwritten, in the description of the tables
-            spoilt[bit // 8 : bit // 8 + 16] = rng.bytes(16)
         path.write_bytes(spoilt)
         try:
             assert everything(path) == before
         except StoreError:
             told += 1
     assert told > 20  # most of a small file is empty
+    path.write_bytes(whole.replace(b"CREATE TABLE cells", b"CREA\xd4E TABLE cells"))
+    with pytest.raises(StoreError, match="damaged"):  # SQLite's message quotes what is no text
+        everything(path)
 
 
 def test_a_damaged_cell_can_be_forgotten(path):
