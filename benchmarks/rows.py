@@ -41,7 +41,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 from edrvfl import EDRVFLClassifier
-from edrvfl.bench.baselines.peers import PEERS, missing_package
+from edrvfl.bench.methods import METHODS
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -93,8 +93,8 @@ def methods() -> dict[str, Callable[[], Any]]:
         OURS: partial(EDRVFLClassifier, random_state=0),
         REFERENCE: partial(HistGradientBoostingClassifier, random_state=0),
     }
-    if (message := missing_package(PEERS[LIGHT])) is None:
-        found[LIGHT] = partial(PEERS[LIGHT].estimator, random_state=0)  # on one thread
+    if (message := METHODS[LIGHT].missing()) is None:
+        found[LIGHT] = partial(METHODS[LIGHT].estimator, random_state=0)  # on one thread
     else:
         print(f"SKIPPED {message}")
     return found

@@ -1,7 +1,7 @@
-"""Write the tables of compare.md from the records in results/: `python docs/make_tables.py`.
+"""Write the tables of compare.md and README.md from the records in results/: `python docs/make_tables.py`.
 
 A table stands between the comments `<!-- name -->` and `<!-- /name -->`. Ranks are of rounded figures, as in
-the report.
+the report. The best of a column is bold, and the heading of the column that rows are sorted by says so.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from edrvfl.bench.data.frames import CONFIRMATION, FRAMES, VALUES
 from edrvfl.bench.record import RunRecord
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "compare.md"
+PAGES = (ROOT / "docs" / "compare.md", ROOT / "README.md")
+SORTED = "{} (rows are sorted by it)"
 OURS = ("edRVFL", "LaplaceRidge")
 KINDS = ("defaults", "values")  # of records of methods at their defaults
 TABLE_3 = ROOT / "src" / "edrvfl" / "bench" / "published" / "table3_accuracy.csv"
@@ -68,6 +69,16 @@ def rows_of(head: list[str], rows: Iterable[list[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))
 
 
+def with_best(rows: list[list[str]], signs: dict[int, int]) -> list[list[str]]:
+    """Make the best of some columns bold: the largest where the sign is 1, the least where it is -1."""
+    for column, sign in signs.items():
+        shown = [sign * float(row[column]) for row in rows if row[column] != NONE]
+        for row in rows:
+            if row[column] != NONE and sign * float(row[column]) == max(shown):
+                row[column] = f"**{row[column]}**"
+    return rows
+
+
 def bold(method: str) -> str:
     """Return the name, bold if it is ours."""
     return f"**{method}**" if method.startswith(OURS) else method
@@ -80,8 +91,9 @@ def classes_table(records: list[dict[str, Any]], datasets: Iterable[str]) -> str
     )
     accuracy_ranks = (100 * accuracy).round(2).rank(axis=1, ascending=False).mean()
     loss_ranks = loss.round(4).rank(axis=1).mean().sort_values()
-    head = ["", "accuracy (%)", "log-loss", "calibration error", "rank by accuracy", "rank by log-loss"]
-    rows = (
+    head = ["", "accuracy (%)", "log-loss", "calibration error", "rank by accuracy"]
+    head.append(SORTED.format("rank by log-loss"))
+    rows = [
         [
             bold(m),
             f"{100 * accuracy[m].mean():.2f}",
@@ -91,16 +103,16 @@ def classes_table(records: list[dict[str, Any]], datasets: Iterable[str]) -> str
             f"{rank:.2f}",
         ]
         for m, rank in loss_ranks.items()
-    )
-    return rows_of(head, rows)
+    ]
+    return rows_of(head, with_best(rows, {1: 1, 2: -1, 3: -1, 4: -1, 5: -1}))
 
 
 def values_table(records: list[dict[str, Any]], datasets: Iterable[str]) -> str:
     """Compare regressors by R², the best rank first."""
     r2 = by_dataset(records, datasets, "r2")
     ranks = r2.round(4).rank(axis=1, ascending=False).mean().sort_values(kind="stable")
-    rows = ([bold(m), f"{r2[m].mean():.4f}", f"{rank:.2f}"] for m, rank in ranks.items())
-    return rows_of(["", "R²", "rank by R²"], rows)
+    rows = [[bold(m), f"{r2[m].mean():.4f}", f"{rank:.2f}"] for m, rank in ranks.items()]
+    return rows_of(["", "R²", SORTED.format("rank by R²")], with_best(rows, {1: 1, 2: -1}))
 
 
 def trees_table(records: list[dict[str, Any]], names: Iterable[str], metric: str) -> str:
@@ -126,15 +138,15 @@ def twelve_table(found: Searches) -> str:
     frames = [published, *(_means(found, (*TWELVE, *RELATIVES), choice) for choice in ("paper", "strict"))]
     ranks = [frame[list(TWELVE)].rank(axis=1, ascending=False).mean() for frame in frames]
     head = ["", "configurations", "seeds", "published", "the paper's choice", "strict choice"]
-    head.append("rank: published, the paper's choice, strict")
+    head += ["rank, published", "rank, the paper's choice", SORTED.format("rank, strict choice")]
     rows = []
     for m in (*sorted(TWELVE, key=lambda m: round(ranks[2][m], 2)), *RELATIVES):
         own = [found[m, d] for d in frames[2].index]
         extent = [_span(r.n_configurations for r in own), _span(r.seeds for r in own)]
         means = [f"{mean(f[m]):.2f}" if m in f else NONE for f in frames]
-        shown = ", ".join(f"{rank[m]:.2f}" for rank in ranks) if m in TWELVE else NONE
-        rows.append([f"**{m}**" if m == "WPedRVFL" else m, *extent, *means, shown])
-    return rows_of(head, rows)
+        shown = [f"{rank[m]:.2f}" if m in TWELVE else NONE for rank in ranks]
+        rows.append([f"**{m}**" if m == "WPedRVFL" else m, *extent, *means, *shown])
+    return rows_of(head, with_best(rows, {3: 1, 4: 1, 5: 1, 6: -1, 7: -1, 8: -1}))
 
 
 def tuned_table(found: Searches, records: list[dict[str, Any]]) -> str:
@@ -147,7 +159,8 @@ def tuned_table(found: Searches, records: list[dict[str, Any]]) -> str:
     )
     strict[PORTFOLIO] = (100 * default[PORTFOLIO]).map(round_half_up)
     ranks = strict.rank(axis=1, ascending=False).mean()
-    head = ["", "configurations", "accuracy (%), the paper's choice", "strict choice", "rank", "log-loss"]
+    head = ["", "configurations", "accuracy (%), the paper's choice", "strict choice"]
+    head += [SORTED.format("rank"), "log-loss"]
     head += ["accuracy (%) at its defaults", "log-loss at its defaults"]
     rows = []
     for m in sorted(strict, key=lambda m: round(ranks[m], 2)):
@@ -161,7 +174,7 @@ def tuned_table(found: Searches, records: list[dict[str, Any]]) -> str:
             as_it_comes = [f"{100 * default[m].mean():.2f}", f"{default_loss[m].mean():.3f}"]
         name = m if m in PEERS else f"**{m}**"
         rows.append([name, tried, *chosen, f"{ranks[m]:.2f}", lost, *as_it_comes])
-    return rows_of(head, rows)
+    return rows_of(head, with_best(rows, {2: 1, 3: 1, 4: -1, 5: -1, 6: 1, 7: -1}))
 
 
 def largest_searches() -> Searches:
@@ -205,15 +218,15 @@ def make_tables() -> dict[str, str]:
     return tables
 
 
-def put_tables(text: str) -> str:
-    """Return the page with every table as the records have it."""
-    for name, table in make_tables().items():
+def put_tables(text: str, tables: dict[str, str]) -> str:
+    """Return a page with every table that it has a place for as the records have it."""
+    for name, table in tables.items():
         place = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
-        text, found = re.subn(place, lambda m, t=table: f"{m[1]}\n{t}\n\n{m[2]}", text, flags=re.DOTALL)
-        if found != 1:
-            raise ValueError(f"{PAGE.name} must have one place <!-- {name} -->, but it has {found}.")
+        text = re.sub(place, lambda m, t=table: f"{m[1]}\n{t}\n\n{m[2]}", text, flags=re.DOTALL)
     return text
 
 
 if __name__ == "__main__":
-    PAGE.write_text(put_tables(PAGE.read_text()))
+    found = make_tables()
+    for page in PAGES:
+        page.write_text(put_tables(page.read_text(), found))

@@ -9,9 +9,9 @@ import pandas as pd
 from edrvfl.bench import paper
 from edrvfl.bench.comparison import critical_difference
 from edrvfl.bench.defaults import Defaults
-from edrvfl.bench.record import DefaultsRecord
+from edrvfl.bench.record import Choice, DefaultsRecord
 from edrvfl.bench.report.sections import make_page
-from edrvfl.bench.report.study import Result, Scored, Study
+from edrvfl.bench.report.study import Result, Study
 from edrvfl.bench.report.summary import summarise
 from edrvfl.bench.sensitivity import Point, Sensitivity
 from edrvfl.bench.timing import Timed, Timing
@@ -30,7 +30,12 @@ def a_result(
     accuracy = accuracy + noise * rng.normal()
 
     def scored(accuracy):
-        return Scored(accuracy, None if seeds == 1 else 0.25, accuracy - 1, 0.5, (3, 3, 3, 3))
+        half = 0 if seeds == 1 else 0.25 / 2**0.5  # so that the standard deviation is 0.25
+        accuracies = tuple((accuracy + sign * half) / 100 for sign in (1, -1)[:seeds])
+        fours = {"configuration": (0,) * 4, "parameters": ({},) * 4, "validation_accuracy": (0.5,) * 4}
+        tables = {"test_accuracy": accuracies, "balanced_accuracy": [a - 0.01 for a in accuracies]}
+        tables |= {name: (0.5,) * seeds for name in ("log_loss", "fit_seconds", "predict_seconds")}
+        return Choice(**fours, depth=(3,) * 4, **{name: (tuple(row),) * 4 for name, row in tables.items()})
 
     ok = status == "ok"
     return Result(
@@ -41,7 +46,6 @@ def a_result(
         configurations,
         seeds,
         scored={"paper": scored(accuracy), "strict": scored(accuracy - 0.2)} if ok else {},
-        fit_seconds=0.5 if ok else None,
         search_seconds=2.0 if ok else None,
         finished="2024-01-01T10:00:00+00:00",
         checksum="ab" * 32,

@@ -59,7 +59,7 @@ def fill(path):
     store = Store(path)
     note(store, **{OTHER_KEY: OTHER})
     for i in (11, 2, 0):
-        store.finish(KEY, SearchUnit((i,)), {"scores": [[0.1 + 0.2, 1 / 3]], "seconds": 0.1})
+        store.finish(KEY, SearchUnit((i,)), {"scores": [[[0.1 + 0.2, 1 / 3]]], "seconds": 0.1})
     for key in (KEY, OTHER_KEY):
         store.finish(key, RefitUnit(0, 1, 0, 0), {"test_accuracy": 2 / 3, "seconds": 0.1})
     store.add_record(a_record())

@@ -8,8 +8,6 @@ from scipy import stats
 
 from edrvfl.bench import paper
 from edrvfl.bench.comparison import (
-    OF_THE_PAPER,
-    SUBJECT,
     average_ranks,
     comparable,
     compare,
@@ -21,8 +19,8 @@ from edrvfl.bench.comparison import (
     round_half_up,
     score_table,
     signed_rank,
-    subject_first,
 )
+from edrvfl.bench.methods import TABLE, subject_first
 
 
 @pytest.fixture
@@ -69,7 +67,8 @@ def test_the_subject_comes_first_and_what_has_no_figure_last():
     expected = ("edRVFL_O", "RVFL", "edRVFL robust", "LightGBM", "XGBoost", "CatBoost", "H-ELM", "BLS", "SNN")
     assert subject_first(methods, ranks) == expected
     assert subject_first(methods, ranks, empty=["edRVFL_O", "BLS"])[-2:] == ("edRVFL_O", "BLS")
-    assert set(paper.accuracies()) == {*SUBJECT[3:8], *OF_THE_PAPER}
+    of_the_paper = [name for name, row in TABLE.items() if row.kind == "paper"]
+    assert set(paper.accuracies()) == {*list(TABLE)[3:8], *of_the_paper}
 
 
 # --- score tables ----------------------------------------------------------------------------------------

@@ -16,25 +16,18 @@ import edrvfl
 from edrvfl import EDRVFLClassifier
 from edrvfl.bench import defaults
 from edrvfl.bench.cell import DefaultsUnit, key_of, seed_of
-from edrvfl.bench.contenders import (
-    CONTENDERS,
-    ON_ARRAYS,
-    ON_FRAMES,
-    ON_VALUES,
-    REGRESSORS,
-    Contender,
-    as_categories,
-    as_categories_or_codes,
-    as_named_texts,
-)
+from edrvfl.bench.contenders import Contender, as_categories, as_categories_or_codes, as_named_texts
 from edrvfl.bench.data import load_dataset, load_frame
 from edrvfl.bench.data.frames import frame_dataset
 from edrvfl.bench.defaults import DefaultsCell, make_cells
 from edrvfl.bench.exchange import export_file, import_files
+from edrvfl.bench.methods import CONTENDERS, DEFAULT_GROUPS
 from edrvfl.bench.record import DefaultsRecord, ValuesRecord
 from edrvfl.bench.schedule import run
 from edrvfl.bench.store import Store
 from edrvfl.cli.show import summaries
+
+CLASSIFIERS, REGRESSORS = CONTENDERS["classification"], CONTENDERS["regression"]
 
 
 def a_table(m=80):
@@ -134,7 +127,7 @@ def test_the_record_says_what_a_plain_loop_finds():
 
 @pytest.mark.parametrize("name", ["HistGradientBoosting", "LightGBM", "XGBoost", "CatBoost"])
 def test_every_contender_takes_texts_gaps_and_values_never_seen(name, tiny):
-    contender = CONTENDERS[name]
+    contender = CLASSIFIERS[name]
     if name == "CatBoost":
         contender = dataclasses.replace(contender, estimator=partial(contender.estimator, iterations=20))
     cell = a_cell(contender, tiny)
@@ -145,15 +138,15 @@ def test_every_contender_takes_texts_gaps_and_values_never_seen(name, tiny):
     assert value["test_accuracy"] <= 1
 
 
-NETWORKS = [name for name, row in CONTENDERS.items() if row.code.startswith("EDRVFLClassifier")]
+NETWORKS = [name for name, row in CLASSIFIERS.items() if row.code.startswith("EDRVFLClassifier")]
 LATER = {"edRVFL portfolio": "EDRVFLPortfolioClassifier", "LaplaceRidge": "LaplaceRidgeClassifier"}
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_our_networks_take_the_frame_as_it_comes(name, tiny):
-    record = run_cell(a_cell(CONTENDERS[name], tiny))
+    record = run_cell(a_cell(CLASSIFIERS[name], tiny))
     assert (record.status, record.message) == ("ok", None)
-    model = CONTENDERS[name].estimator(random_state=0)
+    model = CLASSIFIERS[name].estimator(random_state=0)
     asked = {} if name == "edRVFL default" else {"encoder": name.removeprefix("edRVFL ")}
     assert model.get_params() == EDRVFLClassifier(random_state=0, **asked).get_params()
 
@@ -170,7 +163,7 @@ def test_the_default_network_on_an_array_is_fitted_on_training_rows_with_every_s
 
 
 def test_every_parameter_of_our_network_is_part_of_its_key(tiny):
-    row = CONTENDERS["edRVFL default"]
+    row = CLASSIFIERS["edRVFL default"]
     assert row.settings.items() >= EDRVFLClassifier().get_params().items()
     other = dataclasses.replace(row, settings={**row.settings, "n_hidden": 7})
     assert a_cell(row, tiny).key != a_cell(other, tiny).key
@@ -178,16 +171,13 @@ def test_every_parameter_of_our_network_is_part_of_its_key(tiny):
 
 @pytest.mark.parametrize("name", LATER)
 def test_a_row_whose_estimator_exists_is_run_with_all_its_parameters_in_the_key(name, tiny):
-    if LATER[name] not in edrvfl.__all__:
-        assert name not in CONTENDERS
-        pytest.skip(f"this edrvfl has no {LATER[name]}")
-    row = CONTENDERS[name]
+    row = CLASSIFIERS[name]
     estimator = getattr(edrvfl, LATER[name])()
     expected = estimator.get_params(deep=False)
     if "members" in expected:  # the table that None stands for
         expected["members"] = {member: str(e) for member, e in estimator.default_members()}
     assert row.settings == expected
-    assert name in ON_ARRAYS
+    assert name in DEFAULT_GROUPS["arrays"]
     value = a_cell(row, tiny).compute(DefaultsUnit(0, 0))
     assert np.isfinite(list(value.values())).all()
 
@@ -196,8 +186,8 @@ def test_the_usual_contenders_meet_frames_and_arrays(tiny):
     def names(dataset):
         return tuple(cell.contender.name for cell in make_cells([dataset]))
 
-    assert names(tiny) == ON_FRAMES
-    assert names(load_dataset("iris")) == ON_ARRAYS
+    assert names(tiny) == DEFAULT_GROUPS["frames"]
+    assert names(load_dataset("iris")) == DEFAULT_GROUPS["arrays"]
 
 
 def test_numbers_take_the_place_of_all_texts_where_a_method_knows_no_categories():
@@ -244,7 +234,7 @@ def test_a_method_is_what_the_task_of_the_dataset_asks_for(tiny, prices):
     assert "LGBMClassifier" in of_classes.contender.code
     assert "LGBMRegressor" in of_values.contender.code
     assert (of_classes.describe()["kind"], of_values.describe()["kind"]) == ("defaults", "values")
-    assert tuple(cell.contender.name for cell in make_cells([prices])) == ON_VALUES
+    assert tuple(cell.contender.name for cell in make_cells([prices])) == DEFAULT_GROUPS["values"]
     with pytest.raises(ValueError, match=r"RBF-SVM takes no values such as prices; these do: .*CatBoost"):
         make_cells([prices], ["RBF-SVM"])
 
@@ -309,7 +299,7 @@ def test_a_run_is_resumed_shipped_and_read_again(tmp_path, tiny, monkeypatch):
 
 
 def test_cells_reach_other_processes(tiny):
-    cells = make_cells([tiny], [n for n, row in CONTENDERS.items() if row.prepare is not None], seeds=1)
+    cells = make_cells([tiny], [n for n, row in CLASSIFIERS.items() if row.prepare is not None], seeds=1)
     sent = pickle.loads(pickle.dumps(cells))
     assert [cell.describe() for cell in sent] == [cell.describe() for cell in cells]
     trees = [cell.contender.name for cell in cells].index("HistGradientBoosting")

@@ -59,7 +59,7 @@ def test_a_contradiction_is_reported_and_what_is_here_stays(tmp_path):
             "line": "unit",
             "cell": KEY,
             "unit": unit_to_dict(SEARCHES[0]),
-            "value": {"scores": [[0.5, 0.5]]},
+            "value": {"scores": [[[0.5, 0.5]]]},
         }
         report = import_lines(store, [line_of(a_record(accuracy=0.9)), json.dumps(unit)])
         assert report.conflicts == [
@@ -95,6 +95,61 @@ def test_a_line_that_cannot_be_read_is_named(line, phrase):
         read_lines([line_of(a_record()), line], "that.jsonl")
     assert "that.jsonl, line 2" in str(caught.value)
     assert "Nothing was imported" in str(caught.value)
+
+
+def changed(path, value):
+    """Return the export of a record in which one value is another."""
+    line = json.loads(line_of(a_record()))
+    *way, last = path
+    inner = line["record"]
+    for step in way:
+        inner = inner[step]
+    inner[last] = value
+    return json.dumps(line)
+
+
+STRICT = ("choices", "strict")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "phrase"),
+    [
+        (("n_configurations",), "three", "n_configurations must be a whole number, got 'three'"),
+        (("versions",), ["numpy"], "versions must be a JSON object"),
+        (("status",), "fine", "status must be 'ok' or 'failed'"),
+        (("finished",), 2024, "finished must be a text"),
+        (("choices",), {}, "choices must be 'paper' and 'strict'"),
+        ((*STRICT, "test_accuracy", 0, 0), None, "choices strict test_accuracy must be a number, got None"),
+        ((*STRICT, "test_accuracy", 0, 0), 1e300, "must be a number, got 1e.300"),
+        ((*STRICT, "test_accuracy", 0), [], "a figure for each split and seed"),
+        ((*STRICT, "fit_seconds"), 1.5, "must be a list"),
+        ((*STRICT, "depth"), [1], "an entry for each split"),
+        ((*STRICT, "colour"), "red", "choices strict has no colour"),
+    ],
+)
+def test_a_record_that_no_report_could_read_is_refused(path, value, phrase):
+    with pytest.raises(ValueError, match=phrase):
+        read_lines([changed(path, value)])
+
+
+@pytest.mark.parametrize(
+    "value", [{}, {"scores": [[0.5]]}, {"scores": [[[0.5], [0.5, 0.6]]]}, {"seconds": None}]
+)
+def test_a_search_that_no_report_could_read_is_refused(value):
+    unit = {"line": "unit", "cell": KEY, "unit": unit_to_dict(SEARCHES[0]), "value": value}
+    with pytest.raises(ValueError, match="not a line of a study export"):
+        read_lines([json.dumps(unit)])
+
+
+def test_a_bad_record_in_a_store_is_told_and_can_be_taken_out(tmp_path):
+    with fill(tmp_path / "a.db") as store:
+        bad = dataclasses.replace(a_record(), n_configurations="three")
+        with store.writing():
+            store.put_record(bad, replace=True)
+        with pytest.raises(StoreError, match=rf"record of cell {KEY[:12]}.*retry --cell {KEY[:12]}"):
+            store.records()
+        assert store.forget(KEY[:12]) == 1
+        assert store.records() == []
 
 
 # --- files -----------------------------------------------------------------------------------------------

@@ -12,14 +12,14 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from edrvfl.bench.baselines.fnn import FNNClassifier, fit_together
-from edrvfl.bench.baselines.fnn.networks import BUILDERS, Sizes, draw_layers, kind_of
+from edrvfl.bench.baselines.fnn.networks import BUILDERS, Sizes, draw_layers
 from edrvfl.bench.baselines.fnn.training import Job, Recipe, Rows, group_jobs, train_jobs
 
 torch = pytest.importorskip("torch")
 
 from plain_training import splitmix64, train_plainly, uniform  # noqa: E402  these import torch
 
-from edrvfl.bench.baselines.fnn import draws, stack  # noqa: E402
+from edrvfl.bench.baselines.fnn import stack  # noqa: E402
 
 CPU = torch.device("cpu")
 ARCHITECTURES = ("snn", "msra", "highway", "resnet")
@@ -42,7 +42,7 @@ def make_job(architecture, rows, held_out, *, depth=2, seed=0, recipe=PLAIN, uni
     design = BUILDERS[architecture](sizes)
     layers = draw_layers(design.plan, torch.Generator().manual_seed(seed))
     wide = [(W.double(), b.double()) for W, b in layers]
-    return Job(kind_of(architecture, sizes), design, wide, rows, held_out, recipe, 100 + seed, 200 + seed)
+    return Job((architecture, sizes), design, wide, rows, held_out, recipe, 100 + seed, 200 + seed)
 
 
 def varied_jobs(architecture, **form):
@@ -57,9 +57,9 @@ def varied_jobs(architecture, **form):
     return [
         job(few, held, 2, 0, learning_rate=0.3),
         job(many, held, 4, 0, dropout=0.3, batch_size=9),
-        job(many, held, 1, 0, dropout=0.05),
+        job(many, held, 2, 0, dropout=0.05),
         job(noise, other, 2, 1, dropout=0.5, learning_rate=0.5, patience=1, epochs=9),
-        job(few, held, 3, 1, learning_rate=1e200),
+        job(few, held, 2, 1, learning_rate=1e200),
         job(many, held, 4, 1, epochs=3),
         job(noise, other, 4, 2, dropout=0.3, learning_rate=0.01, epochs=11),
     ]
@@ -95,7 +95,7 @@ def test_a_network_in_a_stack_is_the_one_trained_alone_and_the_one_of_a_plain_lo
         jobs = [dataclasses.replace(job, held_out=None) for job in jobs]
     together = train_jobs(jobs, CPU)
     assert any(t.diverged for t in together)
-    if hold_out and form != "conic":  # there the third network is one of another depth
+    if hold_out:
         assert len(together[3].losses) < jobs[3].recipe.epochs, "stops early"
     for job, found in zip(jobs, together, strict=True):
         (alone,) = train_jobs([job], CPU)
@@ -141,86 +141,25 @@ def test_jobs_are_not_changed_and_their_seconds_are_shares():
     assert trained[1].seconds > trained[2].seconds, "deeper, and as many epochs"
 
 
-@pytest.mark.parametrize(("work", "expected"), [(10**11, [8, 3, 1]), (0, [8, 5, 3, 2, 1])])
-def test_a_stack_gets_narrower_as_its_networks_end(monkeypatch, work, expected):
-    """It is made anew when half of it has ended, and earlier if these are much work."""
-    monkeypatch.setattr(stack, "IDLE_WORK", work)
-    widths = []
-    make = stack.Stack.__init__
-
-    def watched(self, jobs, *rest):
-        widths.append(len(jobs))
-        make(self, jobs, *rest)
-
-    monkeypatch.setattr(stack.Stack, "__init__", watched)
-    rows = make_rows(0)
-    epochs = [1, 1, 1, 2, 2, 3, 5, 8]
-    jobs = [make_job("msra", rows, None, recipe=dataclasses.replace(PLAIN, epochs=e)) for e in epochs]
-    assert [t.epoch for t in train_jobs(jobs, CPU)] == epochs
-    assert widths == expected
-
-
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_a_step_without_rows_changes_no_weight(architecture):
-    """A lane that has no batch left takes such steps, and so does a stack before it becomes a CUDA graph."""
-    jobs = [job for job in varied_jobs(architecture) if job.recipe.learning_rate < 1]
-    jobs.sort(key=lambda job: -len(job.layers))
-    made = stack.Stack(jobs, stack.Batches(jobs, CPU), stack._stack_layers(jobs, CPU))
+    """A network that has no batch left takes such steps beside its neighbours."""
+    first, *others = varied_jobs(architecture)
+    jobs = [first, *(job for job in others if job.kind == first.kind)]
+    made = stack.Stack(jobs, [job.layers for job in jobs], CPU)
     before = [p.detach().clone() for layer in made.layers for p in layer]
-    made._draws.begin_epoch(1)
-    assert (made.batches.order == -1).all()
-    made._descend()
-    after = [p.detach() for layer in made.layers for p in layer]
-    assert all(torch.equal(p, q) for p, q in zip(before, after, strict=True))
-    made.batches.shuffle()
-    made._step.zero_()
-    made._descend()
-    assert not any(torch.equal(p, q) for p, q in zip(before, after, strict=True))
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_step_asks_for_no_number(form):
-    """A CUDA graph cannot wait for one. On the device "meta" there are none, so that asking is an error."""
-    architecture, parameters = FORMS[form]
-    jobs = varied_jobs(architecture, **parameters)
-    jobs = [jobs[i] for i in group_jobs(jobs, 1 << 30)[0]]
-    nowhere = torch.device("meta")
-    made = stack.Stack(jobs, stack.Batches(jobs, nowhere), stack._stack_layers(jobs, nowhere))
-    if made._draws is not None:
-        made._draws.begin_epoch(1)
-    made._descend()
-    with pytest.raises(RuntimeError, match="meta"):
-        made._total.sum().item()
-
-
-def test_what_a_step_works_on_stays_where_it_is():
-    """A CUDA graph works on addresses."""
-    jobs = sorted(varied_jobs("highway"), key=lambda job: -len(job.layers))
-    made = stack.Stack(jobs, stack.Batches(jobs, CPU), stack._stack_layers(jobs, CPU))
-
-    def addresses():
-        layers = [p for layer in made.layers for p in layer]
-        arrays = [*vars(made).values(), *vars(made.batches).values(), *vars(made._draws).values(), *layers]
-        return [array.data_ptr() for array in arrays if isinstance(array, torch.Tensor)]
-
-    before = addresses()
-    for epoch in (1, 2):
-        made.train_one_epoch(epoch)
-        made.keep([0, 3])
-    assert len(before) > 25
-    assert addresses() == before
+    for rows, changed in ((-1, False), (0, True)):
+        made._descend(torch.full((len(jobs), 3), rows), None)
+        after = [p.detach() for layer in made.layers for p in layer]
+        assert any(torch.equal(p, q) for p, q in zip(before, after, strict=True)) is not changed
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-@pytest.mark.parametrize("graphs", [True, False])
-def test_stacks_side_by_side_on_a_gpu_are_those_of_the_processor(graphs, monkeypatch):
-    monkeypatch.setattr(stack, "GRAPHS", graphs)
+def test_stacks_on_a_gpu_are_those_of_the_processor():
     jobs = [job for form, parameters in FORMS.values() for job in varied_jobs(form, **parameters)]
-    before = torch.get_float32_matmul_precision()
     for found, expected in zip(train_jobs(jobs, torch.device("cuda")), train_jobs(jobs, CPU), strict=True):
         on_host = [(W.cpu(), b.cpu()) for W, b in found.layers]
         assert_same(dataclasses.replace(found, layers=on_host), expected, 1e-8)
-    assert torch.get_float32_matmul_precision() == before
 
 
 # --- draws -----------------------------------------------------------------------------------------------
@@ -229,19 +168,18 @@ def test_stacks_side_by_side_on_a_gpu_are_those_of_the_processor(graphs, monkeyp
 def test_draws_are_those_of_splitmix64():
     known = (0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F)  # of the seed 0
     assert tuple(splitmix64(0, i) for i in (1, 2, 3)) == known
-    made = draws.Draws([3, 5], 4, [7, 2**63 - 1], CPU)
-    made.begin_epoch(6)
-    for step in (0, 9):
-        found = made.draw(torch.tensor([step]))
-        for place, (seed, drawn) in itertools.product(range(2), enumerate((7, 2**63 - 1))):
-            expected = uniform(drawn, 6, place, step, (4, (3, 5)[place]))
-            assert torch.equal(found[place][seed] / 2**24, expected)
+    seeds, shape = (7, 2**63 - 1), (4, 5)
+    keys = torch.from_numpy(np.stack([stack.stream_keys(seed, 6, 2) for seed in seeds]))
+    for step, place, (s, seed) in itertools.product((0, 9), range(2), enumerate(seeds)):
+        found = stack.draw(keys[:, place], step, *shape)[s] / 2**24
+        assert torch.equal(found, uniform(seed, 6, place, step, shape))
 
 
 def test_draws_are_uniform_and_neighbours_are_not_alike():
-    made = draws.Draws([200, 200], 100, [1, 2], CPU)
-    made.begin_epoch(1)
-    first, second = (torch.stack(made.draw(torch.tensor([step]))) / 2**24 for step in (0, 1))
+    keys = torch.from_numpy(np.stack([stack.stream_keys(seed, 1, 2) for seed in (1, 2)]))
+    # by step, place, seed, row and neuron
+    drawn = [[stack.draw(keys[:, place], step, 100, 200) for place in (0, 1)] for step in (0, 1)]
+    first, second = (torch.stack(places) / 2**24 for places in drawn)
     uniforms = torch.cat([first.flatten(), second.flatten()]).numpy()
     counts = np.histogram(uniforms, bins=50, range=(0, 1))[0]
     assert ((counts - len(uniforms) / 50) ** 2 / (len(uniforms) / 50)).sum() < 86, (
@@ -269,15 +207,13 @@ def test_every_job_is_in_one_stack_with_its_kind_and_a_stack_fits(choices, netwo
     assert sorted(i for places in stacks for i in places) == list(range(len(jobs)))
     for places in stacks:
         assert len({jobs[i].kind for i in places}) == 1
-        depths = [len(jobs[i].layers) for i in places]
-        assert depths == sorted(depths, reverse=True)
         assert sum(jobs[i].bytes for i in places) <= memory
     assert len(group_jobs(jobs, 1 << 40)) == len({job.kind for job in jobs})
 
 
-def test_conic_networks_share_a_stack_only_at_one_depth_and_a_large_one_is_alone():
+def test_networks_share_a_stack_only_at_one_depth_and_a_large_one_is_alone():
     rows = make_rows(0)
-    jobs = [make_job("snn", rows, None, depth=d, form="conic") for d in (2, 3, 2)]
+    jobs = [make_job("snn", rows, None, depth=d) for d in (2, 3, 2)]
     assert group_jobs(jobs, 1 << 30) == [[0, 2], [1]]
     assert group_jobs(jobs, 1) == [[0], [2], [1]]
 

@@ -7,14 +7,8 @@ import pytest
 
 from edrvfl import variant
 from edrvfl.bench.data import load_dataset
-from edrvfl.bench.methods import (
-    METHOD_GROUPS,
-    METHODS,
-    SearchSplit,
-    check_installed,
-    method_names,
-    search_one_by_one,
-)
+from edrvfl.bench.methods import METHOD_GROUPS, METHODS, method_names
+from edrvfl.bench.searching import SearchSplit, check_installed, search_one_by_one
 
 FAMILY = ("RVFL", "edRVFL_O", "edRVFL_N", "dRVFL", "WedRVFL", "PedRVFL", "WPedRVFL")
 

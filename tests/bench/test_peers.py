@@ -22,23 +22,18 @@ from sklearn.svm import SVC
 
 from edrvfl.bench.baselines.boosting import BOOSTERS, Coded, EarlyStopped, catboost
 from edrvfl.bench.baselines.fnn.training import hold_out
-from edrvfl.bench.baselines.peers import (
-    PEERS,
-    SPACES,
-    SoftmaxSVC,
-    calibrated_svm,
-    configurations,
-    missing_package,
-)
+from edrvfl.bench.baselines.peers import SPACES, SoftmaxSVC, calibrated_svm, configurations
 from edrvfl.bench.baselines.randomised import LogInteger, seed_sequence
+from edrvfl.bench.methods import METHOD_GROUPS, METHODS, TABLE
 
+PEERS = {name: METHODS[name] for name in METHOD_GROUPS["peers"]}
 EXTRAS = ("LightGBM", "XGBoost", "CatBoost")
 
 
 @pytest.fixture(params=list(PEERS))
 def peer(request):
     row = PEERS[request.param]
-    if message := missing_package(row):
+    if message := row.missing():
         pytest.skip(message)
     return row
 
@@ -50,8 +45,8 @@ def split(load):
 
 def short(peer):
     """Few trees, where the model has trees."""
-    if peer.rounds is not None:
-        return {peer.rounds: 20}
+    if peer.epochs is not None:
+        return {peer.epochs: 20}
     return {"n_estimators": 20} if "n_estimators" in SPACES[peer.name] else {}
 
 
@@ -115,7 +110,7 @@ def test_every_model_is_told_to_use_one_thread(peer):
     params = model.get_params()
     threads = [v for k, v in params.items() if k.rpartition("__")[2] in ("n_jobs", "thread_count")]
     assert [t for t in threads if t is not None] in ([], [1])
-    if peer.package != "sklearn":
+    if TABLE[peer.name].package != "sklearn":
         assert 1 in threads
 
 
@@ -170,7 +165,7 @@ def test_calibrated_svm_is_what_scikit_learn_recommends_and_takes_rare_classes()
 
 @pytest.mark.parametrize("name", list(BOOSTERS))
 def test_boosting_stops_where_the_rows_that_it_holds_out_are_answered_best_and_answers_so(name):
-    if message := missing_package(PEERS[name]):
+    if message := PEERS[name].missing():
         pytest.skip(message)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 5))
@@ -203,7 +198,7 @@ def test_a_given_number_of_rounds_is_boosted_on_every_row_however_many():
 
 @pytest.mark.parametrize("name", list(BOOSTERS))
 def test_boosting_takes_rows_of_which_none_can_be_held_out(name):
-    if message := missing_package(PEERS[name]):
+    if message := PEERS[name].missing():
         pytest.skip(message)
     X, y = np.arange(6.0).reshape(3, 2), np.array([0, 3, 7])
     model = PEERS[name].estimator(random_state=0, learning_rate=0.3).fit(X, y)
@@ -223,16 +218,16 @@ def test_coded_gives_the_labels_back():
 
 @pytest.mark.parametrize("name", EXTRAS)
 def test_a_missing_package_is_named_with_its_extra_before_and_in_a_fit(name, monkeypatch):
-    package = PEERS[name].package
+    package = TABLE[name].package
     monkeypatch.setitem(sys.modules, package, None)
-    message = missing_package(PEERS[name])
+    message = PEERS[name].missing()
     assert message == f"{name} needs the package {package}: pip install 'edrvfl[peers]'"
     with pytest.raises(ImportError, match=re.escape(message)):
         PEERS[name].estimator(random_state=0).fit(*load_wine(return_X_y=True))
 
 
 def test_scikit_learns_own_models_need_no_package():
-    assert [n for n in PEERS if PEERS[n].package == "sklearn" and missing_package(PEERS[n])] == []
+    assert [n for n in PEERS if TABLE[n].package == "sklearn" and PEERS[n].missing()] == []
 
 
 def test_catboost_writes_no_files(tmp_path, monkeypatch):

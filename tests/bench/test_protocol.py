@@ -13,10 +13,11 @@ from edrvfl import variant
 from edrvfl.bench import protocol
 from edrvfl.bench.cell import RefitUnit, SearchUnit, key_of, seed_of
 from edrvfl.bench.data import load_dataset
-from edrvfl.bench.methods import METHODS, Method, SearchResult
+from edrvfl.bench.methods import METHODS
 from edrvfl.bench.protocol import choose, choose_both_ways, make_cell
 from edrvfl.bench.record import same_results
 from edrvfl.bench.scores import calibration_error
+from edrvfl.bench.searching import Method, SearchResult
 
 
 def small_widths(trials, seed):

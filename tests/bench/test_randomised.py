@@ -10,6 +10,7 @@ import pytest
 import sklearn
 from helpers import assert_passes_scikit_learns_checks, to_host
 from scipy import stats
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.linear_model import Ridge
@@ -91,6 +92,15 @@ def test_scores_labels_and_probabilities_agree(make, wine):
             np.testing.assert_allclose(scores, np.log(P[:, 1] / P[:, 0]))
         else:
             np.testing.assert_array_equal(scores.argsort(1), P.argsort(1))
+
+
+def test_what_is_said_of_probabilities_is_true_of_these(make, wine):
+    """The library's estimators calibrate theirs by leave-one-out, and say so."""
+    X, y = wine
+    model = make(random_state=0).fit(X, y)
+    assert "leave-one-out" not in model.predict_proba.__doc__
+    assert model.predict_proba.__doc__.startswith("Return the softmax of the classes' scores.")
+    np.testing.assert_allclose(model.predict_proba(X), softmax(model.decision_function(X), axis=1))
 
 
 def test_same_seed_same_bits(make, wine):

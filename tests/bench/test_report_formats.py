@@ -1,4 +1,4 @@
-"""The page as HTML, Markdown, LaTeX and CSV."""
+"""The page as HTML, Markdown and CSV."""
 
 import csv
 import html.parser
@@ -9,14 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from report_samples import HOSTILE, SMALL_STUDIES, full_page, hostile_study, page_of, whole_page
+from report_samples import HOSTILE, SMALL_STUDIES, full_page, hostile_study, page_of
 
 from edrvfl.bench.report import FORMATS
 from edrvfl.bench.report.html import html_text
 from edrvfl.bench.report.sections import make_page
 from edrvfl.bench.report.sentences import PAPER_LINK
 from edrvfl.bench.report.summary import summarise
-from edrvfl.bench.report.text import csv_text, escape_latex, escape_markdown, latex_text, markdown_text
+from edrvfl.bench.report.text import csv_text, escape_markdown, markdown_text
 
 
 class Reader(html.parser.HTMLParser):
@@ -48,18 +48,13 @@ class Reader(html.parser.HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def whole():
-    return whole_page()
-
-
-@pytest.fixture(scope="module")
 def full():
     return full_page()
 
 
 @pytest.fixture(scope="module")
-def page(whole):
-    return html_text(whole)
+def page(full):
+    return html_text(full)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +66,7 @@ def hostile():
 def test_every_study_has_a_report(name):
     page = page_of(SMALL_STUDIES[name])
     texts = {format: write(page) for format, write in FORMATS.items()}
-    assert all("Failed and missing cells" in texts[format] for format in ("html", "md", "latex"))
+    assert all("Failed and missing cells" in texts[format] for format in ("html", "md"))
     Reader(texts["html"])
 
 
@@ -93,15 +88,6 @@ def test_hostile_names_are_text_in_markdown(hostile):
     for rule in (i for i, line in enumerate(lines) if set(line) <= set("| -")):
         assert widths[rule - 1] == widths[rule] == widths[rule + 1]
     assert escape_markdown("a|b\n<i>") == r"a\|b &lt;i&gt;"
-
-
-def test_hostile_names_are_text_in_latex(hostile):
-    text = latex_text(hostile)
-    assert text.count(r"\end{document}") == 1
-    assert escape_latex("a_b & 5 %\n{x} \\y $z$") == r"a\_b \& 5 \% \{x\} \textbackslash{}y \$z\$"
-    body = text.replace(r"\{", "").replace(r"\}", "")
-    assert body.count("{") == body.count("}")
-    assert sorted(re.findall(r"\\begin\{(\w+)\}", text)) == sorted(re.findall(r"\\end\{(\w+)\}", text))
 
 
 def test_hostile_names_are_text_in_csv(hostile):
@@ -127,8 +113,8 @@ def test_the_page_is_one_file_that_asks_for_nothing(page):
     assert not re.search(r"url\((?!#)|@import", page)
 
 
-def test_everything_has_a_name(page, whole):
-    n = len(whole.drawings)
+def test_everything_has_a_name(page, full):
+    n = len(full.drawings)
     reader = Reader(page)
     pictures = [a for t, a in reader.tags if t == "svg"]
     assert len(pictures) == n
@@ -141,16 +127,21 @@ def test_everything_has_a_name(page, whole):
     assert all(a["href"].startswith("data:") for a in downloads)
 
 
-def test_the_page_is_the_same_in_every_process(page):
-    """Another process has other hashes, so that the order of a set would show."""
-    code = (
-        "import sys; from report_samples import *; from edrvfl.bench.report.html import html_text; "
-        "sys.stdout.buffer.write(html_text(whole_page()).encode())"
-    )
-    found = subprocess.run(
-        [sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, check=True
-    )
-    assert found.stdout.decode() == page
+SAME = """
+import sys
+from report_samples import full_page
+from edrvfl.bench.report.text import markdown_text
+page = full_page()
+(diagram,) = (p for s in page.sections for p in s.pictures if p.key == "critical_difference")
+sys.stdout.buffer.write((markdown_text(page) + diagram.drawing().svg).encode())
+"""
+
+
+def test_the_page_is_the_same_in_every_process(full):
+    """Another process has other hashes, so that the order of a set would show, as in the diagram of ranks."""
+    command = [sys.executable, "-c", SAME]
+    found = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, check=True)
+    assert found.stdout.decode() == markdown_text(full) + full.drawings["critical_difference"].svg
 
 
 def test_what_a_report_must_state(page):
@@ -172,9 +163,8 @@ def test_what_a_report_must_state(page):
         assert phrase in text, phrase
 
 
-@pytest.mark.parametrize("format", ["md", "latex"])
-def test_the_summary_comes_first_in_every_format(full, format):
-    text = FORMATS[format](full)
+def test_the_summary_comes_first_in_markdown(full):
+    text = markdown_text(full)
     names = [row.head for row in full.front.grid.rows]
     places = [
         text.index(part)
@@ -194,10 +184,10 @@ def test_csv_has_the_summary_then_every_cell_twice_then_the_defaults(full):
     assert {r["choice"] for r in rows[-72:]} == {"default"}
 
 
-def test_csv_has_what_the_tables_show(whole):
-    rows = list(csv.DictReader(io.StringIO(csv_text(whole))))
+def test_csv_has_what_the_tables_show(full):
+    rows = list(csv.DictReader(io.StringIO(csv_text(full))))
     row = next(r for r in rows if (r["dataset"], r["method"], r["choice"]) == ("glass", "PedRVFL", "strict"))
     assert (row["depth"], row["published"], row["configurations"]) == ("3/3/3/3", "71.19", "10")
-    accuracies = next(g for s in whole.sections for g in s.grids if g.key == "accuracy-strict")
+    accuracies = next(g for s in full.sections for g in s.grids if g.key == "accuracy-strict")
     glass = next(r for r in accuracies.rows if r.head == "glass")
     assert row["accuracy"] in {f"{cell.value:g}" for cell in glass.cells}

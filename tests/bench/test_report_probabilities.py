@@ -23,9 +23,9 @@ CONTENT = 1016  # pixels of the page's content where the window has 1280
 
 def with_losses(result, log_loss, calibration_error):
     """The same result with other probabilities in the strict choice."""
-    strict = dataclasses.replace(
-        result.scored["strict"], log_loss=log_loss, calibration_error=calibration_error
-    )
+    tables = {"log_loss": log_loss, "calibration_error": calibration_error}
+    rows = {name: None if value is None else ((value,) * 2,) * 4 for name, value in tables.items()}
+    strict = dataclasses.replace(result.scored["strict"], **rows)
     return dataclasses.replace(result, scored={**result.scored, "strict": strict})
 
 

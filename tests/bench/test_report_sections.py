@@ -27,7 +27,7 @@ def pictures(page):
 
 def test_the_accuracies_and_their_foot(page, summary):
     grid = grids(page)["accuracy-strict"]
-    scores = summary.strict.scores
+    scores = summary.standing.scores
     for dataset, row in cells(grid).items():
         for method, cell in row.items():
             assert cell.value == scores.loc[dataset, method]
@@ -35,7 +35,7 @@ def test_the_accuracies_and_their_foot(page, summary):
             assert (cell.mark == "best") == (cell.value == scores.loc[dataset].max())
     foot = [[cell.text for cell in row.cells] for row in grid.foot]
     assert foot == [
-        [f"{v:.2f}" for v in found.values()] for found in (summary.strict.means, summary.strict.ranks)
+        [f"{v:.2f}" for v in found.values()] for found in (summary.standing.means, summary.standing.ranks)
     ]
 
 
@@ -116,7 +116,7 @@ def test_every_picture_has_its_data(page, summary):
         "sensitivity_correct_weight",
         "sensitivity_prune_rate",
     ]
-    assert list(found["critical_difference"].table["method"]) == list(summary.strict.by_rank)
+    assert list(found["critical_difference"].table["method"]) == list(summary.standing.entries)
     assert page.front.picture.table["fit_seconds"].unique() == [0.5]
     assert list(found["sensitivity_prune_rate"].table["p"][:3]) == [0.0, 0.4, 0.8]
     assert len(found["ours_against_published"].table) == 120

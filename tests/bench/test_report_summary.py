@@ -23,7 +23,7 @@ def whole():
 
 def test_every_number_is_that_of_a_result(whole):
     assert (whole.methods, whole.datasets) == (FAMILY[::-1], DATASETS)
-    for name, choice in whole.choices.items():
+    for name, choice in {"paper": whole.paper, "strict": whole.standing}.items():
         result = whole.results["glass", "PedRVFL"]
         assert choice.scores.loc["glass", "PedRVFL"] == round_half_up(result.scored[name].accuracy)
         assert choice.ranks == average_ranks(choice.scores)
@@ -55,10 +55,10 @@ def test_different_data_of_one_name_are_noted():
 def test_a_method_with_few_datasets_is_shown_but_not_compared():
     names = ("iris", "wine", "digits", "breast_cancer")
     summary = summary_of(*(a_result(m, d) for d in names for m in "abc"), a_result("few", "iris", 99))
-    *others, last = summary.strict.methods
+    *others, last = summary.paper.methods
     assert (sorted(others), last) == (["a", "b", "c"], "few")
-    assert list(summary.strict.compared) == others
-    said = what_is_compared(summary.strict)
+    assert list(summary.paper.compared) == others
+    said = what_is_compared(summary.paper)
     assert said.endswith("that the other methods have. Not compared, because they have fewer: few.")
 
 
@@ -71,9 +71,9 @@ def test_a_cell_without_a_result_is_missing_whatever_became_of_it():
         ("digits", "b"): ("missing", "3 of at most 26 units done"),
         ("wine", "b"): ("failed", "it broke"),
     }
-    assert summary.strict.common == ("iris",)
+    assert summary.paper.common == ("iris",)
     assert "over the 1 dataset that all methods shown have (iris); left out: wine." in what_is_compared(
-        summary.strict
+        summary.paper
     )
 
 

@@ -5,7 +5,6 @@ from report_samples import DATASETS, a_default, a_result, full_summary
 
 from edrvfl.bench.comparison import average_ranks
 from edrvfl.bench.defaults import Defaults
-from edrvfl.bench.report.standing import split_results
 from edrvfl.bench.report.study import Study
 from edrvfl.bench.report.summary import summarise
 
@@ -56,8 +55,8 @@ def test_a_peer_has_two_lines_if_it_was_tuned_and_its_search_stands_apart():
 
 
 def test_one_configuration_of_ours_is_a_search_all_the_same():
-    searched, unsearched = split_results([a_result("RVFL", "glass", configurations=1)])
-    assert ([r.method for r in searched], unsearched) == (["RVFL"], [])
+    alone = a_result("RVFL", "glass", configurations=1)
+    assert (alone.line, alone.tuned) == ("RVFL", True)
 
 
 def test_lines_without_all_datasets_stand_last_and_are_not_ranked():

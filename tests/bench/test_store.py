@@ -9,14 +9,15 @@ import textwrap
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
-from stored import KEY, SEARCHES, a_record, fill, note
+from stored import KEY, OTHER_KEY, SEARCHES, a_record, fill, note
 
 from edrvfl.bench import store as store_module
 from edrvfl.bench.cell import RefitUnit, SearchUnit
 from edrvfl.bench.exchange import export_lines
 from edrvfl.bench.record import SensitivityRecord
-from edrvfl.bench.store import STORE_VERSION, Store, StoreError
+from edrvfl.bench.store import STORE_VERSION, WITHOUT_CHECKSUMS, Store, StoreError
 
 
 @pytest.fixture
@@ -132,7 +133,7 @@ def test_a_store_that_cannot_be_opened_is_not_owned(path):
     ("change", "phrase"),
     [
         (+1, f"A newer edrvfl wrote this store .version {STORE_VERSION + 1}.*upgrade edrvfl"),
-        (-1, f"An older edrvfl wrote this store .version {STORE_VERSION - 1}.*choose another --store"),
+        (-2, f"An older edrvfl wrote this store .version {STORE_VERSION - 2}.*choose another --store"),
     ],
 )
 def test_a_store_of_another_version_is_left_alone(path, change, phrase):
@@ -174,6 +175,58 @@ def test_a_store_cut_short_is_reported_and_left_alone(path, share):
     ):
         Store(path)
     assert path.read_bytes() == before
+
+
+def everything(path):
+    with Store(path, create=False) as store:
+        values = {key: store.values(key) for key in store.descriptions()}
+        return store.descriptions(), values, store.records(), store.states(kind=None), store.finished()
+
+
+def test_a_turned_bit_is_told_and_never_other_figures(path):
+    fill(path).close()
+    whole, before = path.read_bytes(), everything(path)
+    rng, told = np.random.default_rng(0), 0
+    for bit in rng.choice(8 * len(whole), 400, replace=False):
+        spoilt = bytearray(whole)
+        spoilt[bit // 8] ^= 1 << (bit % 8)
+        path.write_bytes(spoilt)
+        try:
+            assert everything(path) == before
+        except StoreError:
+            told += 1
+    assert told > 20  # most of a small file is empty
+    path.write_bytes(whole.replace(b"CREATE TABLE cells", b"CREA\xd4E TABLE cells"))
+    with pytest.raises(StoreError, match="damaged"):  # SQLite's message quotes what is no text
+        everything(path)
+
+
+def test_a_damaged_cell_can_be_forgotten(path):
+    fill(path).close()
+    path.write_bytes(path.read_bytes().replace(b'"test_accuracy": 0.66', b'"test_accuracy": 0.65'))
+    with pytest.raises(StoreError, match=r"damaged: a row of results, of cell (\w+).*retry --cell \1"):
+        everything(path)
+    with Store(path, own=True) as store:
+        assert [store.forget(key[:12]) for key in (KEY, OTHER_KEY, "none")] == [1, 1, 0]
+    assert everything(path) == ({}, {}, [], [], set())
+
+
+def test_a_store_without_checksums_is_read_and_its_next_owner_adds_them(path):
+    fill(path).close()
+    now = everything(path)
+    with sqlite3.connect(path) as db:
+        for table in ("cells", "results", "records"):
+            db.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
+        db.execute(f"PRAGMA user_version = {WITHOUT_CHECKSUMS}")
+    db.close()
+    assert everything(path) == now
+    Store(path, own=True).close()
+    assert everything(path) == now
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE records SET record = replace(record, '0.333', '0.334')")
+    db.close()
+    with pytest.raises(StoreError, match="a row of records"):
+        everything(path)
 
 
 def test_an_empty_file_is_a_new_store(path):

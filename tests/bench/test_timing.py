@@ -6,9 +6,10 @@ from quiet import run_cell
 
 from edrvfl import variant
 from edrvfl.bench.data import load_dataset
-from edrvfl.bench.methods import METHODS, Method
+from edrvfl.bench.methods import METHODS
 from edrvfl.bench.record import TimingRecord
 from edrvfl.bench.schedule import run
+from edrvfl.bench.searching import Method
 from edrvfl.bench.store import Store
 from edrvfl.bench.timing import Timing, make_cells
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
-from .record import Record
+import numpy as np
+
+from .record import RECORDS, Record, read_as
 
 R_co = TypeVar("R_co", bound=Record, covariant=True)
 Value = dict[str, Any]  # what a unit found, as plain data; of a unit that failed: "error" and "traceback"
@@ -110,13 +112,42 @@ def unit_from_dict(fields: Mapping[str, Any]) -> Unit:
     >>> unit_from_dict({"stage": "search", "configurations": [0, 3]})
     SearchUnit(configurations=(0, 3))
     """
-    unit: Callable[..., Unit] = STAGES[fields["stage"]]
-    return unit(**{k: tuple(v) if isinstance(v, list) else v for k, v in fields.items() if k != "stage"})
+    unit: Unit = read_as(STAGES[fields["stage"]], {k: v for k, v in fields.items() if k != "stage"})
+    return unit
 
 
 def unit_order(unit: Unit) -> tuple[int, Any]:
     """Sort units by stage, then by their fields."""
     return list(STAGES).index(_STAGE_NAMES[type(unit)]), unit
+
+
+_NUMBERS = tuple[float, ...]
+_VALUES: Mapping[str, Any] = {  # what a unit's value may hold beside metrics, which are numbers
+    "scores": tuple[tuple[_NUMBERS, ...], ...],  # by configuration, split and depth
+    **dict.fromkeys(("epochs", "fits", "train_accuracies"), _NUMBERS),
+    **dict.fromkeys(("error", "traceback"), str),
+    "blas": tuple[str, ...],
+}
+
+
+def check_value(unit: Unit, value: Any) -> Value:
+    """Return what a unit found, or raise a `ValueError` if it cannot have found that."""
+    read = {name: read_as(_VALUES.get(name, float), each, name) for name, each in dict(value).items()}
+    searched = isinstance(unit, SearchUnit) and "error" not in read
+    if searched and np.array(read.get("scores", ()), dtype=float).ndim != 3:
+        raise ValueError("scores must be by configuration, split and depth")
+    return dict(value)
+
+
+def check_description(description: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what decides a cell's figures, or raise a `ValueError` if an entry that all cells have lacks."""
+    texts, numbers = ("kind", "dataset", "method"), ("trials", "seeds", "most_units")
+    for hint, names in ((str, texts), (int, numbers)):
+        for name in names:
+            read_as(hint, description[name], name)
+    if description["kind"] not in RECORDS:
+        raise ValueError(f"kind must be one of {', '.join(RECORDS)}, got {description['kind']!r}")
+    return description
 
 
 def find_failure(done: Done) -> str | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
@@ -22,6 +22,7 @@ import pandas as pd
 from scipy import stats
 
 ALPHA = 0.05
+FEWEST = 6  # datasets on which Wilcoxon's test can be significant: 2 / 2^5 > 0.05 > 2 / 2^6
 DIGITS = 2  # of an accuracy in percent, as the paper prints it
 NOISE_DIGITS = 9  # digits beyond the printed ones that are still trusted; float noise is smaller
 
@@ -47,52 +48,6 @@ def mean(values: Iterable[float], digits: int = DIGITS) -> float:
     """Compute the mean of printed numbers in decimal and round it half up."""
     exact = [Fraction(repr(float(value))) for value in values]
     return round_half_up(sum(exact, Fraction(0)) / len(exact), digits)
-
-
-# --- the order of methods --------------------------------------------------------------------------------
-
-# The methods of this package, in the order of every table; other names that begin with edRVFL come after.
-SUBJECT = (
-    *("edRVFL portfolio", "edRVFL default", "edRVFL bins"),
-    *("WPedRVFL", "PedRVFL", "WedRVFL", "edRVFL_N", "edRVFL_O", "dRVFL", "RVFL", "LaplaceRidge"),
-)
-OF_THE_PAPER = ("SNN", "MSRAinit", "Highway", "ResNet", "SCN", "BLS", "H-ELM")  # which it compares with
-KINDS = ("ours", "peer", "paper")  # in the order of every table
-
-
-def kind_of(method: str) -> str:
-    """Tell whose a method is: ours, one of the paper's others, or a peer that a user has.
-
-    Examples
-    --------
-    >>> kind_of("WPedRVFL"), kind_of("LaplaceRidge"), kind_of("BLS"), kind_of("LightGBM")
-    ('ours', 'ours', 'paper', 'peer')
-    """
-    if method in SUBJECT or method.startswith("edRVFL"):
-        return "ours"
-    return "paper" if method in OF_THE_PAPER else "peer"
-
-
-def subject_first(
-    methods: Iterable[str], ranks: Mapping[str, float], empty: Collection[str] = ()
-) -> tuple[str, ...]:
-    """Order the columns of a table: edRVFL, then peers, then the paper's others, then methods in `empty`.
-
-    Peers and others are in the order of `ranks`, the least first; those without a rank follow. `empty` names
-    the methods that have no figure at all.
-
-    Examples
-    --------
-    >>> subject_first(["SNN", "SVM", "RVFL", "WPedRVFL", "LightGBM"], {"LightGBM": 2.0, "SVM": 2.5}, ["SNN"])
-    ('WPedRVFL', 'RVFL', 'LightGBM', 'SVM', 'SNN')
-    """
-
-    def place(method: str) -> tuple[bool, int, int, float]:
-        kind = KINDS.index(kind_of(method))
-        known = SUBJECT.index(method) if method in SUBJECT else len(SUBJECT)
-        return method in empty, kind, known, ranks.get(method, math.inf)
-
-    return tuple(sorted(methods, key=place))
 
 
 # --- score tables ----------------------------------------------------------------------------------------

@@ -1,23 +1,12 @@
-"""The rows of the defaults: what a user types who takes a package as it comes, for classes and for values.
-
-A method has one name. `CONTENDERS` says what it is where classes are predicted, `REGRESSORS` where values
-are.
-"""
+"""A method as it comes: what a user types who searches nothing, and how a frame is handed to it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from types import MappingProxyType
 from typing import Any
 
-import edrvfl
-
-from .baselines import boosting, peers
-from .data import Task
 from .data.frames import text_columns
-from .names import resolve_names
 
 MOST_CATEGORIES = 255  # that scikit-learn's HistGradientBoosting takes in one column
 
@@ -60,12 +49,12 @@ def as_named_texts(train: Any, test: Any) -> Prepared:
     return train.fillna(gaps), test.fillna(gaps), {"cat_features": tuple(names)}
 
 
-# --- the rows ----------------------------------------------------------------------------------------
+# --- a method as it comes ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One row. Its functions must be importable by name, or partials of such, to reach other processes."""
+    """A method as it comes. Its functions are importable, or partials of such, for other processes."""
 
     name: str
     code: str  # what a user types, for the report
@@ -73,133 +62,3 @@ class Contender:
     prepare: Callable[[Any, Any], Prepared] | None = None  # how it takes frames; None if it takes none
     package: str = "sklearn"
     settings: Mapping[str, Any] = field(default_factory=dict)  # a part of the cell's key
-
-
-def _ours(name: str, kind: str = "EDRVFLClassifier", **settings: Any) -> tuple[Contender, ...]:
-    """Make a row of ours, or none if this edrvfl has no estimator of that kind.
-
-    All its parameters are in the key: when a default changes, so does the cell.
-    """
-    if kind not in edrvfl.__all__:
-        return ()
-    make = getattr(edrvfl, kind)
-    given = ", ".join(f'{key}="{value}"' for key, value in settings.items())
-    known = {**make().get_params(deep=False), **settings}
-    if "members" in known:  # None stands for a table, which may change too
-        known["members"] = {name: str(estimator) for name, estimator in make.default_members()}
-    estimator = partial(make, **settings)
-    return (Contender(name, f"{kind}({given}).fit(X, y)", estimator, as_it_comes, settings=known),)
-
-
-_TEXTS = 'X.astype(dict.fromkeys(texts, "category"))'
-
-_CLASSIFIERS = (
-    *_ours("edRVFL portfolio", "EDRVFLPortfolioClassifier"),
-    *_ours("edRVFL default"),
-    *(row for e in ("standard", "robust", "bins") for row in _ours(f"edRVFL {e}", encoder=e)),
-    *_ours("LaplaceRidge", "LaplaceRidgeClassifier"),
-    Contender(
-        "RBF-SVM",
-        "CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), ensemble=False).fit(X, y)",
-        peers.calibrated_svm,
-    ),
-    Contender("RandomForest", "RandomForestClassifier().fit(X, y)", peers.random_forest),
-    Contender(
-        "HistGradientBoosting",
-        f"HistGradientBoostingClassifier().fit({_TEXTS}, y)",
-        boosting.hist_gradient_boosting,
-        as_categories_or_codes,
-    ),
-    Contender(
-        "LightGBM", f"LGBMClassifier().fit({_TEXTS}, y)", boosting.lightgbm, as_categories, package="lightgbm"
-    ),
-    Contender(
-        "XGBoost",
-        f"XGBClassifier(enable_categorical=True).fit({_TEXTS}, y)",
-        boosting.xgboost,
-        partial(as_categories, enable_categorical=True),
-        package="xgboost",
-    ),
-    Contender(
-        "CatBoost",
-        'CatBoostClassifier(cat_features=texts).fit(X.fillna(dict.fromkeys(texts, "missing")), y)',
-        boosting.catboost,
-        as_named_texts,
-        package="catboost",
-    ),
-)
-
-_REGRESSORS = (
-    *_ours("edRVFL portfolio", "EDRVFLPortfolioRegressor"),
-    *_ours("edRVFL default", "EDRVFLRegressor"),
-    *_ours("LaplaceRidge", "LaplaceRidgeRegressor"),
-    Contender(
-        "RandomForest",
-        "RandomForestRegressor().fit(X.assign(**codes_of_texts), y)",
-        partial(peers.random_forest, task="regression"),
-        partial(as_categories_or_codes, most=0),
-    ),
-    Contender(
-        "HistGradientBoosting",
-        f"HistGradientBoostingRegressor().fit({_TEXTS}, y)",
-        partial(boosting.hist_gradient_boosting, task="regression"),
-        as_categories_or_codes,
-    ),
-    Contender(
-        "LightGBM",
-        f"LGBMRegressor().fit({_TEXTS}, y)",
-        partial(boosting.lightgbm, task="regression"),
-        as_categories,
-        package="lightgbm",
-    ),
-    Contender(
-        "XGBoost",
-        f"XGBRegressor(enable_categorical=True).fit({_TEXTS}, y)",
-        partial(boosting.xgboost, task="regression"),
-        partial(as_categories, enable_categorical=True),
-        package="xgboost",
-    ),
-    Contender(
-        "CatBoost",
-        'CatBoostRegressor(cat_features=texts).fit(X.fillna(dict.fromkeys(texts, "missing")), y)',
-        partial(boosting.catboost, task="regression"),
-        as_named_texts,
-        package="catboost",
-    ),
-)
-
-CONTENDERS: Mapping[str, Contender] = MappingProxyType({row.name: row for row in _CLASSIFIERS})
-REGRESSORS: Mapping[str, Contender] = MappingProxyType({row.name: row for row in _REGRESSORS})
-CONTENDERS_OF: Mapping[Task, Mapping[str, Contender]] = MappingProxyType(
-    {"classification": CONTENDERS, "regression": REGRESSORS}
-)
-ALL_NAMES = tuple(dict.fromkeys((*CONTENDERS, *REGRESSORS)))
-
-
-def _known(*names: str) -> tuple[str, ...]:
-    return tuple(name for name in names if name in CONTENDERS)
-
-
-_TREES = ("HistGradientBoosting", "LightGBM")
-ON_ARRAYS = _known(
-    *("edRVFL portfolio", "edRVFL default", "edRVFL bins", "LaplaceRidge"),
-    *("RBF-SVM", "RandomForest", *_TREES, "XGBoost", "CatBoost"),
-)
-ON_FRAMES = _known(
-    *("edRVFL portfolio", "edRVFL standard", "edRVFL robust", "edRVFL bins"), *_TREES, "CatBoost"
-)
-
-
-ON_VALUES = tuple(REGRESSORS)
-
-
-def contender_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return contenders in the order asked for, each once; the groups are `arrays`, `frames` and `values`.
-
-    Examples
-    --------
-    >>> contender_names(["xgboost,EDRVFL bins"])
-    ('XGBoost', 'edRVFL bins')
-    """
-    groups = {"arrays": ON_ARRAYS, "frames": ON_FRAMES, "values": ON_VALUES}
-    return resolve_names(names, ALL_NAMES, groups, "method")

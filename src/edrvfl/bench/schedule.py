@@ -30,9 +30,9 @@ from threadpoolctl import threadpool_limits
 
 from .cell import Cell, Unit, Value
 from .data import Dataset
-from .methods import Method, check_installed
 from .protocol import StudyCell, make_cell
 from .record import Record
+from .searching import Method, check_installed
 from .store import Store
 
 REPORT_SECONDS = 1.0  # how often `progress` is called

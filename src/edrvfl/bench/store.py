@@ -1,15 +1,18 @@
 """The study's memory: one SQLite file with the cells, the values of their finished units, and their records.
 
 One process at a time writes: a run owns the store by a lock that the operating system releases when the
-process ends, however it ends. Anyone may read at any time.
+process ends, however it ends. Anyone may read at any time. Every row has a checksum: a bit that turned on a
+disk is told, and never read as another figure.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,20 +25,28 @@ from .record import RECORDS, Record, RunRecord
 
 R = TypeVar("R", bound=Record)
 
-STORE_VERSION = 2  # PRAGMA user_version; raise it when the tables change
+STORE_VERSION = 3  # PRAGMA user_version; raise it when the tables change
+WITHOUT_CHECKSUMS = 2  # the version before; the next owner of such a store adds them
 APPLICATION_ID = 0x6564_5256  # "edRV": tells our files from other programs' databases
 BUSY_SECONDS = 60.0  # how long a write waits for other processes
 
 _TABLES = """
-CREATE TABLE cells (key TEXT PRIMARY KEY, description TEXT NOT NULL);
+CREATE TABLE cells (key TEXT PRIMARY KEY, description TEXT NOT NULL, checksum INTEGER);
 CREATE TABLE results (  -- a unit's value, written once; the unit is JSON of its fields
-  cell TEXT NOT NULL, unit TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (cell, unit));
-CREATE TABLE records (cell TEXT PRIMARY KEY, kind TEXT NOT NULL, status TEXT NOT NULL, record TEXT NOT NULL);
+  cell TEXT NOT NULL, unit TEXT NOT NULL, value TEXT NOT NULL, checksum INTEGER, PRIMARY KEY (cell, unit));
+CREATE TABLE records (
+  cell TEXT PRIMARY KEY, kind TEXT NOT NULL, status TEXT NOT NULL, record TEXT NOT NULL, checksum INTEGER);
 """
+_COLUMNS: Mapping[str, tuple[str, ...]] = {  # what a row's checksum is of, the cell's key first
+    "cells": ("key", "description"),
+    "results": ("cell", "unit", "value"),
+    "records": ("cell", "kind", "status", "record"),
+}
 
 _KEPT = "What was stored before is intact"
 _LEFT = "It was left as it is"
 _ELSE = "choose another --store"
+_FORGET = "`edrvfl bench retry --cell {}` forgets that cell, and the next run does it again"
 # SQLite's primary result code -> what it means here and what to do.
 _TROUBLE: Mapping[int, str] = {
     sqlite3.SQLITE_FULL: f"the disk is full. {_KEPT}; free some space and run again",
@@ -107,6 +118,9 @@ class Store:
         with self._closed_on_error(), self._explained():
             self._db = sqlite3.connect(self._address(), timeout=BUSY_SECONDS, isolation_level=None, uri=True)
             self._prepare()
+            if own and self._version() == WITHOUT_CHECKSUMS:
+                self._add_checksums()
+            self._checked = self._version() != WITHOUT_CHECKSUMS
 
     def _take_lock(self) -> None:
         try:
@@ -139,7 +153,7 @@ class Store:
                     self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                     self._db.execute(f"PRAGMA user_version = {STORE_VERSION}")
         self._db.execute("PRAGMA synchronous = NORMAL")  # with WAL: whole after any kill or power cut
-        problem = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+        problem = self._db.execute("PRAGMA integrity_check(1)").fetchone()[0]  # the indices as well
         if problem != "ok":
             raise StoreError(f"{self.path}: {_TROUBLE[sqlite3.SQLITE_CORRUPT]}. ({problem})")
 
@@ -155,13 +169,25 @@ class Store:
             return False
         if application != APPLICATION_ID:
             raise StoreError(f"{self.path}: a SQLite file of another program; choose another --store.")
-        if version != STORE_VERSION:
+        if version not in (WITHOUT_CHECKSUMS, STORE_VERSION):
             age, cure = ("A newer", "upgrade") if version > STORE_VERSION else ("An older", "use that")
             raise StoreError(
                 f"{self.path}: {age} edrvfl wrote this store (version {version}, this one reads version "
                 f"{STORE_VERSION}). It was left as it is; {cure} edrvfl, or choose another --store."
             )
         return True
+
+    def _version(self) -> int:
+        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
+
+    def _add_checksums(self) -> None:
+        with self.writing():
+            for table, columns in _COLUMNS.items():
+                self._db.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER")
+                rows = self._db.execute(f"SELECT rowid, {', '.join(columns)} FROM {table}").fetchall()
+                sums = [(_checksum(row), number) for number, *row in rows]
+                self._db.executemany(f"UPDATE {table} SET checksum = ? WHERE rowid = ?", sums)
+            self._db.execute(f"PRAGMA user_version = {STORE_VERSION}")
 
     def close(self) -> None:
         """Close the file, and give up ownership."""
@@ -194,19 +220,17 @@ class Store:
 
     def descriptions(self) -> dict[str, dict[str, Any]]:
         """Return what decides each cell's figures, by key."""
-        rows = self._read("SELECT key, description FROM cells")
-        return {key: json.loads(text) for key, text in rows}
+        return {key: json.loads(text) for key, text in self._rows("cells")}
 
     def values(self, cell: str) -> dict[Unit, Value]:
         """Return the values of a cell's finished units."""
-        rows = self._read("SELECT unit, value FROM results WHERE cell = ? ORDER BY rowid", cell)
-        return {unit_from_dict(json.loads(unit)): json.loads(value) for unit, value in rows}
+        rows = self._rows("results", "WHERE cell = ? ORDER BY rowid", cell)
+        return {unit_from_dict(json.loads(unit)): json.loads(value) for _, unit, value in rows}
 
     def value(self, cell: str, unit: Unit) -> Value | None:
         """Return the value of a unit, if it is finished."""
-        query = "SELECT value FROM results WHERE cell = ? AND unit = ?"
-        rows = self._read(query, cell, _to_text(unit))
-        return json.loads(rows[0][0]) if rows else None
+        rows = self._rows("results", "WHERE cell = ? AND unit = ?", cell, _to_text(unit))
+        return json.loads(rows[0][-1]) if rows else None
 
     def finish(self, cell: str, unit: Unit, value: Value) -> None:
         """Store the value of a unit. The first value stays."""
@@ -235,8 +259,8 @@ class Store:
 
     def record(self, cell: str) -> Record | None:
         """Return the record of a cell, if it has one."""
-        rows = self._read("SELECT kind, record FROM records WHERE cell = ?", cell)
-        return RECORDS[rows[0][0]].from_json(rows[0][1]) if rows else None
+        found = [self._record(row) for row in self._rows("records", "WHERE cell = ?", cell)]
+        return found[0] if found else None
 
     def records(self) -> list[RunRecord]:
         """Return the records of methods on datasets, by dataset, method and key."""
@@ -244,36 +268,55 @@ class Store:
 
     def records_of(self, record_type: type[R]) -> list[R]:
         """Return all records of a type, by dataset, method and key."""
-        rows = self._read("SELECT record FROM records WHERE kind = ?", record_type.kind)
-        found = [record_type.from_json(text) for (text,) in rows]
+        rows = self._rows("records", "WHERE kind = ?", record_type.kind)
+        found = [record for row in rows if isinstance(record := self._record(row), record_type)]
         return sorted(found, key=lambda r: (r.dataset, r.method, r.key))
+
+    def _record(self, row: Sequence[str]) -> Record:
+        cell, kind, _, text = row
+        try:
+            return RECORDS[kind].from_json(text)
+        except (KeyError, ValueError) as error:
+            raise StoreError(
+                f"{self.path}: the record of cell {cell[:12]} is none that edrvfl writes ({error}). "
+                f"{_FORGET.format(cell[:12])}."
+            ) from error
 
     def retry(self) -> int:
         """Forget failures, so that the next run tries them again; return how many cells had failed."""
         with self.writing():
-            failed = [key for (key,) in self._db.execute("SELECT cell FROM records WHERE status = 'failed'")]
+            failed = [key for key, _, status, _ in self._rows("records") if status == "failed"]
             for key in failed:
                 error = "json_type(value, '$.error') IS NOT NULL"
                 self._db.execute(f"DELETE FROM results WHERE cell = ? AND {error}", (key,))
                 self._db.execute("DELETE FROM records WHERE cell = ?", (key,))
             return len(failed)
 
+    def forget(self, start: str) -> int:
+        """Forget all that is stored of the cells whose keys begin so; return how many there were."""
+        with self.writing():
+            keys = [key for (key,) in self._db.execute("SELECT key FROM cells") if key.startswith(start)]
+            keys += [key for key in self.finished().difference(keys) if key.startswith(start)]
+            for table, columns in _COLUMNS.items():
+                delete = f"DELETE FROM {table} WHERE {columns[0]} = ?"
+                self._db.executemany(delete, [(key,) for key in keys])
+            return len(keys)
+
     def states(self, kind: str | None = "study") -> list[CellState]:
         """Return how far every cell of a kind is, or of all kinds, by dataset and method."""
-        cells = self._read(
-            "SELECT c.key, c.description, r.status, json_extract(r.record, '$.message'), count(u.cell), "
-            "  coalesce(sum(coalesce(json_extract(u.value, '$.seconds'), 0)), 0) "
-            "FROM cells c LEFT JOIN records r ON r.cell = c.key LEFT JOIN results u ON u.cell = c.key "
-            "GROUP BY c.key"
-        )
+        took: dict[str, list[float]] = {}
+        for key, _, value in self._rows("results"):
+            took.setdefault(key, []).append(json.loads(value).get("seconds", 0.0))
+        ended = {key: (status, json.loads(text)) for key, _, status, text in self._rows("records")}
         states = []
-        for key, text, recorded, message, done, seconds in cells:
-            description = json.loads(text)
+        for key, description in self.descriptions().items():
             names = {name: description[name] for name in ("kind", "method", "dataset", "trials", "seeds")}
-            status = recorded or ("started" if done else "waiting")
-            units = done if recorded else description["most_units"]
-            now = {"status": status, "done": done, "units": units, "seconds": seconds, "message": message}
-            states.append(CellState(key=key, **names, **now))
+            seconds, begun = took.get(key, []), "started" if key in took else "waiting"
+            status, record = ended.get(key, (begun, {}))
+            units = len(seconds) if key in ended else description["most_units"]
+            now: dict[str, Any] = {"status": status, "done": len(seconds), "units": units}
+            message = record.get("message")
+            states.append(CellState(key=key, **names, **now, seconds=math.fsum(seconds), message=message))
         chosen = [state for state in states if kind is None or state.kind == kind]
         return sorted(chosen, key=lambda s: (s.dataset, s.method, s.key))
 
@@ -281,19 +324,21 @@ class Store:
 
     def put_description(self, key: str, description: Mapping[str, Any]) -> None:
         """Note a cell, inside `writing`."""
-        self._db.execute("INSERT OR IGNORE INTO cells VALUES (?, ?)", (key, json.dumps(description)))
+        self._put("cells", (key, json.dumps(description)))
 
     def put_value(self, cell: str, unit: Unit, value: Value, *, replace: bool = False) -> None:
         """Store the value of a unit, inside `writing`."""
-        row = (cell, _to_text(unit), json.dumps(value, allow_nan=False))
-        self._db.execute(f"INSERT OR {'REPLACE' if replace else 'IGNORE'} INTO results VALUES (?, ?, ?)", row)
+        self._put("results", (cell, _to_text(unit), json.dumps(value, allow_nan=False)), replace=replace)
 
     def put_record(self, record: Record, *, replace: bool = False) -> None:
         """Store the record of a cell, inside `writing`."""
         row = (record.key, record.kind, record.status, record.to_json())
-        self._db.execute(
-            f"INSERT OR {'REPLACE' if replace else 'IGNORE'} INTO records VALUES (?, ?, ?, ?)", row
-        )
+        self._put("records", row, replace=replace)
+
+    def _put(self, table: str, row: tuple[str, ...], *, replace: bool = False) -> None:
+        places = ", ".join("?" * (len(row) + 1))
+        verb = "REPLACE" if replace else "IGNORE"
+        self._db.execute(f"INSERT OR {verb} INTO {table} VALUES ({places})", (*row, _checksum(row)))
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -312,18 +357,40 @@ class Store:
         with self._explained():
             return self._db.execute(query, values).fetchall()
 
+    def _rows(self, table: str, which: str = "", *values: Any) -> list[list[str]]:
+        """Read rows of a table; one whose checksum is not that of its content is an error."""
+        columns = ", ".join((*_COLUMNS[table], "checksum" if self._checked else "NULL"))
+        found = []
+        for *row, stored in self._read(f"SELECT {columns} FROM {table} {which}", *values):
+            if self._checked and stored != _checksum(row):
+                cell = str(row[0])[:12]
+                raise StoreError(
+                    f"{self.path}: the store is damaged: a row of {table}, of cell {cell}, is not what was "
+                    f"written. {_LEFT}: restore a copy, or import an export into a new store. "
+                    f"{_FORGET.format(cell)}."
+                )
+            found.append(row)
+        return found
+
     @contextmanager
     def _explained(self) -> Iterator[None]:
         """Put SQLite's errors into words."""
         try:
             yield
-        except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", None)
-            if code is None or code & 0xFF not in _TROUBLE:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter of a message that quotes the file
+            if isinstance(error, sqlite3.ProgrammingError):  # a fault of this file, not of the store
                 raise
-            raise StoreError(f"{self.path}: {_TROUBLE[code & 0xFF]}. (SQLite: {error})") from error
+            # Where SQLite has no word for it, tables or texts are not as they were made.
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+            trouble = _TROUBLE.get(code, _TROUBLE[sqlite3.SQLITE_CORRUPT])
+            raise StoreError(f"{self.path}: {trouble}. (SQLite: {error})") from error
 
 
 def _to_text(unit: Unit) -> str:
     """Write a unit as the text that identifies it in the table of results."""
     return json.dumps(unit_to_dict(unit))
+
+
+def _checksum(row: Sequence[Any]) -> int:
+    """Compute the CRC-32 of a row. A damaged row may hold bytes or numbers instead of texts."""
+    return zlib.crc32(json.dumps(list(row), default=repr).encode())

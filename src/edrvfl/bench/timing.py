@@ -18,8 +18,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from . import paper
 from .cell import Done, OneByOne, TimingUnit, Unit, Value, find_failure, key_of, seed_of
 from .data import Dataset
-from .methods import METHOD_GROUPS, Method, check_installed
+from .methods import METHOD_GROUPS
 from .record import TimingRecord, stamp
+from .searching import Method, check_installed
 from .sensitivity import fixed_settings
 
 DATASETS = tuple(dict.fromkeys(dataset for dataset, _ in paper.training_seconds()))

@@ -14,7 +14,7 @@ def write_page(
     store: options.Store = options.STORE,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")] = Path("report.html"),
     format: Annotated[
-        Literal["html", "md", "latex", "csv"] | None, typer.Option(show_default="by the ending of --out")
+        Literal["html", "md", "csv"] | None, typer.Option(show_default="by the ending of --out")
     ] = None,
     figures: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Write every figure there too, as SVG and CSV.")

@@ -13,8 +13,9 @@ from edrvfl.bench import schedule
 from edrvfl.bench.cell import Cell
 from edrvfl.bench.data import DEMO, GROUPS, Dataset, csv_dataset, dataset_names, load_dataset
 from edrvfl.bench.device import check_device
-from edrvfl.bench.methods import METHOD_GROUPS, METHODS, Method, check_installed, method_names
+from edrvfl.bench.methods import METHOD_GROUPS, METHODS, method_names
 from edrvfl.bench.record import RunRecord
+from edrvfl.bench.searching import Method, check_installed
 
 from . import options, show
 

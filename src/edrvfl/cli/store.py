@@ -63,9 +63,17 @@ def import_files(
     return 1 if any(report.conflicts for report in reports.values()) else 0
 
 
-def retry_failures(store: options.Store = options.STORE) -> int:
+def retry_failures(
+    cell: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Forget this cell instead, by the start of its key.")
+    ] = None,
+    store: options.Store = options.STORE,
+) -> int:
     """Forget failures, so that the next run tries them again."""
-    with Store(store, create=False) as opened:
+    with Store(store, create=False, own=True) as opened:
+        if cell is not None:
+            show.put(f"{show.plural(opened.forget(cell), 'cell')} forgotten, with all that was stored of it.")
+            return 0
         failed = opened.retry()
     show.put(f"{show.plural(failed, 'failed cell')} open again; the next `edrvfl bench run` tries them.")
     return 0

@@ -8,9 +8,7 @@ and follows OMP_NUM_THREADS or threadpoolctl.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -26,8 +24,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from ..data import Task
-from . import packages
-from .boosting import EXTRA, boosting
 from .randomised import LogInteger, Space, sample_configurations
 
 MOST_STEPS = 1_000_000  # of a support vector machine: C and gamma at the ends of their ranges may need hours
@@ -164,45 +160,3 @@ def configurations(trials: int, seed: int, *, space: str) -> list[dict[str, Any]
     [{}, {'C': 1.96282}, {'C': 19.5495}]
     """
     return [{}, *sample_configurations(SPACES[space], trials, seed)[:-1]]
-
-
-# --- rows --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Peer:
-    """One row of the study: how to make the model, what the search tries, and which package it needs."""
-
-    name: str
-    estimator: Callable[..., Any]  # (random_state=seed, **configuration) -> classifier, not fitted
-    configurations: Callable[[int, int], list[dict[str, Any]]]  # (trials, seed) -> everything to try
-    package: str  # scikit-learn, or a package of the extra `peers`
-    rounds: str | None = None  # the parameter that early stopping finds, for the refit
-    final: Callable[..., Any] | None = None  # makes what is refitted, where that is not what is searched
-
-
-def missing_package(peer: Peer) -> str | None:
-    """Return None if the package of a peer is installed, else a message that says how to install it."""
-    return packages.missing_package(peer.name, peer.package, EXTRA)
-
-
-def _row(name: str, estimator: Callable[..., Any], final: Callable[..., Any] | None = None) -> Peer:
-    return Peer(name, estimator, partial(configurations, space=name), "sklearn", final=final)
-
-
-def _booster(name: str, package: str) -> Peer:
-    drawn = partial(configurations, space=name)
-    return Peer(name, partial(boosting, name), drawn, package, rounds="n_rounds")
-
-
-_ROWS = (
-    _row("LogisticRegression", logistic_regression),
-    _row("RBF-SVM", rbf_svm, calibrated_svm),  # the search looks at labels, which need no calibration
-    _row("RandomForest", random_forest),
-    _booster("HistGradientBoosting", "sklearn"),
-    _booster("LightGBM", "lightgbm"),
-    _booster("XGBoost", "xgboost"),
-    _booster("CatBoost", "catboost"),
-)
-
-PEERS: Mapping[str, Peer] = MappingProxyType({row.name: row for row in _ROWS})

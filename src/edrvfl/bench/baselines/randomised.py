@@ -107,6 +107,21 @@ class ScoredClassifier(ClassifierMixin, Classifies):
         self.classes_ = rows.classes
         return rows.X, rows.targets
 
+    def predict_proba(self, X: Any) -> Array:
+        """Return the softmax of the classes' scores. Nothing calibrates it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        P : array of shape (n_samples, n_classes)
+            In the order of `classes_`; each row sums to 1.
+        """
+        return self._answers(X, "predict_proba")
+
     def decision_function(self, X: Any) -> Array:
         """Score the classes; with two classes, the score of the second minus that of the first.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from ..comparison import average_ranks, comparable, subject_first
 from .look import INK, MISSING, SMALLEST, WIDEST, short_name, style
 
 MANY = 22  # methods; more leave room for one digit after the point
@@ -20,18 +18,14 @@ WORD = 0.42  # inches that "missing" needs
 
 
 @style()
-def heatmap_figure(table: pd.DataFrame, order: Sequence[str] | None = None) -> Figure:
+def heatmap_figure(table: pd.DataFrame) -> Figure:
     """Draw accuracy by dataset and method, coloured by the distance to the dataset's best method.
 
-    Columns: dataset, method, accuracy (NaN where there is none). `order` is that of the methods, by default
-    that of `subject_first`.
+    Columns: dataset, method, accuracy (NaN where there is none). Rows and columns are in the table's order.
     """
+    order = table["method"].unique()
     accuracy = table.pivot(index="dataset", columns="method", values="accuracy")
-    accuracy = accuracy.loc[table["dataset"].unique()]
-    if order is None:
-        empty = [method for method in accuracy if accuracy[method].isna().all()]
-        order = subject_first(table["method"].unique(), average_ranks(comparable(accuracy)), empty)
-    accuracy = accuracy[list(order)]
+    accuracy = accuracy.loc[table["dataset"].unique(), order]
     many = len(order) > MANY
     names = [short_name(name, 22 if many else 30) for name in accuracy.index]
     heads = [short_name(method) for method in order]

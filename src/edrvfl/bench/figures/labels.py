@@ -15,7 +15,6 @@ from .look import GRID
 
 CLEAR = 5.0  # half the side of the square that is kept free around a point, in typographic points
 PADDING = 1.0  # around a name
-SAMPLES = 12  # places on a thin line where it is checked whether it crosses a name
 FARTHEST = 150.0  # from the point to a name, where there is no room beside the point
 
 
@@ -54,74 +53,17 @@ def place_labels(
     """
     markers = boxes_around(points, np.full((len(points), 2), 2 * CLEAR))
     soft = np.empty((0, 4)) if avoid is None else avoid
-    rooms = [_find_room(p, size, frame, markers, soft) for p, size in zip(points, sizes, strict=True)]
-    # Who comes first takes the best place, so a few orders are tried: from each corner.
-    found = []
-    for y, x in itertools.product((-1, 1), (-1, 1)):
-        order = np.lexsort((x * points[:, 0], y * points[:, 1]))
-        found.append(_place_in_turn(rooms, [int(i) for i in order]))
-    return min(found, key=lambda each: each[0])[1]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Room:
-    """What is known of a point before any name is placed: candidates, best first, and what they lie on."""
-
-    point: np.ndarray
-    shifts: np.ndarray
-    boxes: np.ndarray
-    led: np.ndarray  # which candidates need a line
-    inside: np.ndarray
-    off_markers: np.ndarray
-    off_soft: np.ndarray
-    markers: np.ndarray  # that a line must not cross
-
-
-def _find_room(
-    point: np.ndarray, size: np.ndarray, frame: Sequence[float], markers: np.ndarray, soft: np.ndarray
-) -> Room:
-    shifts, led = _candidates(size)
-    boxes = boxes_around(point + shifts, np.broadcast_to(size, shifts.shape))
-    # A line may start in its own point's square, and in that of a point which it lies on.
-    middles = (markers[:, :2] + markers[:, 2:]) / 2
-    others = markers[np.abs(middles - point).max(axis=1) > CLEAR]
-    inside = _inside(boxes, frame)
-    return Room(point, shifts, boxes, led, inside, ~_hits(boxes, markers), ~_hits(boxes, soft), others)
-
-
-def _place_in_turn(rooms: Sequence[Room], order: Sequence[int]) -> tuple[float, list[Place]]:
-    """Place the names in an order. Return how bad it is, the length of the lines and more, and the places."""
-    names, lines = np.empty((0, 4)), np.empty((0, 4))
-    places, bad = dict[int, Place](), 0.0
-    for i in order:
-        r = rooms[i]
-        apart = r.inside & ~_hits(r.boxes, names)
-        free = apart & r.off_markers & ~_hits(r.boxes, lines)
-        taken = np.vstack([r.markers, names, lines])
-        # From what is wanted to what is borne: the places, and what a line must not cross.
-        wishes = (
-            (free & r.off_soft, taken),
-            (free, taken),
-            (free, names),
-            (free, names[:0]),
-            (apart, names[:0]),
-        )
-        tried = enumerate(_first_reached(r, may, crossing) for may, crossing in wishes)
-        worse, best = next(((n, j) for n, j in tried if j is not None), (len(wishes), 0))
-        places[i] = Place(float(r.shifts[best, 0]), float(r.shifts[best, 1]), bool(r.led[best]))
-        line = _line(r.point, r.boxes[best])
-        bad += 200 * worse + r.led[best] * (10 + float(np.ptp(line[:, :2], axis=0).sum()))
-        names = np.vstack([names, r.boxes[best : best + 1]])
-        lines = np.vstack([lines, line]) if r.led[best] else lines
-    return bad, [places[i] for i in range(len(rooms))]
-
-
-def _first_reached(room: Room, may: np.ndarray, taken: np.ndarray) -> int | None:
-    """Return the first candidate that may be taken and whose line, if it needs one, crosses nothing."""
-    for j in np.flatnonzero(may):
-        if not room.led[j] or not overlaps(_line(room.point, room.boxes[j]), taken).any():
-            return int(j)
-    return None
+    names, found = np.empty((0, 4)), dict[int, Place]()
+    for i in np.lexsort((points[:, 0], -points[:, 1])):  # from the top down
+        shifts, led = _candidates(sizes[i])
+        boxes = boxes_around(points[i] + shifts, np.broadcast_to(sizes[i], shifts.shape))
+        apart = _inside(boxes, frame) & ~_hits(boxes, names)
+        free = apart & ~_hits(boxes, markers)
+        wishes = (free & ~_hits(boxes, soft), free, apart)  # from what is wanted to what is borne
+        best = next((int(may.argmax()) for may in wishes if may.any()), 0)
+        found[int(i)] = Place(float(shifts[best, 0]), float(shifts[best, 1]), bool(led[best]))
+        names = np.vstack([names, boxes[best : best + 1]])
+    return [found[i] for i in range(len(points))]
 
 
 def _hits(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -156,13 +98,6 @@ def _inside(boxes: np.ndarray, frame: Sequence[float]) -> np.ndarray:
     left, bottom, right, top = frame
     low, high = boxes[:, :2] >= (left, bottom), boxes[:, 2:] <= (right, top)
     return np.asarray(low.all(axis=1) & high.all(axis=1))
-
-
-def _line(point: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """Return small boxes along the line from a point to the nearest place of a name's box."""
-    end = np.clip(point, box[:2], box[2:])
-    along = point + np.linspace(0, 0.98, SAMPLES)[:, None] * (end - point)
-    return boxes_around(along, np.full((SAMPLES, 2), 1.0))
 
 
 # --- on axes ---------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from ..comparison import KINDS, kind_of, subject_first
+from ..methods import KINDS, kind_of, subject_first
 from .labels import Around, write_labels
 from .look import GRID, INK, KIND_LOOKS, KIND_NAMES, SMALLEST, number_equals, short_name, style
 

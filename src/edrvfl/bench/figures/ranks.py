@@ -7,7 +7,8 @@ import pandas as pd
 import scikit_posthocs
 from matplotlib.figure import Figure
 
-from ..comparison import kind_of, round_half_up
+from ..comparison import round_half_up
+from ..methods import kind_of
 from .look import COLOURS, INK, number_equals, short_name, style
 
 # Spaces that do not break keep the letters off the lines: a browser drops others at the end of a text.

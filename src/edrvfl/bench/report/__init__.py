@@ -1,4 +1,4 @@
-"""The report: read a study, summarise it, lay out a page, write it as HTML, Markdown, LaTeX or CSV.
+"""The report: read a study, summarise it, lay out a page, write it as HTML, Markdown or CSV.
 
 `study` reads, `summary` computes plain data, `sections` lay them out as a `page`, `html` and `text` write it.
 """
@@ -14,25 +14,12 @@ from .page import Page
 from .sections import make_page
 from .study import read_study
 from .summary import summarise
-from .text import csv_text, latex_text, markdown_text
+from .text import csv_text, markdown_text
 
 __all__ = ["FORMATS", "write_report"]
 
-FORMATS: Mapping[str, Callable[[Page], str]] = {
-    "html": html_text,
-    "md": markdown_text,
-    "latex": latex_text,
-    "csv": csv_text,
-}
-SUFFIXES: Mapping[str, str] = {
-    ".html": "html",
-    ".htm": "html",
-    ".md": "md",
-    ".markdown": "md",
-    ".tex": "latex",
-    ".latex": "latex",
-    ".csv": "csv",
-}
+FORMATS: Mapping[str, Callable[[Page], str]] = {"html": html_text, "md": markdown_text, "csv": csv_text}
+SUFFIXES: Mapping[str, str] = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", ".csv": "csv"}
 
 
 def write_report(
@@ -48,7 +35,7 @@ def write_report(
     out : path
         File to write. It is replaced as a whole: a failure leaves the file that was there before.
 
-    format : {"html", "md", "latex", "csv"}, optional
+    format : {"html", "md", "csv"}, optional
         By default the ending of `out` tells the format.
 
     figures_folder : path, optional

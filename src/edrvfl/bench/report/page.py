@@ -51,7 +51,6 @@ class Grid:
     foot: tuple[GridRow, ...] = ()
     methods: tuple[str | None, ...] = ()
     notes: tuple[str, ...] = ()
-    scores: bool = False  # a table of accuracies: its foot is recomputed when the reader hides methods
     folded: bool = False  # long and rarely read: the page shows it on request
     sorted_by: str | None = None  # the column that the rows are in the order of, the least first
     least_is_best: frozenset[str] = frozenset()  # a first click sorts these columns upwards

@@ -90,7 +90,9 @@ def compared(standing: Standing) -> str:
     where = count(len(standing.datasets), "UCI dataset" if uci else "dataset")
     partitions = ", published partitions" if uci else ""
     strict = "; strict choice (by a split's own validation rows)" if tuned else ""
-    return f"Compared: {', '.join(who)}; {where}{partitions}{strict}."
+    n, every = len(standing.ranks), len(entries)
+    ranked = f"; {n} of these {every} have all datasets and are ranked" if n < every else ""
+    return f"Compared: {', '.join(who)}; {where}{partitions}{strict}{ranked}."
 
 
 # --- notes -----------------------------------------------------------------------------------------------

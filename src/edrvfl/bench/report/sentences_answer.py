@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from .. import paper
-from ..comparison import compare, compare_pairs, friedman
+from ..comparison import FEWEST, compare_pairs, friedman
+from ..methods import TABLE
 from .sentences import count, p_text
-from .standing import Standing, default_name, tuned_name
+from .standing import Standing
 from .summary import Summary
 
 PORTFOLIO = "edRVFL portfolio"
-BOOSTING = ("HistGradientBoosting", "LightGBM", "XGBoost", "CatBoost")
 BLANK = "\N{NO-BREAK SPACE}"  # keeps a number and its sign on one line
 FEW = 3  # methods that are named
 NUMBERS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
@@ -85,21 +85,34 @@ def among_boosting(standing: Standing) -> str | None:
 
 def _boosting(standing: Standing, *, tuned: bool) -> list[str]:
     """List the boosting packages that have all datasets, best rank first."""
-    name_of = tuned_name if tuned else default_name
-    found = [name for method in BOOSTING if (name := name_of(method)) in standing.ranks]
-    return sorted(found, key=standing.ranks.__getitem__)
+    packages = [row.name for row in TABLE.values() if row.boosting]
+    entries = [e for e in standing.entries.values() if e.method in packages and e.tuned is tuned]
+    return sorted((e.name for e in entries if e.name in standing.ranks), key=standing.ranks.__getitem__)
 
 
 def _against(standing: Standing, method: str, boosting: Sequence[str]) -> str:
     """Say how many boosting packages a method is ahead of, and how it compares with the best of them."""
     best = boosting[0]
-    tuned, name = standing.entries[best].tuned, best.partition(",")[0]
-    p = p_text(compare(standing.compared[[method, best]], method, best).p_normal)
-    figures = f"{_percent(standing.means[best])}, p{BLANK}={BLANK}{p}"
+    tuned, name = standing.entries[best].tuned, standing.entries[best].method
+    figures = f"{_percent(standing.means[best])}; {_ahead_on(standing, method, best)}"
     if len(boosting) == 1:
         return f"{_ahead_of(standing, method, boosting)} ({figures})"
     how = "tuned boosting packages" if tuned else "boosting packages at their defaults"
     return f"{_ahead_of(standing, method, boosting)} {how} (best: {name}, {figures})"
+
+
+def _ahead_on(standing: Standing, method: str, other: str) -> str:
+    """Count the datasets on which one method is ahead of another, and say whether that is significant.
+
+    The p-value is adjusted over all pairs of the table beside the sentence, as in the report's tables.
+    """
+    c, n = standing.pairs.pair(method, other), len(standing.common)
+    said = f"ahead on {c.wins} of {n}"
+    if n < FEWEST:
+        return said
+    clear = "significant" if c.p_holm < standing.pairs.alpha else "not significant"
+    p = f"p{BLANK}={BLANK}{p_text(c.p_holm)}"
+    return f"{said}, {clear} among {len(standing.ranks)} methods, {p}"
 
 
 def _ahead_of(standing: Standing, method: str, others: Sequence[str]) -> str:
@@ -150,10 +163,23 @@ def _who_is_best(standing: Standing) -> str:
     if every == 1:
         return f"{best} reaches a mean test accuracy of {standing.means[best]:.2f} % over {n}."
     who = f"all {k}" if k == every else f"{k} of the {every}"
+    first = _first(standing)
+    if len(first) > 1:
+        accuracies = _listed([f"{standing.means[name]:.2f}" for name in first])
+        return (
+            f"Over the {n} that {who} methods have, {_listed(first)} share the best average rank, "
+            f"{standing.ranks[best]:.2f}, with mean test accuracies of {accuracies} %."
+        )
     return (
         f"Over the {n} that {who} methods have, {best} has the best average rank, "
         f"{standing.ranks[best]:.2f}, with a mean test accuracy of {standing.means[best]:.2f} %."
     )
+
+
+def _first(standing: Standing) -> list[str]:
+    """List the methods with the best average rank; several have it where there is a tie."""
+    least = min(standing.ranks.values())
+    return [name for name in standing.entries if standing.ranks.get(name) == least]
 
 
 def _is_it_chance(standing: Standing) -> str:
@@ -161,16 +187,19 @@ def _is_it_chance(standing: Standing) -> str:
         return "With one method there is nothing to rank or to test."
     if not standing.common or len(standing.ranks) < 2:
         return "Nothing can be tested without a dataset that all methods have."
-    best, second = list(standing.entries)[:2]
-    pairs, found = compare_pairs(standing.compared), friedman(standing.compared)
-    pair, overall = pairs.pair(best, second), ""
-    if found is not None:
+    found, pairs = friedman(standing.compared), standing.pairs
+    overall = ""
+    if found is not None and found.n_datasets >= FEWEST:
         differ = "differ" if found.p_value < pairs.alpha else "do not clearly differ"
-        overall = f"The methods' ranks {differ} (Friedman p = {p_text(found.p_value)}); "
+        overall = f"The methods' ranks {differ} (Friedman p = {p_text(found.p_value)}). "
+    if len(_first(standing)) > 1:
+        return f"{overall}There is no single best method whose lead could be tested."
+    best, second = list(standing.entries)[:2]
+    pair = pairs.pair(best, second)
+    counted = f"{count(pair.wins, 'win')}, {count(pair.ties, 'tie')}"
+    lead = f"{overall}The lead of {best} over the second, {second}, is {counted} and "
+    lead += count(pair.losses, "loss", "losses")
+    if len(standing.common) < FEWEST:
+        return f"{lead}; fewer than {FEWEST} datasets cannot show that this is more than chance."
     clear = "significant" if pair.p_holm < pairs.alpha else "not significant"
-    sentence = (
-        f"{overall}the lead of {best} over the second, {second}, is {count(pair.wins, 'win')}, "
-        f"{count(pair.ties, 'tie')} and {count(pair.losses, 'loss', 'losses')}, which is {clear} at "
-        f"{pairs.alpha:g} (Wilcoxon p = {p_text(pair.p_normal)}, after Holm {p_text(pair.p_holm)})."
-    )
-    return sentence[0].upper() + sentence[1:]
+    return f"{lead}, which is {clear} at {pairs.alpha:g} (Wilcoxon with Holm, p = {p_text(pair.p_holm)})."

@@ -6,78 +6,44 @@ choice. A peer may have two: as its search found it, and as its package comes.
 
 from __future__ import annotations
 
-import dataclasses
+import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import pandas as pd
 
 from ..comparison import (
+    Pairwise,
     average_ranks,
     comparable,
-    kind_of,
+    compare_pairs,
     mean,
     means,
     round_half_up,
     score_table,
-    subject_first,
 )
 from ..defaults import Defaults
-from ..methods import METHOD_GROUPS
-from ..record import AsItComesRecord
+from ..methods import kind_of, line_name, subject_first
 from .costs import device_of, on_gpu
-from .study import Pair, Result, Scored
+from .study import Pair, Result
 
-PEERS = frozenset(METHOD_GROUPS["peers"])
 PRINTED = 4  # digits of a dataset's log-loss and calibration error
 CHOICE = "strict"  # what was found without a look at test labels; the paper's choice has tables of its own
-
-
-def tuned_name(method: str) -> str:
-    """Name the line of a method that was searched.
-
-    Examples
-    --------
-    >>> tuned_name("LightGBM"), tuned_name("WPedRVFL")
-    ('LightGBM, tuned', 'WPedRVFL')
-    """
-    return f"{method}, tuned" if method in PEERS else method
-
-
-def default_name(method: str) -> str:
-    """Name the line of a method as it comes.
-
-    Examples
-    --------
-    >>> default_name("LightGBM"), default_name("edRVFL portfolio")
-    ('LightGBM, default', 'edRVFL portfolio')
-    """
-    return f"{method}, default" if method in PEERS else method
-
-
-def split_results(results: Iterable[Result]) -> tuple[list[Result], list[Result]]:
-    """Tell what was searched from what was not: the only configuration of a peer is its package's default.
-
-    The results come back with the names of their lines.
-    """
-    searched, as_they_come = [], []
-    for r in results:
-        if r.method in PEERS and r.configurations == 1:
-            as_they_come.append(dataclasses.replace(r, method=default_name(r.method)))
-        else:
-            searched.append(dataclasses.replace(r, method=tuned_name(r.method)))
-    return searched, as_they_come
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A line: a method, tuned or as it comes, with its results by dataset; none is without a figure."""
 
-    name: str
+    method: str
     tuned: bool
     results: Mapping[str, Result]
+
+    @property
+    def name(self) -> str:
+        return line_name(self.method, tuned=self.tuned)
 
     @property
     def kind(self) -> str:
@@ -93,8 +59,8 @@ class Entry:
 
     def mean(self, metric: str, datasets: Sequence[str], digits: int) -> float | None:
         """Average the printed figures of a metric over datasets; None if a result lacks it."""
-        found = [getattr(self.results[d].scored[CHOICE], metric) for d in datasets]
-        if not found or any(value is None for value in found):
+        found = [self.results[d].scored[CHOICE].mean(metric) for d in datasets]
+        if not found or any(map(math.isnan, found)):
             return None
         return mean((round_half_up(value, PRINTED) for value in found), digits)
 
@@ -142,6 +108,11 @@ class Standing:
         return average_ranks(self.compared)
 
     @cached_property
+    def pairs(self) -> Pairwise:
+        """Wilcoxon's test of every pair of the ranked lines."""
+        return compare_pairs(self.compared)
+
+    @cached_property
     def means(self) -> Mapping[str, float]:
         return means(self.compared)
 
@@ -158,13 +129,13 @@ def make_standing(
     `datasets` is empty, because nothing was searched, the datasets are those of `defaults`.
     """
     datasets = tuple(datasets) or _other_datasets(defaults)
-    groups: dict[str, tuple[bool, dict[str, Result]]] = {}
-    for tuned, some in ((True, searched), (False, unsearched | _defaults_results(defaults))):
-        for (dataset, name), result in some.items():
+    groups: dict[tuple[str, bool], dict[str, Result]] = {}
+    for some in (searched, unsearched | _defaults_results(defaults)):
+        for (dataset, _), result in some.items():
             if dataset in datasets and CHOICE in result.scored:
-                groups.setdefault(name, (tuned, {}))[1][dataset] = result
-    entries = {name: Entry(name, tuned, results) for name, (tuned, results) in groups.items()}
-    return _ordered(Standing(datasets, entries))
+                groups.setdefault((result.method, result.tuned), {})[dataset] = result
+    entries = [Entry(method, tuned, results) for (method, tuned), results in groups.items()]
+    return _ordered(Standing(datasets, {entry.name: entry for entry in entries}))
 
 
 def _whole(scores: pd.DataFrame) -> pd.DataFrame:
@@ -192,36 +163,22 @@ def _other_datasets(defaults: Defaults | None) -> tuple[str, ...]:
     return classes.get("uci24") or next(iter(classes.values()), ())
 
 
-def _defaults_results(defaults: Defaults | None) -> dict[tuple[str, str], Result]:
-    """Make results of the records of methods as they come, under the names of their lines."""
+def _defaults_results(defaults: Defaults | None) -> dict[Pair, Result]:
+    """Make results of the records of methods as they come, by dataset and line."""
     records = {} if defaults is None else defaults.records
-    return {
-        (dataset, default_name(method)): _result(record)
-        for (dataset, method), record in records.items()
+    found = [
+        Result(
+            *(record.dataset, record.method, record.status),
+            configurations=1,
+            seeds=record.seeds,
+            scored={CHOICE: record},
+            finished=record.finished,
+            checksum=record.checksum,
+            origins={"device": device_of(record)},
+            key=record.key,
+            searched=False,
+        )
+        for record in records.values()
         if record.status == "ok" and record.task == "classification"
-    }
-
-
-def _result(record: AsItComesRecord) -> Result:
-    by_seed = 100 * record.by_seed("test_accuracy")
-    scored = Scored(
-        accuracy=100 * record.mean("test_accuracy"),
-        sd=float(by_seed.std(ddof=1)) if len(by_seed) > 1 else None,
-        balanced_accuracy=100 * record.mean("balanced_accuracy"),
-        log_loss=record.mean("log_loss"),
-        depth=(),
-        calibration_error=record.mean("calibration_error"),
-    )
-    return Result(
-        record.dataset,
-        default_name(record.method),
-        record.status,
-        configurations=1,
-        seeds=record.seeds,
-        scored={CHOICE: scored},
-        fit_seconds=statistics.median(s for row in record.fit_seconds for s in row),
-        finished=record.finished,
-        checksum=record.checksum,
-        origins={"device": device_of(record)},
-        key=record.key,
-    )
+    ]
+    return {(result.dataset, result.line): result for result in found}

@@ -6,8 +6,6 @@ This is the only file of the report that knows how the study keeps its results. 
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,9 +16,11 @@ import numpy as np
 from .. import paper
 from ..cell import SearchUnit, Unit
 from ..data import DEMO, UCI24
+from ..data.catalogue import Published
 from ..defaults import Defaults
 from ..figures import MISSING
-from ..record import Choice, DefaultsRecord, Record, RunRecord, SensitivityRecord, TimingRecord, ValuesRecord
+from ..methods import TABLE, line_name
+from ..record import DefaultsRecord, Record, RunRecord, Scored, SensitivityRecord, TimingRecord, ValuesRecord
 from ..sensitivity import Sensitivity
 from ..store import CellState, Store
 from ..timing import Timing
@@ -29,18 +29,6 @@ from .costs import Cost, add_costs, device_of
 Pair = tuple[str, str]  # dataset, method
 
 STATUSES = (MISSING, "failed", "ok")  # from the least to the most that can be said about a cell
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """The test scores of one way to choose: means over splits and seeds, accuracies in percent."""
-
-    accuracy: float
-    sd: float | None  # over the seeds; None with one seed
-    balanced_accuracy: float
-    log_loss: float
-    depth: tuple[int, ...]  # chosen in each split
-    calibration_error: float | None = None  # None in records that are older than this metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +42,28 @@ class Result:
     configurations: int = 0
     seeds: int = 0
     scored: Mapping[str, Scored] = field(default_factory=dict)  # by choice: "strict" and "paper"
-    fit_seconds: float | None = None  # median over splits and seeds, strict choice
     search_seconds: float | None = None
     finished: str | None = None  # date and time, UTC
     checksum: str | None = None  # of the data and partitions
     origins: Mapping[str, str] = field(default_factory=dict)  # versions, commit, device, protocol
     key: str = ""
+    searched: bool = True  # False for a record of a method as it comes
+
+    @property
+    def tuned(self) -> bool:
+        """Whether something was chosen: the only configuration of a peer is its package's default."""
+        row = TABLE.get(self.method)
+        return self.searched and not (row is not None and row.kind == "peer" and self.configurations == 1)
+
+    @property
+    def line(self) -> str:
+        """The method's name in tables, which says of a peer whether it was tuned."""
+        return line_name(self.method, tuned=self.tuned)
+
+    @property
+    def fit_seconds(self) -> float | None:
+        """The median over splits and seeds, strict choice."""
+        return self.scored["strict"].seconds if "strict" in self.scored else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +108,13 @@ def choose_results(results: Iterable[Result]) -> dict[Pair, Result]:
     def importance(r: Result) -> tuple[int, int, int, str, str]:
         return STATUSES.index(r.status), r.configurations, r.seeds, r.finished or "", r.key
 
-    return {(r.dataset, r.method): r for r in sorted(results, key=importance)}
+    return {(r.dataset, r.line): r for r in sorted(results, key=importance)}
 
 
 # --- the store -------------------------------------------------------------------------------------------
 
 
 def _result(record: RunRecord) -> Result:
-    strict = record.choices.get("strict")
-    seconds = [s for row in strict.fit_seconds for s in row] if strict else []
     return Result(
         dataset=record.dataset,
         method=record.method,
@@ -120,8 +122,7 @@ def _result(record: RunRecord) -> Result:
         message=None if record.status == "ok" else record.message or "no message",
         configurations=record.n_configurations,
         seeds=record.seeds,
-        scored={name: _scored(choice) for name, choice in record.choices.items()},
-        fit_seconds=statistics.median(seconds) if seconds else None,
+        scored=record.choices,
         search_seconds=record.search_seconds,
         finished=record.finished,
         checksum=record.checksum,
@@ -132,18 +133,6 @@ def _result(record: RunRecord) -> Result:
 
 def _origins(record: Record) -> dict[str, str]:
     return {**record.versions, "commit": record.commit or "unknown", "device": device_of(record)}
-
-
-def _scored(choice: Choice) -> Scored:
-    (accuracy, sd), errors = choice.mean_and_sd(), choice.calibration_error
-    return Scored(
-        accuracy=100 * accuracy,
-        sd=None if math.isnan(sd) else 100 * sd,
-        balanced_accuracy=100 * choice.mean_and_sd("balanced_accuracy")[0],
-        log_loss=choice.mean_and_sd("log_loss")[0],
-        depth=choice.depth,
-        calibration_error=None if errors is None else choice.mean_and_sd("calibration_error")[0],
-    )
 
 
 def _open_cell(state: CellState) -> Result:
@@ -179,16 +168,21 @@ class DatasetFacts:
 FIXED_TEST_FILE = frozenset({"adult", "monks-3", "pendigits", "statlog-landsat", "statlog-shuttle"})
 
 
-def dataset_facts(name: str) -> DatasetFacts:
-    """Say how large a dataset is and where its partitions come from."""
-    entry = UCI24.get(name)
+def dataset_facts(name: str, published: Mapping[str, Published] = UCI24) -> DatasetFacts:
+    """Say how large a dataset is and where its partitions come from.
+
+    A dataset of `published` has partitions of others, and need not be one that the paper prints.
+    """
+    entry = published.get(name)
     if entry is None:
         own = "" if name in DEMO else " (own table)"
         return DatasetFacts("", "", f"four stratified draws of 25 %, drawn by edrvfl{own}")
-    row = paper.table("table1_datasets").loc[name]
-    partitions = "one fixed test file" if name in FIXED_TEST_FILE else "four overlapping draws of 25 %"
-    return DatasetFacts(
-        shape=f"{entry.rows} / {entry.features} / {entry.classes}",
-        printed=f"{row['patterns']} / {row['features_printed']} / {row['classes']}",
-        partitions=f"published: {partitions}",
+    printed, partitions = (
+        "",
+        "one fixed test file" if name in FIXED_TEST_FILE else "four overlapping draws of 25 %",
     )
+    if name in (table := paper.table("table1_datasets")).index:
+        row = table.loc[name]
+        printed = f"{row['patterns']} / {row['features_printed']} / {row['classes']}"
+    shape = f"{entry.rows} / {entry.features} / {entry.classes}"
+    return DatasetFacts(shape, printed, f"published: {partitions}")

@@ -4,46 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pandas as pd
 
 from .. import paper
 from ..comparison import (
-    CriticalDifference,
     Friedman,
     Pairwise,
     average_ranks,
     comparable,
     compare_pairs,
-    critical_difference,
     friedman,
     means,
     round_half_up,
     score_table,
-    subject_first,
 )
 from ..defaults import Defaults
 from ..figures import MISSING
+from ..methods import subject_first
 from ..sensitivity import Sensitivity
 from ..timing import Timing
-from .standing import Standing, make_standing, split_results
+from .standing import Standing, make_standing
 from .study import Pair, Result, Study, choose_results
 
 CHOICES = ("strict", "paper")  # the two ways to choose a configuration; docs/study.md explains them
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ChoiceSummary:
-    """Everything that follows from one way to choose."""
+    """Everything that follows from the paper's choice; `Standing` has the strict one."""
 
-    name: str
     scores: pd.DataFrame  # every accuracy that was measured
     compared: pd.DataFrame  # the methods that means, ranks and tests are about
-    means: Mapping[str, float]
-    ranks: Mapping[str, float]
-    friedman: Friedman | None
-    pairs: Pairwise
-    critical_difference: CriticalDifference | None
+
+    @cached_property
+    def means(self) -> Mapping[str, float]:
+        return means(self.compared)
+
+    @cached_property
+    def ranks(self) -> Mapping[str, float]:
+        return average_ranks(self.compared)
+
+    @cached_property
+    def friedman(self) -> Friedman | None:
+        return friedman(self.compared)
+
+    @cached_property
+    def pairs(self) -> Pairwise:
+        return compare_pairs(self.compared)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -54,11 +63,6 @@ class ChoiceSummary:
     def common(self) -> tuple[str, ...]:
         """The datasets that all compared methods have. Means, ranks and tests are over these."""
         return tuple(self.compared.dropna().index)
-
-    @property
-    def by_rank(self) -> tuple[str, ...]:
-        """The compared methods, best average rank first."""
-        return tuple(sorted(self.ranks, key=lambda m: (self.ranks[m], -self.means[m])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ class Summary:
     methods: tuple[str, ...]  # the subject first, then by rank
     datasets: tuple[str, ...]
     results: Mapping[Pair, Result]  # every dataset with every method, in their order
-    choices: Mapping[str, ChoiceSummary]
+    paper: ChoiceSummary
     against_paper: tuple[AgainstPaper, ...]
     checksums: Mapping[str, tuple[str, ...]]  # dataset -> the checksums that occur
     origins: Mapping[str, tuple[str, ...]]  # versions, commit, device, protocol -> the values that occur
@@ -99,14 +103,6 @@ class Summary:
         return tuple(r for r in self.results.values() if r.status != MISSING)
 
     @property
-    def strict(self) -> ChoiceSummary:
-        return self.choices["strict"]
-
-    @property
-    def paper(self) -> ChoiceSummary:
-        return self.choices["paper"]
-
-    @property
     def sensitivity(self) -> Sensitivity | None:
         return self.study.sensitivity
 
@@ -122,10 +118,10 @@ class Summary:
 def summarise(study: Study) -> Summary:
     """Summarise a study: one result for each method on each dataset, and what follows from all of them."""
     printed = paper.accuracies()
-    searched, unsearched = split_results(study.results)
+    searched, unsearched = ([r for r in study.results if r.tuned is side] for side in (True, False))
     datasets = _in_order((r.dataset for r in study.results), printed.index)
     chosen, others = choose_results(searched), choose_results(unsearched)
-    methods = _order_methods(chosen, _in_order((r.method for r in searched), printed.columns))
+    methods = _order_methods(chosen, _in_order((r.line for r in searched), printed.columns))
     results = {(d, m): chosen.get((d, m)) or _never_noted(d, m) for d in datasets for m in methods}
     shown = [r for r in results.values() if r.status != MISSING]
     n_finished = sum(r.status != MISSING for r in searched)
@@ -133,7 +129,7 @@ def summarise(study: Study) -> Summary:
         methods=methods,
         datasets=datasets,
         results=results,
-        choices={name: _summarise_choice(name, results.values()) for name in CHOICES},
+        paper=_summarise_choice("paper", results.values()),
         against_paper=_against_paper(results.values(), printed),
         checksums={d: _occurring(r.checksum for r in shown if r.dataset == d) for d in datasets},
         origins=_origins([*(r.origins for r in (*shown, *others.values())), *study.origins]),
@@ -173,33 +169,23 @@ def _origins(found: Sequence[Mapping[str, str]]) -> dict[str, tuple[str, ...]]:
 
 
 def _summarise_choice(name: str, results: Collection[Result]) -> ChoiceSummary:
-    cells = {(r.dataset, r.method): r.scored[name].accuracy for r in results if name in r.scored}
+    cells = {(r.dataset, r.line): r.scored[name].accuracy for r in results if name in r.scored}
     # Only datasets and methods with a number: others would leave no dataset that all methods have.
-    datasets = dict.fromkeys(r.dataset for r in results if (r.dataset, r.method) in cells)
+    datasets = dict.fromkeys(r.dataset for r in results if (r.dataset, r.line) in cells)
     measured = {method for _, method in cells}
-    methods = dict.fromkeys(r.method for r in results if r.method in measured)
+    methods = dict.fromkeys(r.line for r in results if r.line in measured)
     scores = score_table(cells, tuple(datasets), tuple(methods))
-    compared = comparable(scores)
-    return ChoiceSummary(
-        name,
-        scores,
-        compared,
-        means(compared),
-        average_ranks(compared),
-        friedman(compared),
-        compare_pairs(compared),
-        critical_difference(compared),
-    )
+    return ChoiceSummary(scores, comparable(scores))
 
 
 def _against_paper(results: Iterable[Result], printed: pd.DataFrame) -> tuple[AgainstPaper, ...]:
     return tuple(
         AgainstPaper(
             r.dataset,
-            r.method,
-            float(printed.loc[r.dataset, r.method]),
+            r.line,
+            float(printed.loc[r.dataset, r.line]),
             round_half_up(r.scored["paper"].accuracy),
         )
         for r in results
-        if "paper" in r.scored and r.dataset in printed.index and r.method in printed
+        if "paper" in r.scored and r.dataset in printed.index and r.line in printed
     )

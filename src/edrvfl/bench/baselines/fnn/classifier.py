@@ -24,7 +24,7 @@ from ..randomised import (
     seed_sequence,
     to_numpy,
 )
-from .networks import BUILDERS, FORMS, Design, Sizes, draw_layers, forward_by_blocks, kind_of
+from .networks import BUILDERS, FORMS, Design, Sizes, draw_layers, forward_by_blocks
 from .training import Job, Recipe, Rows, Trained, hold_out, train_jobs
 
 if TYPE_CHECKING:
@@ -41,15 +41,13 @@ def fit_together(
     """Fit classifiers, each on its own rows (X, y), in stacks on one device, where they answer afterwards.
 
     Each becomes what its own `fit` would make of it, up to the order of sums. Returned are the classifiers
-    and the seconds of each, which are its share of the time of all. Rows that are shared should be the
-    same objects: they are then prepared once.
+    and the seconds of each, which are its share of the time of all.
     """
     where = _choose_device(device, rows[0][0])
-    shared: dict[Any, Any] = {}
     jobs = []
     for model, (X, y) in zip(models, rows, strict=True):
         model.set_params(device=device)._validate_params()
-        jobs.append(model._prepare_job(X, y, shared))
+        jobs.append(model._prepare_job(X, y))
     trained = train_jobs(jobs, where)
     fitted = [model._keep(one, stacklevel=3) for model, one in zip(models, trained, strict=True)]
     return fitted, [one.seconds for one in trained]
@@ -224,30 +222,21 @@ class FNNClassifier(ScoredClassifier):
             The fitted estimator.
         """
         where = _choose_device(self.device, X)
-        (trained,) = train_jobs([self._prepare_job(X, y, {})], where)
+        (trained,) = train_jobs([self._prepare_job(X, y)], where)
         return self._keep(trained, stacklevel=4)
 
-    def _prepare_job(self, X: Any, y: Any, shared: dict[Any, Any]) -> Job:
-        """Check the rows, hold some out, learn the scaling and draw the network.
-
-        What `shared` holds already is not made again, for classifiers of one seed and the same rows.
-        """
+    def _prepare_job(self, X: Any, y: Any) -> Job:
+        """Check the rows, hold some out, learn the scaling and draw the network."""
         if self.form not in FORMS[self.architecture]:
             raise ValueError(
                 f"form={self.form!r} is not one of architecture={self.architecture!r}; choose "
                 f"{' or '.join(map(repr, FORMS[self.architecture]))}."
             )
-        rows_of = (id(X), id(y), self.validation_fraction)
         X, targets = self._prepare_training_rows(_to_host(X), _to_host(y))
-        root = seed_sequence(self.random_state)
-        row_seed, weight_seed, batch_seed, dropout_seed = root.spawn(4)
-        key = (*rows_of, root.entropy)
-        if key not in shared:
-            shared[key] = self._divide(X.astype(np.float64), targets.codes, row_seed)
-        self.scaler_, rows, held_out = shared[key]
-        sizes, design = self._sizes(), self._design()
-        if (drawn := (design.plan, root.entropy)) not in shared:
-            shared[drawn] = draw_layers(design.plan, _generator(weight_seed))
+        row_seed, weight_seed, batch_seed, dropout_seed = seed_sequence(self.random_state).spawn(4)
+        self.scaler_, rows, held_out = self._divide(X.astype(np.float64), targets.codes, row_seed)
+        design = self._design()
+        layers = draw_layers(design.plan, _generator(weight_seed))
         recipe = Recipe(
             learning_rate=self.learning_rate,
             dropout=self.dropout,
@@ -255,8 +244,8 @@ class FNNClassifier(ScoredClassifier):
             epochs=self.max_epochs,
             patience=self.patience,
         )
-        kind, seeds = kind_of(self.architecture, sizes), (_integer(batch_seed), _integer(dropout_seed))
-        return Job(kind, design, shared[drawn], rows, held_out, recipe, *seeds)
+        kind, seeds = (self.architecture, self._sizes()), (_integer(batch_seed), _integer(dropout_seed))
+        return Job(kind, design, layers, rows, held_out, recipe, *seeds)
 
     def _divide(
         self, X: np.ndarray, codes: np.ndarray, seed: np.random.SeedSequence

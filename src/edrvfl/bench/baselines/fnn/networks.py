@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -142,14 +142,6 @@ FORMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 
 
-def kind_of(architecture: str, sizes: Sizes) -> tuple[Any, ...]:
-    """Say which networks can share a stack: those whose layers have the same shapes as far as both have them.
-
-    Networks of one kind may differ in depth, but for the form "conic", whose widths depend on the depth.
-    """
-    return architecture, sizes if sizes.form == "conic" else replace(sizes, n_layers=0)
-
-
 def _plan_chain(sizes: Sizes, gain: float) -> tuple[Plan, ...]:
     """Plan layer after layer; in the form "conic" widths shrink geometrically to the number of classes."""
     n, k, L = sizes.n_units, sizes.n_classes, sizes.n_layers
@@ -220,22 +212,9 @@ def residual_step(block: Sequence[Layer], h: Tensor, drop: Drop, product: Affine
 def forward(
     design: Design, layers: Sequence[Layer], h: Tensor, drop: Drop | None = None, product: Affine = affine
 ) -> Tensor:
-    """Compute the logits of rows h, of one network or of a stack. `drop` is given in training only.
-
-    The networks of a stack are sorted by depth, the deepest first, and a layer holds the networks that have
-    it. A network that has passed its last block waits until all are read out together.
-    """
-    import torch
-
-    aside = []
+    """Compute the logits of rows h, of one network or of a stack. `drop` is given in training only."""
     for block in design.blocks(layers[:-1]):
-        W, _ = block[0]
-        if W.ndim == 3 and len(W) < len(h):
-            h, ready = torch.split(h, [len(W), len(h) - len(W)])
-            aside.append(ready)
         h = design.step(block, h, drop or _keep_all, product)
-    if aside:
-        h = torch.cat([h, *reversed(aside)])
     return product(h, layers[-1])
 
 

@@ -1,15 +1,13 @@
 """A stack: networks of one kind that are trained at once, each as if it were alone.
 
-Weights of a layer are (S_l, inputs, outputs), rows of a step (S, B, d). The networks are sorted by depth, the
-deepest first, so that layer l holds the first S_l of them.
+The weights of a layer are (S, inputs, outputs), the rows of a step (S, B, d). A network alone is a stack of
+one.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -17,307 +15,143 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from .draws import Draws, thresholds
 from .networks import Layer, drop_neurons, forward
 from .training import MEASURED_ROWS, Course, Job, Trained
 
-PRECISION = "high"  # of products of float32 on a GPU: TF32; benchmarks/stacks.py compares with "highest"
-GRAPHS = True  # whether a step on a GPU is a CUDA graph
-# Weights times rows. Ten epochs of so much take a GPU longer than to make a stack anew, by an estimate.
-IDLE_WORK = 10**11
 
-
-def train_stacks(stacks: Sequence[Sequence[Job]], device: torch.device, memory: int) -> list[list[Trained]]:
-    """Train stacks, each of networks of one kind, and return what became of every network.
-
-    On a GPU as many stacks as fit into the memory are trained side by side, each on a stream of its own: the
-    kernels of one stack are too small to fill the device. No stack's figures depend on that.
-    """
-    waiting = deque(enumerate(stacks))
-    running: list[_Running] = []
-    found: dict[int, list[Trained]] = {}
-    with _precision(device):
-        while waiting or running:
-            free = memory - sum(one.bytes for one in running)
-            while waiting and (not running or (device.type == "cuda" and _bytes(waiting[0][1]) <= free)):
-                running.append(_Running(*waiting.popleft(), device))
-                free -= running[-1].bytes
-            for one in list(running):
-                if (ended := one.go_on()) is not None:
-                    found[one.place] = ended
-                    running.remove(one)
-    return [found[place] for place in range(len(stacks))]
-
-
-def _bytes(jobs: Sequence[Job]) -> int:
-    return sum(job.bytes for job in jobs)
-
-
-class _Running:
-    """A stack in training, on a stream of its own."""
-
-    def __init__(self, place: int, jobs: Sequence[Job], device: torch.device) -> None:
-        self.place, self.bytes = place, _bytes(jobs)
-        self._training = train_stack(jobs, device)
-        self._stream: torch.cuda.Stream | None = None
-        if device.type == "cuda":
-            cuda: Any = torch.cuda  # whose types are not whole
-            self._stream = cuda.Stream(device)
-            self._stream.wait_stream(torch.cuda.current_stream(device))
-
-    def go_on(self) -> list[Trained] | None:
-        """Begin the next epoch; return what became of the networks if there is none."""
-        try:
-            with nullcontext() if self._stream is None else torch.cuda.stream(self._stream):
-                next(self._training)
-        except StopIteration as end:
-            if self._stream is not None:
-                self._stream.synchronize()
-            ended: list[Trained] = end.value
-            return ended
-        return None
-
-
-def train_stack(jobs: Sequence[Job], device: torch.device) -> Generator[None, None, list[Trained]]:
-    """Train networks of one kind; yield when an epoch has begun, and return what became of each network."""
+def train_stack(jobs: Sequence[Job], device: torch.device) -> list[Trained]:
+    """Train networks of one kind, and return what became of each."""
     courses = [Course(job) for job in jobs]
-    places = sorted(range(len(jobs)), key=lambda i: -len(jobs[i].layers))
-    found: dict[int, Trained] = {}
-    here = [jobs[i] for i in places]
-    stack: Stack | None = Stack(here, Batches(here, device), _stack_layers(here, device))
-    epoch = 0
-    while stack is not None:
+    generators = [torch.Generator().manual_seed(job.batch_seed) for job in jobs]
+    kept = [[(W.to(device), b.to(device)) for W, b in job.layers] for job in jobs]
+    live = list(range(len(jobs)))
+    stack, epoch = Stack(jobs, kept, device), 0
+    while live:
         epoch += 1
-        begun = stack.train_one_epoch(epoch)
-        yield
-        figures = begun.double().cpu().numpy()  # the only time in an epoch that somebody waits for the device
-        stack.keep([s for s, i in enumerate(places) if courses[i].live and _note(courses[i], figures, s)])
-        live = [s for s, i in enumerate(places) if courses[i].live]
-        ended = [s for s, i in enumerate(places) if not courses[i].live]
-        if _pays(stack.jobs, ended):  # until then, those that have ended train on, without effect
-            for s in ended:
-                found[places[s]] = courses[places[s]].end(stack.kept_layers(s))
-            places = [places[s] for s in live]
-            stack = stack.narrow(live) if live else None
-    return [found[i] for i in range(len(jobs))]
+        orders = [torch.randperm(len(jobs[i].rows.y), generator=generators[i]) for i in live]
+        figures = stack.train_one_epoch(epoch, orders).double().cpu().numpy()
+        for s, i in enumerate(live):
+            if _note(courses[i], figures[:, s]):
+                kept[i] = stack.network(s)
+        still = [s for s, i in enumerate(live) if courses[i].live]
+        if len(still) < len(live):
+            live = [live[s] for s in still]
+            if live:
+                stack = Stack([jobs[i] for i in live], [stack.network(s) for s in still], device)
+    return [course.end(layers) for course, layers in zip(courses, kept, strict=True)]
 
 
-def _pays(jobs: Sequence[Job], ended: Sequence[int]) -> bool:
-    """Say whether to make a stack anew: if half of its networks have ended, or if these are much work."""
-    work = sum(jobs[s].n_weights * len(jobs[s].rows.y) for s in ended)
-    return 2 * len(ended) >= len(jobs) or work > IDLE_WORK
-
-
-def _note(course: Course, figures: np.ndarray, s: int) -> bool:
-    loss, validation, sums = figures[:, s].tolist()
+def _note(course: Course, figures: np.ndarray) -> bool:
+    loss, validation, sums = figures.tolist()
     held_out = course.job.held_out is not None
     return course.note(loss, validation if held_out else None, finite=bool(np.isfinite(sums)))
 
 
-def _stack_layers(jobs: Sequence[Job], device: torch.device) -> list[Layer]:
-    """Put the drawn layers of all networks side by side: the hidden ones by their number, then read-outs."""
-    depth = len(jobs[0].layers) - 1
-    rows = [[job.layers[l] for job in jobs if l < len(job.layers) - 1] for l in range(depth)]
-    rows.append([job.layers[-1] for job in jobs])
-    return [(_gather([W for W, _ in row], device), _gather([b for _, b in row], device)) for row in rows]
-
-
-def _gather(parts: Sequence[Tensor], device: torch.device) -> Tensor:
-    """Stack arrays on a device. One that several networks start from travels there once."""
-    different = {id(part): part for part in parts}
-    there = {key: part.to(device) for key, part in different.items()}
-    return torch.stack([there[id(part)] for part in parts])
-
-
-# --- the batches ---------------------------------------------------------------------------------------
-
-
-class Batches:
-    """The rows of a stack, and the order in which its networks see them.
-
-    Networks with the same rows, in training and held out, and the same seed share a lane. Lanes may have
-    different numbers of rows and batch sizes: a step has as many rows as the largest batch, and -1 stands for
-    no row. Validation rows are filled up in the same way.
-    """
-
-    def __init__(self, jobs: Sequence[Job], device: torch.device) -> None:
-        lanes = {_lane(job): job for job in jobs}
-        first = list(lanes.values())
-        self._numbers = {key: i for i, key in enumerate(lanes)}
-        self._generators = [torch.Generator().manual_seed(job.batch_seed) for job in first]
-        self.sizes = [len(job.rows.y) for job in first]
-        self._batch_sizes = [min(job.recipe.batch_size, len(job.rows.y)) for job in first]
-        self.rows = max(self._batch_sizes)
-        self.steps = max(-(-m // b) for m, b in zip(self.sizes, self._batch_sizes, strict=True))
-        self.X = _pad([job.rows.X for job in first]).to(device)
-        self.y = _pad([job.rows.y for job in first]).to(device)
-        self.order = torch.full((len(first), self.steps, self.rows), -1, device=device)
-        self.lanes = torch.arange(len(first), device=device)[:, None]
-        held = [job.held_out for job in first if job.held_out is not None]
-        self.held_sizes = torch.tensor([len(part.y) for part in held], device=device)
-        self.held = (
-            (_pad([part.X for part in held]).to(device), _pad([part.y for part in held]).to(device))
-            if held
-            else None
-        )
-
-    def lane_of(self, job: Job) -> int:
-        return self._numbers[_lane(job)]
-
-    def shuffle(self) -> None:
-        """Draw the next epoch's order of each lane, on the CPU, so that it is the same on every device."""
-        order = torch.full(self.order.shape, -1)
-        for lane, generator in enumerate(self._generators):
-            m, rows = self.sizes[lane], self._batch_sizes[lane]
-            steps = -(-m // rows)
-            drawn = torch.full((steps * rows,), -1)
-            drawn[:m] = torch.randperm(m, generator=generator)
-            order[lane, :steps, :rows] = drawn.view(steps, rows)
-        self.order.copy_(order)
-
-    def take(self, step: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return inputs (lane, row, column), codes and whether there is a row, of step number `step` (1,)."""
-        chosen = self.order.index_select(1, step).squeeze(1)
-        rows = chosen.clamp(min=0)
-        return self.X[self.lanes, rows], self.y[self.lanes, rows], chosen >= 0
-
-
-def _lane(job: Job) -> Any:
-    return id(job.rows), id(job.held_out), job.batch_seed, job.recipe.batch_size
-
-
-def _pad(parts: Sequence[Tensor]) -> Tensor:
-    """Stack arrays of different lengths, with zeros after the end of the shorter ones."""
-    return torch.nn.utils.rnn.pad_sequence(list(parts), batch_first=True)
-
-
-# --- the stack -----------------------------------------------------------------------------------------
-
-
 class Stack:
-    """Networks in training. `jobs` are sorted by depth, the deepest first; `kept` are their best layers."""
+    """Networks in training, with their rows on a device."""
 
     def __init__(
-        self,
-        jobs: Sequence[Job],
-        batches: Batches,
-        layers: Sequence[Layer],
-        kept: Sequence[Layer] | None = None,
+        self, jobs: Sequence[Job], networks: Sequence[Sequence[Layer]], device: torch.device
     ) -> None:
-        device, dtype = batches.X.device, batches.X.dtype
-        self.jobs, self.batches, self.design = jobs, batches, jobs[0].design
-        self.layers = [(W.requires_grad_(), b.requires_grad_()) for W, b in layers]
-        self.kept = kept or [(W.detach().clone(), b.detach().clone()) for W, b in layers]
-        lanes = [batches.lane_of(job) for job in jobs]
-        self._lane_of = torch.tensor(lanes, device=device)
-        self._sizes = torch.tensor([batches.sizes[lane] for lane in lanes], device=device)
-        self._rates = torch.tensor([job.recipe.learning_rate for job in jobs], dtype=dtype, device=device)
-        self._step = torch.zeros(1, dtype=torch.int64, device=device)
-        self._total = torch.zeros(len(jobs), dtype=dtype, device=device)
-        self._prepare_dropout(device, dtype)
-        self._graph = None
-        if device.type == "cuda" and GRAPHS:
-            self._graph = _capture(self._descend, batches.order)
+        self.design, self.device = jobs[0].design, device
+        self.layers = [_side_by_side(layers) for layers in zip(*networks, strict=True)]
+        self._X, self._y = self._put([job.rows.X for job in jobs]), self._put([job.rows.y for job in jobs])
+        self._sizes = self._put([len(job.rows.y) for job in jobs])
+        self._batch_sizes = [min(job.recipe.batch_size, len(job.rows.y)) for job in jobs]
+        rates = [job.recipe.learning_rate for job in jobs]
+        self._rates = torch.tensor(rates, dtype=self._X.dtype, device=device)
+        self._seeds = [job.dropout_seed for job in jobs]
+        lost = [job.recipe.dropout for job in jobs]
+        self._drops = any(lost)
+        self._thresholds = self._put([round(rate * (1 << BITS)) for rate in lost])[:, None, None]
+        lost_of = torch.tensor(lost, dtype=self._X.dtype, device=device)[:, None, None]
+        self._dropout = self.design.dropout(lost_of)
+        self._held = None
+        if held := [job.held_out for job in jobs if job.held_out is not None]:
+            sizes = self._put([len(part.y) for part in held])[:, None]
+            self._held = self._put([part.X for part in held]), self._put([part.y for part in held]), sizes
 
-    def _prepare_dropout(self, device: torch.device, dtype: torch.dtype) -> None:
-        rates = [job.recipe.dropout for job in self.jobs]
-        self._draws = None
-        if any(rates):
-            seeds = list(dict.fromkeys(job.dropout_seed for job in self.jobs))
-            self._draws = Draws(self.design.drops, self.batches.rows, seeds, device)
-            self._seed_of = torch.tensor([seeds.index(job.dropout_seed) for job in self.jobs], device=device)
-            self._thresholds = thresholds(rates, device)
-            self._dropout = self.design.dropout(
-                torch.tensor(rates, dtype=dtype, device=device)[:, None, None]
-            )
+    def _put(self, values: Sequence[Any]) -> Tensor:
+        """Put numbers, or arrays of different lengths with zeros after their ends, on the device."""
+        if not isinstance(values[0], Tensor):
+            return torch.tensor(values, device=self.device)
+        return torch.nn.utils.rnn.pad_sequence(list(values), batch_first=True).to(self.device)
 
-    def train_one_epoch(self, epoch: int) -> Tensor:
-        """Pass once over all rows; return the mean training loss, the validation loss and a sum of weights.
+    def network(self, s: int) -> list[Layer]:
+        """Return copies of the layers of a network."""
+        return [(W.detach()[s].clone(), b.detach()[s].clone()) for W, b in self.layers]
 
-        Nothing waits for the device, where these figures (3, S) will be.
+    def train_one_epoch(self, epoch: int, orders: Sequence[Tensor]) -> Tensor:
+        """Pass once over all rows, each network's in its order.
+
+        Returned are (3, S) the mean training loss, the validation loss and a sum of weights.
         """
-        self.batches.shuffle()
-        if self._draws is not None:
-            self._draws.begin_epoch(epoch)
-        self._step.zero_()
-        self._total.zero_()
-        take_step = self._descend if self._graph is None else self._graph.replay
-        for _ in range(self.batches.steps):
-            take_step()
+        batches = self._batches(orders)
+        keys = [stream_keys(seed, epoch, len(self.design.drops)) for seed in self._seeds]
+        on_device = torch.from_numpy(np.stack(keys)).to(self.device)
+        total = torch.zeros(len(orders), dtype=self._X.dtype, device=self.device)
+        for step in range(batches.shape[1]):
+            drop = self._drop(on_device, step) if self._drops else None
+            total += self._descend(batches[:, step], drop)
         with torch.no_grad():
-            sums = torch.zeros_like(self._total)
-            for W, b in self.layers:  # a sum is finite only if all its terms are
-                sums[: len(W)] += W.sum((1, 2)) + b.sum(1)
-            return torch.stack([self._total / self._sizes, self._measure(), sums])
+            sums = sum(W.sum((1, 2)) + b.sum(1) for W, b in self.layers)  # finite only if all terms are
+            return torch.stack([total / self._sizes, self._measure(), torch.as_tensor(sums)])
 
-    def _descend(self) -> None:
-        """Take one step of gradient descent with every network that has a batch left."""
-        x, y, real = self.batches.take(self._step)
-        counts = real.sum(1, keepdim=True)
+    def _batches(self, orders: Sequence[Tensor]) -> Tensor:
+        """Cut the orders into (S, steps, B) numbers of rows; -1 stands for no row."""
+        cut = []
+        for order, size in zip(orders, self._batch_sizes, strict=True):
+            steps = -(-len(order) // size)
+            filled = torch.full((steps * size,), -1)
+            filled[: len(order)] = order
+            cut.append(filled.view(steps, size))
+        steps, rows = (max(part.shape[axis] for part in cut) for axis in (0, 1))
+        batches = torch.full((len(cut), steps, rows), -1)
+        for s, part in enumerate(cut):
+            batches[s, : len(part), : part.shape[1]] = part
+        return batches.to(self.device)
+
+    def _descend(self, rows: Tensor, drop: Callable[[Tensor], Tensor] | None) -> Tensor:
+        """Take one step of gradient descent with every network that has a batch; return its summed loss."""
+        networks, real = torch.arange(len(rows), device=self.device)[:, None], rows >= 0
+        counts, chosen = real.sum(1, keepdim=True), rows.clamp(min=0)
+        x, y = self._X[networks, chosen], self._y[networks, chosen]
         shares = real / counts.clamp(min=1).to(x.dtype)
-        drop = None if self._draws is None else self._drop(self._draws.draw(self._step))
-        logits = forward(self.design, self.layers, x[self._lane_of], drop, _Affine.apply_to)
-        loss = (_losses(logits, y[self._lane_of]) * shares[self._lane_of]).sum(1)
+        loss = (_losses(forward(self.design, self.layers, x, drop, _Affine.apply_to), y) * shares).sum(1)
         # The learning rate joins here, where it costs least: all gradients are linear in this one.
         torch.autograd.backward((loss * self._rates).sum())
-        self._total += loss.detach() * counts[self._lane_of, 0]
-        self._step += 1
+        return loss.detach() * counts[:, 0]
 
-    def _drop(self, drawn: Sequence[Tensor]) -> Callable[[Tensor], Tensor]:
+    def _drop(self, keys: Tensor, step: int) -> Callable[[Tensor], Tensor]:
         """Make the dropout of one step, which is called once for each place in the network."""
-        places = iter(drawn)
+        places = count()
 
         def drop(h: Tensor) -> Tensor:
-            S, draws = len(h), next(places)
-            if len(draws) > 1:
-                draws = draws[self._seed_of[:S]]
-            scale, shift, floor = self._dropout
-            kind = type(self._dropout)(scale[:S], shift[:S], floor)
-            return drop_neurons(h, draws < self._thresholds[:S], kind)
+            drawn = draw(keys[:, next(places)], step, h.shape[1], h.shape[2])
+            return drop_neurons(h, drawn < self._thresholds, self._dropout)
 
         return drop
 
     def _measure(self) -> Tensor:
         """Compute the mean loss of the held-out rows of every network; NaN where none are held out."""
-        if self.batches.held is None:
-            return torch.full_like(self._total, torch.nan)
-        X, y = self.batches.held
-        sizes = self.batches.held_sizes[self._lane_of, None]
-        total = torch.zeros_like(self._total)
+        if self._held is None:
+            return torch.full_like(self._rates, torch.nan)
+        X, y, sizes = self._held
+        total = torch.zeros_like(self._rates)
         for start in range(0, X.shape[1], MEASURED_ROWS):
             part = slice(start, start + MEASURED_ROWS)
-            logits = forward(self.design, self.layers, X[self._lane_of, part])
-            rows = torch.arange(start, start + logits.shape[1], device=X.device)
+            logits = forward(self.design, self.layers, X[:, part])
+            rows = torch.arange(start, start + logits.shape[1], device=self.device)
             # A row that only fills up may overflow, so its loss is replaced, not multiplied by 0.
-            total += _losses(logits, y[self._lane_of, part]).where(rows < sizes, 0).sum(1)
+            total += _losses(logits, y[:, part]).where(rows < sizes, 0).sum(1)
         return total / sizes[:, 0]
 
-    def keep(self, places: Sequence[int]) -> None:
-        """Copy the layers of some networks, in ascending order: they are the best so far."""
-        if not places:
-            return
-        chosen = torch.tensor(places, dtype=torch.int64, device=self._total.device)
-        for layer, kept in zip(self.layers, self.kept, strict=True):
-            some = chosen[: bisect_left(places, len(layer[0]))]
-            for old, new in zip(kept, layer, strict=True):
-                old[some] = new.detach()[some]
 
-    def kept_layers(self, s: int) -> list[Layer]:
-        """Return copies of the best layers of a network."""
-        hidden = len(self.jobs[s].layers) - 1
-        return [(W[s].clone(), b[s].clone()) for W, b in (*self.kept[:hidden], self.kept[-1])]
-
-    def narrow(self, places: Sequence[int]) -> Stack:
-        """Make a stack of some of the networks, in the same order."""
-        jobs = [self.jobs[s] for s in places]
-        hidden = len(jobs[0].layers) - 1
-        layers, kept = (self._select([*some[:hidden], some[-1]], places) for some in (self.layers, self.kept))
-        return Stack(jobs, self.batches, layers, kept)
-
-    @staticmethod
-    def _select(layers: Sequence[Layer], places: Sequence[int]) -> list[Layer]:
-        some = [[s for s in places if s < len(W)] for W, _ in layers]
-        return [(W.detach()[s], b.detach()[s]) for s, (W, b) in zip(some, layers, strict=True)]
+def _side_by_side(layers: Sequence[Layer]) -> Layer:
+    return (
+        torch.stack([W for W, _ in layers]).requires_grad_(),
+        torch.stack([b for _, b in layers]).requires_grad_(),
+    )
 
 
 def _losses(logits: Tensor, y: Tensor) -> Tensor:
@@ -350,31 +184,42 @@ class _Affine(torch.autograd.Function):
         return apply(h, *layer)
 
 
-# --- the GPU -------------------------------------------------------------------------------------------
+# --- which neurons are dropped -------------------------------------------------------------------------
+# SplitMix64 (Steele, Lea and Flood, 2014) as a function of a key and a counter: the draw of a neuron depends
+# on its network's seed, the epoch, the place of the dropout, the step, the row and the neuron, and on nothing
+# else. So a network draws the same alone, in any stack, and on every device.
+
+GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+BITS = 24  # a draw is an integer below 2^24
+ROWS, NEURONS = 1 << 20, 1 << 20  # a counter has room for so many rows in a step and neurons in a row
 
 
-def _capture(work: Callable[[], None], order: Tensor) -> torch.cuda.CUDAGraph:
-    """Record `work` as a CUDA graph, whose replay starts hundreds of kernels at once.
+def stream_keys(seed: int, epoch: int, places: int) -> np.ndarray:
+    """Make the keys, as int64, of the dropouts of a network in an epoch."""
 
-    The work has to run once before it is recorded. It then finds no rows, so its step changes no weight. Both
-    happen on the current stream, which is not the default one: autograd remembers on which stream it met a
-    weight first, and a recording fails if that is another one.
-    """
-    order.fill_(-1)
-    work()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=torch.cuda.current_stream(order.device)):
-        work()
-    return graph
+    def mix(z: Any) -> Any:
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(FIRST)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(SECOND)
+        return z ^ (z >> np.uint64(31))
+
+    with np.errstate(over="ignore"):  # arithmetic modulo 2^64 is meant
+        of_epoch = mix(np.uint64(seed) + np.uint64(epoch) * np.uint64(GOLDEN))
+        keys: np.ndarray = mix(of_epoch + np.arange(1, places + 1, dtype=np.uint64) * np.uint64(GOLDEN))
+    return keys.view(np.int64)
 
 
-@contextmanager
-def _precision(device: torch.device) -> Iterator[None]:
-    """Let float32 products on a GPU have the precision PRECISION, and restore the one before."""
-    before = torch.get_float32_matmul_precision()
-    if device.type == "cuda":
-        torch.set_float32_matmul_precision(PRECISION)
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
+def draw(keys: Tensor, step: int, rows: int, neurons: int) -> Tensor:
+    """Return integers below 2^24 (S, row, neuron) of the streams with these keys (S,)."""
+    row = (torch.arange(rows, device=keys.device) + step * ROWS)[:, None] * NEURONS
+    counters = row + torch.arange(1, neurons + 1, device=keys.device)
+    z = keys[:, None, None] + counters * _signed(GOLDEN)
+    for shift, factor in ((30, FIRST), (27, SECOND)):
+        z ^= (z >> shift) & ((1 << (64 - shift)) - 1)  # the mask makes it a shift of unsigned numbers
+        z *= _signed(factor)
+    # SplitMix64 ends with z ^ (z >> 31), which leaves the highest 31 bits as they are.
+    return (z >> (64 - BITS)) & ((1 << BITS) - 1)
+
+
+def _signed(number: int) -> int:
+    """Return the int64 with the bits of a uint64: torch has no arithmetic of the latter."""
+    return number - (1 << 64) if number >> 63 else number

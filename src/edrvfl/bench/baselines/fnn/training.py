@@ -46,12 +46,9 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """A network to train.
+    """A network to train."""
 
-    Networks whose `rows` are one object and whose `batch_seed` is equal see the same batches.
-    """
-
-    kind: Any  # networks of one kind can share a stack
+    kind: Any  # architecture and sizes; networks of one kind can share a stack
     design: Design
     layers: Sequence[Layer]  # drawn, on the CPU
     rows: Rows
@@ -67,13 +64,9 @@ class Job:
     @property
     def bytes(self) -> int:
         """Estimate what the network takes in a stack: weights and a copy of the best, features, its rows."""
-        widths = [len(b) for _, b in self.layers]
-        features = KEPT_ARRAYS * self.recipe.batch_size * sum(widths)
-        rows = self.rows.X.numel()
-        if self.held_out is not None:
-            features += 3 * min(len(self.held_out.y), MEASURED_ROWS) * max(widths)
-            rows += self.held_out.X.numel()
-        return self.rows.X.element_size() * (2 * self.n_weights + features + rows)
+        width = sum(len(b) for _, b in self.layers)
+        features = (KEPT_ARRAYS * self.recipe.batch_size + MEASURED_ROWS) * width
+        return self.rows.X.element_size() * (2 * self.n_weights + features + 2 * self.rows.X.numel())
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +125,7 @@ class Course:
 
 
 def group_jobs(jobs: Sequence[Job], memory: int) -> list[list[int]]:
-    """Put jobs into stacks: of one kind, deepest first, and not more of them than fit into the memory.
+    """Put jobs into stacks: of one kind, and not more of them than fit into the memory.
 
     A stack has one network at least, however large. Either all networks of a stack hold out rows, or none.
     """
@@ -142,7 +135,7 @@ def group_jobs(jobs: Sequence[Job], memory: int) -> list[list[int]]:
     stacks: list[list[int]] = []
     for group in found.values():
         free = 0  # so that a group begins a stack of its own
-        for i in sorted(group, key=lambda i: -len(jobs[i].layers)):
+        for i in group:
             if jobs[i].bytes > free:
                 stacks.append([])
                 free = memory
@@ -153,18 +146,13 @@ def group_jobs(jobs: Sequence[Job], memory: int) -> list[list[int]]:
 
 def train_jobs(jobs: Sequence[Job], device: torch.device, memory: int | None = None) -> list[Trained]:
     """Train networks in stacks. Each is what it would be alone, up to the order of sums."""
-    from .stack import train_stacks
+    from .stack import train_stack
 
     start = time.perf_counter()
-    memory = MEMORY.get(device.type, MEMORY["cpu"]) if memory is None else memory
-    stacks = group_jobs(jobs, memory)
-    ended = train_stacks([[jobs[i] for i in places] for places in stacks], device, memory)
+    found: dict[int, Trained] = {}
+    for places in group_jobs(jobs, memory or MEMORY.get(device.type, MEMORY["cpu"])):
+        found |= zip(places, train_stack([jobs[i] for i in places], device), strict=True)
     seconds = time.perf_counter() - start
-    found = {
-        i: one
-        for places, some in zip(stacks, ended, strict=True)
-        for i, one in zip(places, some, strict=True)
-    }
     work = [job.n_weights * (1 + len(found[i].losses)) for i, job in enumerate(jobs)]
     return [replace(found[i], seconds=seconds * own / sum(work)) for i, own in enumerate(work)]
 

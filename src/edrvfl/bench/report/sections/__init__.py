@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
 import pandas as pd
 
 from ... import paper
-from ...comparison import DIGITS, kind_of, round_half_up
+from ...comparison import DIGITS, round_half_up
+from ...methods import kind_of
+from ...record import Choice
 from ..front import make_front
 from ..page import Page
 from ..sentences import TITLE
@@ -30,27 +33,9 @@ from .sensitivity import show_sensitivity
 from .timing import show_timing
 
 RESULT_COLUMNS = (
-    *(
-        "dataset",
-        "method",
-        "choice",
-        "status",
-        "accuracy",
-        "average_rank",
-        "sd",
-        "balanced_accuracy",
-        "log_loss",
-    ),
-    *(
-        "calibration_error",
-        "published",
-        "depth",
-        "configurations",
-        "seeds",
-        "fit_seconds",
-        "search_seconds",
-        "message",
-    ),
+    *("dataset", "method", "choice", "status", "accuracy", "average_rank", "sd", "balanced_accuracy"),
+    *("log_loss", "calibration_error", "published", "depth", "configurations", "seeds"),
+    *("fit_seconds", "search_seconds", "message"),
 )
 SECTIONS = (  # in the order of the page
     show_accuracy,
@@ -115,16 +100,16 @@ def _result_row(r: Result, choice: str, name: str) -> dict[str, Any]:
     s = r.scored.get(choice)
     return {
         "dataset": r.dataset,
-        "method": r.method,
+        "method": r.line,
         "choice": name,
         "status": r.status,
         "accuracy": s and _rounded(s.accuracy),
         "sd": s and _rounded(s.sd),
-        "balanced_accuracy": s and _rounded(s.balanced_accuracy),
-        "log_loss": s and _rounded(s.log_loss, 4),
-        "calibration_error": s and _rounded(s.calibration_error, 4),
-        "published": _published().get((r.dataset, r.method)),
-        "depth": s and "/".join(map(str, s.depth)),
+        "balanced_accuracy": s and _rounded(100 * s.mean("balanced_accuracy")),
+        "log_loss": s and _rounded(s.mean("log_loss"), 4),
+        "calibration_error": s and _rounded(s.mean("calibration_error"), 4),
+        "published": _published().get((r.dataset, r.line)),
+        "depth": "/".join(map(str, s.depth)) if isinstance(s, Choice) else s and "",
         "configurations": r.configurations or None,
         "seeds": r.seeds or None,
         "fit_seconds": s and _rounded(r.fit_seconds, 4),
@@ -139,4 +124,4 @@ def _published() -> dict[Any, float]:
 
 
 def _rounded(value: float | None, digits: int = DIGITS) -> float | None:
-    return None if value is None else round_half_up(value, digits)
+    return None if value is None or math.isnan(value) else round_half_up(value, digits)

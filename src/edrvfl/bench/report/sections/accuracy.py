@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from ...comparison import kind_of
 from ...figures import MISSING, heatmap_figure
+from ...methods import kind_of
 from ..page import Grid, GridCell, GridRow, Picture, Section, number_cell, status_cell
 from ..sentences import count, points_apart, what_is_compared
 from ..standing import Standing
@@ -96,7 +96,6 @@ def _grid(
         ),
         methods=(None, *methods),
         notes=notes,
-        scores=True,
     )
 
 
@@ -104,7 +103,7 @@ def _cell(choice: str, result: Result | None, value: float, best: float | None) 
     if result is None or math.isnan(value):
         return status_cell(MISSING if result is None else result.status)
     sd = result.scored[choice].sd
-    text = f"{value:.2f}" + ("" if sd is None else f" ± {sd:.2f}")
+    text = f"{value:.2f}" + ("" if math.isnan(sd) else f" ± {sd:.2f}")
     return GridCell(text, float(value), "best" if value == best else "")
 
 

@@ -10,15 +10,14 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from ...comparison import average_ranks, comparable, mean, round_half_up, subject_first
-from ...contenders import CONTENDERS, REGRESSORS
+from ...comparison import average_ranks, comparable, mean, round_half_up
 from ...data import FRAME_GROUPS
 from ...defaults import Defaults
 from ...figures import MISSING
+from ...methods import CONTENDERS, line_name, subject_first
 from ...record import AsItComesRecord
 from ..page import Grid, GridCell, GridRow, Section, count_cell, number_cell, status_cell, text_cell
 from ..sentences import CALIBRATION_ERROR, count
-from ..standing import default_name
 from ..summary import Summary
 
 GROUPS = {
@@ -90,9 +89,12 @@ def show_defaults(s: Summary) -> Section | None:
 def _typed(d: Defaults) -> tuple[tuple[str, str], ...]:
     """List what a user types for each method, for classes and then for values."""
     occurring = {(record.task, method) for (_, method), record in d.records.items()}
-    classes = [(n, row.code) for n, row in CONTENDERS.items() if ("classification", n) in occurring]
-    values = [(f"{n}, values", row.code) for n, row in REGRESSORS.items() if ("regression", n) in occurring]
-    return (*classes, *values)
+    return tuple(
+        (name if task == "classification" else f"{name}, values", row.code)
+        for task, rows in CONTENDERS.items()
+        for name, row in rows.items()
+        if (task, name) in occurring
+    )
 
 
 def _ranked(measures: Sequence[Measure]) -> list[Measure]:
@@ -206,7 +208,7 @@ def _grid(d: Defaults, group: str, datasets: Sequence[str], measure: Measure) ->
         ("dataset", *scores.columns),
         tuple(GridRow(name, row) for name, row in cells.items()),
         foot,
-        methods=(None, *(default_name(method) for method in scores)),
+        methods=(None, *(line_name(method, tuned=False) for method in scores)),
         notes=_notes(d, scores),
         folded=True,  # the overview says it in one table
     )

@@ -13,7 +13,7 @@ from ..summary import Summary
 
 def show_depth(s: Summary) -> Section | None:
     """Show the figure, or say why it cannot be shown."""
-    if not s.strict.methods:
+    if not any("strict" in r.scored for r in s.results.values()):
         return None
     if (picture := _depth(s)) is None:
         text = "Accuracy by depth is not shown: the validation scores of the searches are not at hand."

@@ -22,8 +22,8 @@ def show_missing(s: Summary) -> Section:
     rows = tuple(
         GridRow(
             r.dataset,
-            (text_cell(r.method), GridCell(r.status, r.status, r.status), text_cell(r.message)),
-            r.method,
+            (text_cell(r.line), GridCell(r.status, r.status, r.status), text_cell(r.message)),
+            r.line,
         )
         for r in without
     )
@@ -39,7 +39,7 @@ def _sentence(without: Sequence[Result], every: int) -> str:
     >>> _sentence([Result("iris", "SNN", "missing"), Result("wine", "SNN", "missing")], 20)
     '2 of 20 cells have no figure: SNN 2.'
     """
-    methods = Counter(r.method for r in without)
+    methods = Counter(r.line for r in without)
     failed = sum(r.status == "failed" for r in without)
     have = "has" if len(without) == 1 else "have"
     text = f"{len(without)} of {count(every, 'cell')} {have} no figure: "

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import pandas as pd
 
 from ...comparison import (
-    CriticalDifference,
+    FEWEST,
     Friedman,
     Pairwise,
     average_ranks,
     compare_pairs,
     critical_difference,
     friedman,
-    kind_of,
     means,
     score_table,
 )
 from ...figures import probabilities_figure
+from ...methods import kind_of
 from ..page import Grid, GridCell, GridRow, Picture, Section, number_cell, text_cell
 from ..sentences import CALIBRATION_ERROR, count, p_text
 from ..standing import Standing
@@ -31,7 +32,7 @@ DIGITS = 4
 METRICS = {"log_loss": "log-loss", "calibration_error": "calibration error"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Losses:
     """One metric, less is better."""
 
@@ -39,28 +40,29 @@ class Losses:
     table: pd.DataFrame  # dataset by method, the subject first; NaN where there is none
     compared: pd.DataFrame  # the methods and datasets that means, ranks and tests are about
 
-    @property
+    @cached_property
     def means(self) -> dict[str, float]:
         return means(self.compared, DIGITS)
 
-    @property
+    @cached_property
     def ranks(self) -> dict[str, float]:
         return average_ranks(-self.compared)
 
-    @property
+    @cached_property
     def by_rank(self) -> tuple[str, ...]:
         """The compared methods, best average rank first."""
         averages, ranks = self.means, self.ranks
         return tuple(sorted(ranks, key=lambda m: (ranks[m], averages[m])))
 
+    # The tests that accuracy gets, on the negative, because they take more for better.
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Tests:
-    """What the tests say of log-loss."""
+    @cached_property
+    def friedman(self) -> Friedman | None:
+        return friedman(-self.compared)
 
-    friedman: Friedman | None
-    pairs: Pairwise
-    critical_difference: CriticalDifference | None
+    @cached_property
+    def pairs(self) -> Pairwise:
+        return compare_pairs(-self.compared, digits=DIGITS)
 
 
 def show_probabilities(s: Summary) -> Section | None:
@@ -68,19 +70,17 @@ def show_probabilities(s: Summary) -> Section | None:
     losses, errors = (find_losses(s.standing, metric) for metric in METRICS)
     if losses.table.empty:
         return None
-    tests = run_tests(losses)
     rows = _rows(losses, errors)
     pictures = [_dots(losses, rows)] if rows else []
-    if tests.critical_difference is not None:
-        title = "Average ranks by log-loss"
-        pictures.append(diagram(tests.critical_difference, "critical_difference_log_loss", title))
+    if (cd := critical_difference(-losses.compared)) is not None:
+        pictures.append(diagram(cd, "critical_difference_log_loss", "Average ranks by log-loss"))
     grids = [_overview(s.standing, losses, errors)] if rows else []
     grids += [_grid(each) for each in (losses, errors) if not each.table.empty]
-    if tests.pairs.comparisons and rows:
+    if losses.pairs.comparisons and len(losses.compared) >= FEWEST:
         what = "log-loss, strict choice"
-        grids.append(signs_grid(tests.pairs, "log-loss", what))
-        grids.append(pairs_grid(tests.pairs, "log-loss", what, better=-1, digits=DIGITS))
-    text = (*_meanings(), *_sentences(s.standing, losses, errors, tests))
+        grids.append(signs_grid(losses.pairs, "log-loss", what))
+        grids.append(pairs_grid(losses.pairs, "log-loss", what, better=-1, digits=DIGITS))
+    text = (*_meanings(), *_sentences(s.standing, losses, errors))
     return Section(KEY, TITLE, text, pictures=tuple(pictures), grids=tuple(grids))
 
 
@@ -93,7 +93,7 @@ def find_losses(standing: Standing, metric: str) -> Losses:
         (dataset, entry.name): value
         for entry in standing.entries.values()
         for dataset, r in entry.results.items()
-        if (value := getattr(r.scored["strict"], metric)) is not None
+        if not math.isnan(value := r.scored["strict"].mean(metric))
     }
     measured = {name for _, name in cells}
     methods = [name for name in standing.scores if name in measured]
@@ -108,12 +108,6 @@ def _is_own(method: str) -> bool:
     return kind_of(method) == "ours"
 
 
-def run_tests(losses: Losses) -> Tests:
-    """Run the tests that accuracy gets, on the negative log-loss, because they take more for better."""
-    scores = -losses.compared
-    return Tests(friedman(scores), compare_pairs(scores, digits=DIGITS), critical_difference(scores))
-
-
 # --- sentences -------------------------------------------------------------------------------------------
 
 
@@ -126,13 +120,13 @@ def _meanings() -> tuple[str, ...]:
     )
 
 
-def _sentences(standing: Standing, losses: Losses, errors: Losses, tests: Tests) -> list[str]:
+def _sentences(standing: Standing, losses: Losses, errors: Losses) -> list[str]:
     """Say who is best, whether it is chance, what changes from accuracy to log-loss, what is missing."""
     if losses.compared.empty:
         return ["No dataset has a log-loss of all methods, so they cannot be ranked."]
     said = [_who_is_best(losses)]
-    if len(losses.by_rank) > 1:
-        said.append(_is_it_chance(losses, tests))
+    if len(losses.by_rank) > 1 and len(losses.compared) >= FEWEST:
+        said.append(_is_it_chance(losses))
     said += _who_moves(standing, losses)
     if not errors.compared.empty:
         averages = errors.means
@@ -162,20 +156,20 @@ def _who_is_best(losses: Losses) -> str:
     )
 
 
-def _is_it_chance(losses: Losses, tests: Tests) -> str:
-    best, second, alpha = losses.by_rank[0], losses.by_rank[1], tests.pairs.alpha
+def _is_it_chance(losses: Losses) -> str:
+    best, second, alpha = losses.by_rank[0], losses.by_rank[1], losses.pairs.alpha
     overall = ""
-    if tests.friedman is not None:
-        f = tests.friedman
+    if losses.friedman is not None:
+        f = losses.friedman
         differ = "differ" if f.p_value < alpha else "do not clearly differ"
         overall = (
             f"Friedman's test of log-loss: the ranks {differ}, chi-square {f.statistic:.2f}, "
             f"p = {p_text(f.p_value)}, {f.n_methods} methods, {f.n_datasets} datasets. "
         )
     rest = losses.by_rank[1:]
-    beaten = [m for m in rest if tests.pairs.sign(best, m, holm=True) == "+"]
+    beaten = [m for m in rest if losses.pairs.sign(best, m, holm=True) == "+"]
     clear = "significant" if second in beaten else "not significant"
-    pair = tests.pairs.pair(best, second)
+    pair = losses.pairs.pair(best, second)
     return (
         f"{overall}The lead of {best} over {second} is {clear} at {alpha:g} (Wilcoxon with Holm, "
         f"p = {p_text(pair.p_holm)}); over "

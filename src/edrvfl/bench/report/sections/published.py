@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import pandas as pd
 
 from ... import paper
-from ...comparison import Pairwise, average_ranks, comparable, compare_pairs, mean, subject_first
+from ...comparison import Pairwise, average_ranks, comparable, compare_pairs, mean
 from ...figures import published_figure
+from ...methods import subject_first
 from ...paper import two_digits
 from ..page import (
     ABSENT,
@@ -213,8 +215,8 @@ def _sd_grid(s: Summary) -> Grid:
     for foot in paper.feet():
         if foot.sd is None:
             continue
-        scored = [r.scored["paper"] for r in s.with_status("ok") if r.method == foot.method]
-        sds = [choice.sd for choice in scored if choice.sd is not None]
+        scored = [r.scored["paper"] for r in s.with_status("ok") if r.line == foot.method]
+        sds = [choice.sd for choice in scored if not math.isnan(choice.sd)]
         cells = (
             number_cell(foot.sd),
             number_cell(foot.recomputed_sd),

@@ -8,9 +8,9 @@ import pandas as pd
 
 from ...comparison import (
     DIGITS,
+    FEWEST,
     CriticalDifference,
     Pairwise,
-    compare_pairs,
     critical_difference,
     friedman,
     round_half_up,
@@ -47,8 +47,10 @@ def show_ranks(s: Summary) -> Section:
         text.append("No critical-difference diagram: it needs two methods and two datasets.")
     else:
         pictures.append(diagram(cd, "critical_difference", "Average ranks by accuracy"))
-    pairs = {"strict": compare_pairs(scores), "paper": s.paper.pairs}
-    shown = {name: found for name, found in pairs.items() if found.comparisons}
+    pairs = {"strict": (s.standing.pairs, len(scores)), "paper": (s.paper.pairs, len(s.paper.common))}
+    shown = {name: found for name, (found, n) in pairs.items() if found.comparisons and n >= FEWEST}
+    if len(shown) < len(pairs):
+        text.append(f"Pairs are tested where {FEWEST} datasets or more are compared: fewer show nothing.")
     grids = tuple(make(found, name, f"{name} choice") for name, found in shown.items() for make in GRIDS)
     return Section(KEY, TITLE, tuple(text), pictures=tuple(pictures), grids=grids)
 

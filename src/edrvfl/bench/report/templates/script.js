@@ -60,53 +60,11 @@
   choose.hidden = false;
   const boxes = [...choose.querySelectorAll("input")];
 
-  // Means and average ranks depend on which methods are compared, and the page has no server and no room for
-  // every subset of the methods. So this script computes these two rows again, from the printed accuracies and
-  // by the rules of comparison.py. All else on the page, and these rows too while all methods are shown, is
-  // what Python wrote. tests/bench/test_report_browser.py compares the two.
-  const written = new Map();
-  for (const node of document.querySelectorAll("[data-common], table[data-scores] tfoot td")) {
-    written.set(node, [node.textContent, node.className]);
-  }
-  const halfUp = (total, n) => (Math.floor(total / n + 0.5 + 1e-9) / 100).toFixed(2); // total in hundredths
-  function twiceRank(values, mine) {
-    const better = values.filter((v) => v > mine).length;
-    const equal = values.filter((v) => v === mine).length;
-    return 2 * better + equal + 1;
-  }
-  function recompute(table) {
-    const note = document.querySelector(`[data-common="${table.id}"]`);
-    const [means, ranks] = table.tFoot.rows;
-    const heads = [...table.tHead.rows[0].cells];
-    const shown = heads.map((_, j) => j).filter((j) => j > 0 && !heads[j].hidden);
-    const rows = [...table.tBodies[0].rows].map((row) => ({
-      name: row.cells[0].textContent,
-      values: shown.map((j) => row.cells[j].dataset.value),
-    }));
-    const common = rows.filter((row) => row.values.every((v) => v !== undefined));
-    const left = rows.filter((row) => !common.includes(row)).map((row) => row.name);
-    shown.forEach((j, k) => {
-      const total = common.reduce((sum, row) => sum + Math.round(100 * row.values[k]), 0);
-      const twice = common.reduce((sum, row) => sum + twiceRank(row.values.map(Number), Number(row.values[k])), 0);
-      for (const [row, sum] of [[means, total], [ranks, 50 * twice]]) {
-        row.cells[j].textContent = common.length ? halfUp(sum, common.length) : "missing";
-        row.cells[j].className = common.length ? "" : "missing";
-      }
-    });
-    if (!shown.length) {
-      note.textContent = "No method is shown.";
-      return;
-    }
-    const over = `Means and ranks are over the ${common.length} datasets that all ${shown.length} methods shown have`;
-    note.textContent = over + (left.length ? `; left out: ${left.join(", ")}.` : ".");
-  }
   function follow() {
     const hidden = new Set(boxes.filter((box) => !box.checked).map((box) => box.value));
     for (const node of document.querySelectorAll("[data-method]")) {
       node.hidden = hidden.has(node.dataset.method) || hidden.has(node.dataset.other);
     }
-    if (hidden.size) document.querySelectorAll("table[data-scores]").forEach(recompute);
-    else written.forEach(([text, name], node) => { node.textContent = text; node.className = name; });
     said.textContent = `${boxes.length - hidden.size} of ${boxes.length} methods shown.`;
   }
   for (const button of choose.querySelectorAll("[data-show]")) {
