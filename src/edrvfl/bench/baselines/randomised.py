@@ -87,6 +87,7 @@ class ScoredClassifier(ClassifierMixin, Classifies):
 
     random_state: Any
     classes_: Any = None  # stored by `fit`; there is no model that knows them
+    _columns = None  # finite numbers are taken as they are
 
     @abstractmethod
     def _scores(self, X: Any, method: str) -> Array:
