@@ -18,7 +18,7 @@ from .._seam.arrays import (
     take_entries,
     take_rows,
 )
-from .._seam.linalg import add_to_diagonal, factorise, solve
+from .._seam.linalg import add_to_diagonal, eigenvalues, factorise, solve
 from .equations import Regression, linear_system, output_weights
 from .leave_one_out import from_dual, from_leverage, leave_one_out
 from .solve import ReadOut, require_finite, ridge
@@ -59,7 +59,7 @@ def _by_eigenvalues(problem: Regression, want_loo: bool) -> ReadOut:
     system = linear_system(problem)
     G, B = (xp.astype(A, D.dtype, copy=False) for A in (system.G, system.R))
     require_finite(xp.linalg.diagonal(G))
-    values, V = xp.linalg.eigh(G)
+    values, V = eigenvalues(G)
     values = xp.clip(values, 0.0, None)
     floor = float(xp.finfo(D.dtype).eps * values.shape[0] * xp.max(values))
     lams = LAMBDAS[LAMBDAS + float(xp.min(values)) > floor]
