@@ -250,6 +250,11 @@ def test_class_weight_moves_the_boundary(small):
     assert small.set_params(class_weight={0: 1, 1: 100}).fit(X, y).predict(X).mean() > 4 * plain
 
 
+def test_class_weights_are_numbers(wine, small):
+    with pytest.raises(ValueError, match="class_weight must hold a number for each class"):
+        small.set_params(class_weight={1: "x"}).fit(*wine)
+
+
 @pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
 def test_impossible_class_weights(wine, small, weight):
     with pytest.raises(ValueError, match="class_weight must hold finite weights"):

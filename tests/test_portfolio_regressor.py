@@ -380,7 +380,7 @@ def test_a_fit_that_fails_changes_nothing(rng, monkeypatch):
     model = portfolio().fit(X, y)
     before, attributes = model.predict(X), set(vars(model))
     for bad, message in [
-        (np.full(60, np.nan), "Input y contains NaN"),
+        (np.full(60, np.nan), "y has a missing value in row 0"),
         (np.full(60, "a"), "EDRVFLPortfolioRegressor predicts numbers, but y holds 'a'"),
         (np.zeros(5), "inconsistent numbers of samples"),
     ]:

@@ -426,10 +426,10 @@ def test_values_come_in_many_forms(rng, form):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (np.where(np.arange(60) == 3, np.nan, 1.0), "Input y contains NaN"),
+        (np.where(np.arange(60) == 3, np.nan, 1.0), "y has a missing value in row 3. Fill it in, or leave"),
         (np.where(np.arange(60) == 3, np.inf, 1.0), "Input y contains infinity"),
-        (np.array([None, *range(59)], dtype=object), "Input y contains NaN"),
-        (pl.Series([None, *range(59)]), "Input y contains NaN"),
+        (np.array([None, *range(59)], dtype=object), "y has a missing value in row 0"),
+        (pl.Series([None, *range(59)]), "y has a missing value in row 0"),
         (np.zeros((60, 1, 1)), r"takes y of shape .* or \(n_samples, n_outputs\), got \(60, 1, 1\)"),
         (np.full(60, "high"), "EDRVFLRegressor predicts numbers, but y holds 'high'.*use a classifier"),
         (pd.Series([1.0, "low"] * 30, dtype=object), "predicts numbers, but y holds 'low'"),
@@ -605,7 +605,7 @@ def test_a_fit_that_fails_changes_nothing(rng):
     X, y = noisy_values(rng, 80, 4)
     model = small().fit(X, y)
     before, attributes = model.predict(X), set(vars(model))
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(ValueError, match="missing value"):
         model.fit(X[:, :2], np.full(80, np.nan))
     with pytest.raises(ValueError, match="overflow"):
         model.set_params(renormalize=False, encoder=None).fit(X[:, :2] * 1e200, y)

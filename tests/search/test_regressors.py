@@ -385,7 +385,8 @@ def test_what_cannot_be_searched_is_said(rows, params, message):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"), [("text", "numeric|numbers"), (np.nan, "y contains NaN"), (1j, "Complex data")]
+    ("wrong", "message"),
+    [("text", "numeric|numbers"), (np.nan, "y has a missing value"), (1j, "Complex data")],
 )
 def test_what_is_no_number_is_refused(rows, wrong, message):
     X, y = rows

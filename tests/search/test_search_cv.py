@@ -149,6 +149,13 @@ def test_a_scorer_may_ask_about_other_rows_and_other_things(hard):
         np.testing.assert_allclose(by_split(search), theirs(search, *hard), atol=1e-12)
 
 
+@pytest.mark.parametrize("returned", ["good", np.ones(3)], ids=["text", "array"])
+def test_a_scorer_returns_one_number(hard, returned):
+    search = grid_of({"n_hidden": [8]}, scoring=lambda model, X, y: returned, error_score="raise")
+    with pytest.raises(ValueError, match="A scorer must return one number, but this one returned"):
+        search.fit(*hard)
+
+
 def test_splitters_and_scorers_see_the_rows_as_they_were_given(hard):
     X = pd.DataFrame(hard[0], columns=list("abcdefghij"))
     y = np.array(["no", "maybe", "yes"])[hard[1]]

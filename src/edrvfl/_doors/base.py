@@ -13,7 +13,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 
-from .._inputs.reading import read_new_table, read_training_numbers, read_training_table, refuse_source
+from .._inputs.reading import (
+    read_new_table,
+    read_training_numbers,
+    read_training_table,
+    refuse_missing_targets,
+    refuse_source,
+)
 from .._inputs.rows import Rows, prepare_rows, prepare_values, refuse_one_class, refuse_unresolved, to_host
 from .._inputs.table import Columns
 from .._loo.combine import log_odds
@@ -292,6 +298,7 @@ def without_axis(values: Array) -> Array:
 
 def read_labels(estimator: BaseEstimator, y: Any) -> Any:
     """Return y, which must hold labels."""
+    refuse_missing_targets(y, "label")
     y = validate_data(estimator, "no_validation", y)
     check_classification_targets(y)
     return y
@@ -304,6 +311,7 @@ def read_values(estimator: BaseEstimator, y: Any) -> Any:
         raise ValueError(
             f"{name} takes y of shape (n_samples,) or (n_samples, n_outputs), got {tuple(y.shape)}."
         )
+    refuse_missing_targets(y, "value")
     y = validate_data(estimator, "no_validation", y, multi_output=True)
     if isinstance(y, numpy.ndarray) and y.dtype.kind in "OUSmM":
         y = _as_numbers(y, name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy
@@ -181,6 +182,8 @@ def class_costs(
     class_weight: Any, classes: numpy.ndarray, labels: numpy.ndarray, counts: numpy.ndarray | None
 ) -> numpy.ndarray:
     """Return the weight of each class by scikit-learn's rule, from labels and their counts."""
+    if isinstance(class_weight, dict) and not all(isinstance(w, Real) for w in class_weight.values()):
+        raise ValueError(f"class_weight must hold a number for each class, got {class_weight!r}.")
     costs = compute_class_weight(class_weight, classes=classes, y=labels, sample_weight=counts)
     if not (numpy.isfinite(costs).all() and (costs >= 0).all() and (costs > 0).any()):
         raise ValueError(
