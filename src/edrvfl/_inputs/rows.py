@@ -147,7 +147,21 @@ def refuse_unresolved(rows: Rows) -> None:
 def keep_weighted(sample_weight: Any, X: Array, *others: Array) -> list[Array]:
     """Drop rows of weight 0; return the weights of the rows that stay, and these rows of X and the others."""
     counts = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+    counts = _with_digits(counts)
     return keep_marked(counts > 0, counts, X, *others)
+
+
+def _with_digits(counts: Array) -> Array:
+    """Multiply weights that are all so tiny that their products lose digits: they vanish beside any penalty.
+
+    A weight that vanishes beside the largest one is 0.
+    """
+    xp = array_namespace(counts)
+    least = float(xp.finfo(counts.dtype).smallest_normal) * 2.0**60
+    largest = float(xp.max(counts)) if counts.shape[0] else 0.0
+    if 0 < largest < least:
+        counts = counts * (least / largest)
+    return xp.where(counts < least * 2.0**-60, xp.zeros_like(counts), counts)
 
 
 def to_host(array: Array) -> numpy.ndarray:
