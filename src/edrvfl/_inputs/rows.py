@@ -157,11 +157,11 @@ def _with_digits(counts: Array) -> Array:
     A weight that vanishes beside the largest one is 0.
     """
     xp = array_namespace(counts)
-    least = float(xp.finfo(counts.dtype).smallest_normal) * 2.0**60
+    normal = float(xp.finfo(counts.dtype).smallest_normal)
     largest = float(xp.max(counts)) if counts.shape[0] else 0.0
-    if 0 < largest < least:
-        counts = counts * (least / largest)
-    return xp.where(counts < least * 2.0**-60, xp.zeros_like(counts), counts)
+    if 0 < largest < normal * 2.0**60:
+        counts = counts * (normal * 2.0**60 / largest)
+    return xp.where(counts < normal, xp.zeros_like(counts), counts)
 
 
 def to_host(array: Array) -> numpy.ndarray:

@@ -124,7 +124,7 @@ def _unmasked(X: numpy.ma.MaskedArray) -> numpy.ndarray:
     """Return a masked array as a plain one, in which masked cells are missing."""
     if not numpy.ma.is_masked(X):
         return X.data
-    missing = numpy.nan if X.dtype.kind in "biuf" else None
+    missing: Any = numpy.nan if X.dtype.kind in "biuf" else None
     return numpy.where(numpy.ma.getmaskarray(X), missing, X.data)
 
 
