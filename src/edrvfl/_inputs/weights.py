@@ -10,17 +10,17 @@ import numpy
 from .._seam.arrays import Array, array_namespace, device, ignore_overflow, product, take_entries
 
 
-def rows_worth(counts: numpy.ndarray) -> float:
-    """Return how many rows without weights say as much as rows with these counts.
+def rows_worth(counts: numpy.ndarray, times: numpy.ndarray | float = 1.0) -> float:
+    """Return how many rows without weights say as much as rows with these counts, each so many times.
 
     Weight 2 is the row twice, so this is their sum. Weights below 1 may have any scale, for instance a sum of
     1; then it is (sum w)^2 / sum w^2, which does not depend on the scale, and which is never above the sum
     of weights that are 1 or more.
     """
-    return max(float(counts.sum()), equal_rows(counts))
+    return max(float((counts * times).sum()), equal_rows(counts, times))
 
 
-def equal_rows(counts: numpy.ndarray) -> float:
+def equal_rows(counts: numpy.ndarray, times: numpy.ndarray | float = 1.0) -> float:
     """(sum w)^2 / sum w^2: return how many rows of equal weight say as much (Kish); their scale is no matter.
 
     That is the number of rows where all weights are equal.
@@ -28,7 +28,7 @@ def equal_rows(counts: numpy.ndarray) -> float:
     if not counts.size:
         return 0.0
     shares = counts / counts.max()  # the squares of tiny weights would vanish
-    return float(shares.sum() ** 2 / (shares @ shares))
+    return float((shares * times).sum() ** 2 / (shares * times @ shares))
 
 
 def weight_of_one(counts: numpy.ndarray) -> float:
