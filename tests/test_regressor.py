@@ -36,7 +36,7 @@ from edrvfl import EDRVFLRegressor, TabularEncoder, to_numpy
 from edrvfl._layers.activations import ACTIVATIONS
 from edrvfl._ridge.choose import LAMBDAS
 
-SMALL = EDRVFLRegressor(n_layers=3, n_hidden=16, random_state=0)
+SMALL = EDRVFLRegressor(n_layers=3, n_hidden=16, encoder="standard", random_state=0)
 OPTIONS = {
     "plain": {},
     "dual": {"n_hidden": 150},
@@ -112,7 +112,9 @@ def test_every_activation_learns(rng, activation):
 )
 def test_layers_are_those_of_the_reference(rng, k, params):
     X, y = noisy_values(rng, 42, 4, k)
-    model = EDRVFLRegressor(**{"n_layers": 3, "n_hidden": 10, "random_state": FixedSeed(5), **params})
+    model = EDRVFLRegressor(
+        **{"n_layers": 3, "n_hidden": 10, "encoder": "standard", "random_state": FixedSeed(5), **params}
+    )
     model.fit(X[:30], y[:30])
     p = model.get_params()
     expected = reference.layer_scores(
@@ -362,7 +364,7 @@ def test_a_constant_value_is_the_answer(rng, name):
 
 def test_a_constant_among_many_weighted_rows_is_a_constant(rng):
     X, y = noisy_values(rng, 100_000, 2 + 1)
-    model = EDRVFLRegressor(n_layers=1, n_hidden=4, random_state=0, coverage_from=None)
+    model = EDRVFLRegressor(n_layers=1, n_hidden=4, encoder="standard", random_state=0, coverage_from=None)
     model.fit(X, np.column_stack([np.full(100_000, 0.1), y]), rng.uniform(0.1, 3, 100_000))
     assert np.unique(model.predict(X)[:, 0]).size == 1
 
@@ -657,3 +659,9 @@ def test_an_absurd_row_at_predict_is_finite(rng, dtype):
     X, y = noisy_values(rng, 80, 4)
     model = small().fit(X.astype(dtype), y)
     assert np.isfinite(model.predict(np.full((1, 4), np.finfo(dtype).max))).all()
+
+
+def test_skewed_columns_do_not_make_the_answers_run_away(rng):
+    Z = rng.normal(size=(400, 5))
+    X, y = np.exp(3 * Z), Z[:, 0] + 2 * np.sin(Z[:, 1]) + 0.5 * rng.normal(size=400)
+    assert EDRVFLRegressor(random_state=0).fit(X[:200], y[:200]).score(X[200:], y[200:]) > 0.8
