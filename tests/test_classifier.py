@@ -232,8 +232,8 @@ def test_in_pipelines_and_searches(wine, small):
 # ---- weights
 
 
-@pytest.mark.parametrize("regularization", [0.0, 1.0])
-@pytest.mark.parametrize("class_weight", [None, "balanced"])
+@pytest.mark.parametrize("regularization", [0.0, 1.0, "loo"])
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 0.3, 1: 0.7, 2: 0.1}])
 def test_weights_count_rows(small, noisy, regularization, class_weight):
     X, y = noisy
     counts = np.random.default_rng(3).integers(0, 4, len(y))

@@ -74,8 +74,8 @@ def test_the_candidates_go_with_the_scale_of_small_weights(xp, rng, monkeypatch,
     inner = normal_equations(regression(D[:, 3:], Y, base, xp=xp))
     problem = regression(D, Y, base, omega=omega, shares=ones, xp=xp)
     problem = dataclasses.replace(problem, of_inputs=inner if problem.primal else None)
-    chosen = ridge_by_loo(problem)
-    unit = (base @ base) / base.sum()  # the weight of one row
+    unit = float((base @ base) / base.sum())  # the weight of one row
+    chosen = ridge_by_loo(dataclasses.replace(problem, unit=unit))
     scores = {lam: scores_without_each_row(D, Y, lam, omega * base, ones) for lam in unit * LAMBDAS}
     errors = {lam: np.average(((s - Y) ** 2).mean(axis=1), weights=omega * base) for lam, s in scores.items()}
     best = min(errors, key=errors.get)

@@ -589,3 +589,10 @@ def test_a_scorer_need_not_be_hashable(wine):
         for scoring in (None, Share())
     )
     np.testing.assert_array_equal(plain.cv_results_["mean_test_score"], called.cv_results_["mean_test_score"])
+
+
+def test_best_params_and_the_seed_are_the_winner(hard):
+    search = EDRVFLSearchCV(EDRVFLClassifier(n_hidden=8), {"n_hidden": [8, 9]}, n_iter=None, cv=2).fit(*hard)
+    seed = search.best_estimator_.random_state
+    again = clone(search.estimator).set_params(**search.best_params_, random_state=seed).fit(*hard)
+    np.testing.assert_array_equal(again.predict_proba(hard[0]), search.predict_proba(hard[0]))

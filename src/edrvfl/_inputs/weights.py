@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy
 
 from .._seam.arrays import Array, array_namespace, device, ignore_overflow, product, take_entries
+from .._seam.sklearn import _convert_to_numpy
 
 
 def rows_worth(counts: numpy.ndarray, times: numpy.ndarray | float = 1.0) -> float:
@@ -50,6 +51,14 @@ class RowWeights:
     def base(self) -> Array | None:
         """The factor of a row's squared error in every read-out; a layer multiplies it by its omega."""
         return product(self.counts, self.costs)
+
+    @property
+    def unit(self) -> float:
+        """The weight of one row, see `weight_of_one`. Class weights are no part of it."""
+        counts = self.counts
+        if counts is None:
+            return 1.0
+        return weight_of_one(numpy.asarray(_convert_to_numpy(counts, array_namespace(counts)), dtype=float))
 
     @classmethod
     def joined(cls, parts: Sequence[RowWeights]) -> RowWeights:

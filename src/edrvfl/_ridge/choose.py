@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy
 
 from .._inputs.rows import to_host
-from .._inputs.weights import weight_of_one
 from .._seam.arrays import (
     Array,
     array_namespace,
@@ -34,15 +33,13 @@ def ridge_by_loo(problem: Regression, want_loo: bool = True) -> ReadOut:
     the squared error of values. Of equal candidates the larger wins. A lambda at which the system is
     numerically singular does not compete; if no system is regular the largest lambda is taken. The problem's
     shares are given. Leave-one-out scores are returned if they are wanted. The candidates are LAMBDAS times
-    the weight of one row, so that weights which are all small choose as their multiples do.
+    the weight of one row, so that weights which are all small choose as their multiples do. Class weights
+    are no part of it: beside them too a row of weight 2 is the row twice.
     """
-    base, summed, unit = problem.base, problem.summed, 1.0
-    if base is not None:
-        unit = weight_of_one(to_host(base).astype(float)) if summed is None else summed.unit
-        if unit != 1:  # with weights near 1 no product vanishes
-            if summed is not None:
-                summed = replace(summed, equations=summed.equations * (1 / unit))
-            problem = replace(problem, base=base / unit, of_inputs=None, summed=summed)
+    base, summed, unit = problem.base, problem.summed, problem.unit
+    if base is not None and unit != 1:  # with weights near 1 no product vanishes
+        summed = None if summed is None else summed * (1 / unit)
+        problem = replace(problem, base=base / unit, of_inputs=None, summed=summed)
     few = problem.choosers is not None
     some = replace(problem, judged=problem.choosers) if few else problem
     found = _side_by_side(some) if on_accelerator(problem.D) else _by_eigenvalues(some, want_loo and not few)
