@@ -202,8 +202,8 @@ def _prune(beta, model, found):
 
 def _choose(D, Y, base, omega, counts, found):
     """Try all penalties, times the weight of one row, and note the best of them."""
-    shares = base / base.max()
-    unit = base.sum() / max(base.sum(), shares.sum() ** 2 / (shares @ shares))
+    shares = counts / counts.max()
+    unit = counts.sum() / max(counts.sum(), shares.sum() ** 2 / (shares @ shares))
     weights = base / unit * omega
     classes, losses = found.classes, []
     W = (D * weights[:, None]).T

@@ -24,7 +24,9 @@ from edrvfl._ridge.choose import LAMBDAS
 
 
 def small(**params):
-    return EDRVFLRegressor(**{"n_layers": 3, "n_hidden": 16, "random_state": 0, **params})
+    return EDRVFLRegressor(
+        **{"n_layers": 3, "n_hidden": 16, "encoder": "standard", "random_state": 0, **params}
+    )
 
 
 @pytest.mark.parametrize("activation", [g for g in ACTIVATIONS if g != "relu"])

@@ -151,11 +151,28 @@ def test_columns_get_mean_0_and_variance_1(xp, rng, counted):
     X = np.column_stack([X, np.full(200, 0.1), np.zeros(200)])
     counts = xp.ones(200, dtype=xp.float64) if counted else None
     inputs = learn_inputs(xp.asarray(X), counts, EncoderSettings())
-    assert inputs.width == 5
+    assert inputs.source == (0, 1, 2)  # constant columns say nothing
     scaled = to_host(inputs.apply(xp.asarray(X)))
     np.testing.assert_allclose(scaled.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(scaled[:, :3].std(axis=0), 1, rtol=1e-12)
-    assert (scaled[:, 3:] == 0).all()
+    np.testing.assert_allclose(scaled.std(axis=0), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("numbers", ["standard", "robust", "bins"])
+def test_columns_that_vary_are_encoded_as_if_constant_ones_were_not_there(rng, numbers):
+    X = np.column_stack(
+        [rng.standard_normal(50), rng.integers(0, 3, 50), np.where(rng.random(50) < 0.3, np.nan, 1)]
+    )
+    constant = np.column_stack([np.full(50, 7.0), np.full(50, np.nan), np.zeros(50), np.arange(50)])
+    few = learn_inputs(X, None, EncoderSettings(numbers), [False, True, False])
+    # one category, and categories that are all rare
+    many = learn_inputs(np.column_stack([constant, X]), None, EncoderSettings(numbers), [0, 0, 1, 1, 0, 1, 0])
+    assert many.source == tuple(j + 4 for j in few.source)
+    np.testing.assert_array_equal(many.apply(np.column_stack([constant, X])), few.apply(X))
+
+
+def test_where_no_column_varies_all_are_zero():
+    X = np.full((5, 2), 3.0)
+    assert not learn_inputs(X, None, EncoderSettings()).apply(X).any()
 
 
 def test_columns_may_stay_as_they_are(xp, rng):
@@ -217,7 +234,8 @@ def test_columns_have_a_source_a_name_and_a_budget(seed, mode, m, budget):
     inputs = learn_inputs(X, None, EncoderSettings(mode, max_columns=budget, min_frequency=1), CATEGORICAL)
     assert inputs.apply(X).shape == (m, inputs.width)
     assert len(inputs.source) == len(inputs.labels) == inputs.width
-    assert set(inputs.source) == set(range(d))
+    varied = {j for j in range(d) if len(np.unique(X[:, j])) > 1}
+    assert set(inputs.source) == (varied or set(range(d)))
     codes = [[f"value{c}" for c in range(12)] if c else None for c in CATEGORICAL]
     names = inputs.names([f"x{j}" for j in range(d)], codes)
     assert len(set(names)) == inputs.width

@@ -93,7 +93,7 @@ def test_impossible_class_weights(class_weight):
 @pytest.mark.parametrize("n_hidden", [2, 20], ids=["primal", "dual"])
 def test_weights_next_to_nothing_are_weights(n_hidden):
     weights = np.full(6, 1e-310)
-    assert prepare_rows(X, Y, weights, "balanced").weights.counts.tolist() == weights.tolist()
+    assert len(set(prepare_rows(X, Y, weights, "balanced").weights.counts.tolist())) == 1
     model = EDRVFLClassifier(n_hidden=n_hidden, n_layers=2, weight_from="loo", random_state=0)
     with pytest.warns(UserWarning, match="multiply the weights"):
         model.fit(X, Y, weights)

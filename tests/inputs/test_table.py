@@ -129,7 +129,7 @@ def test_the_same_content_is_the_same_matrix_in_every_library(rows):
 
 
 mixed = st.lists(
-    st.sampled_from(["a", "1", 1, 1.0, True, 1.5, None, float("nan"), pd.NA, pd.NaT, b"a", {"x": 1}, (1,)]),
+    st.sampled_from(["a", "1", 1, 1.0, True, 1.5, None, float("nan"), pd.NA, pd.NaT, b"a", Decimal("1.5")]),
     min_size=2,
     max_size=12,
 )
@@ -213,10 +213,10 @@ def test_a_column_without_any_value_is_numbers(column):
 
 
 def test_objects_after_much_text_are_seen():
-    values = [*["a"] * 500, {"x": 1}, 1, True, None]
+    values = [*["a"] * 500, b"x", 1, True, None]
     X, columns = learn(pd.DataFrame({"a": pd.Series(values, dtype=object)}))
-    assert columns.categories[0].tolist() == ["1", "a", "{'x': 1}"]
-    assert decode(X[:, 0], columns.categories[0])[-4:] == ["{'x': 1}", "1", "1", None]
+    assert columns.categories[0].tolist() == ["1", "a", "x"]
+    assert decode(X[:, 0], columns.categories[0])[-4:] == ["x", "1", "1", None]
     values[-1] = datetime.date(2026, 1, 1)
     with pytest.raises(TypeError, match="Column 'a' holds dates"):
         learn(pd.DataFrame({"a": pd.Series(values, dtype=object)}))
@@ -405,9 +405,6 @@ def test_names_need_a_frame():
 )
 def test_columns_that_are_neither_numbers_nor_categories_are_named(frame, value, why):
     X = frame({"age": [1.0], "born": [value]})
-    if frame is pd.DataFrame and isinstance(value, (list, dict)):
-        assert learn(X)[1].categories[1].tolist() == [str(value)]  # an object like any other
-        return
     with pytest.raises(TypeError, match=f"born.*{why}"):
         learn(X)
 

@@ -6,6 +6,7 @@ from helpers import beside, to_host
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edrvfl import EDRVFLRegressor, LaplaceRidgeClassifier, LaplaceRidgeRegressor
 from edrvfl._inputs.weights import RowWeights
 
 
@@ -31,3 +32,24 @@ def test_a_row_of_weight_one_or_less_is_left_out_completely(xp):
     shares = RowWeights(counts).left_out_shares(3, counts)
     assert to_host(shares).tolist() == [1.0, 1.0, 1.0]
     assert to_host(RowWeights().left_out_shares(2, counts)).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("weight", [5e-324, 1e-309])
+@pytest.mark.parametrize("kind", [LaplaceRidgeClassifier, LaplaceRidgeRegressor])
+def test_weights_without_digits_answer_as_their_multiples(kind, weight, rng):
+    X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
+    tiny, half = (kind(random_state=0).fit(X, y, np.full(60, w)) for w in (weight, 0.5))
+    answer = "predict_proba" if kind is LaplaceRidgeClassifier else "predict"
+    np.testing.assert_allclose(getattr(tiny, answer)(X), getattr(half, answer)(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("weight", [1e-309, 1e20, 1e50])
+@pytest.mark.parametrize("kind", [EDRVFLRegressor, LaplaceRidgeClassifier, LaplaceRidgeRegressor])
+@pytest.mark.filterwarnings("ignore:The Gram matrix is numerically singular")
+def test_one_row_may_weigh_far_more_or_less_than_the_others(kind, weight, rng):
+    X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
+    model = kind(random_state=0).fit(X, y, np.where(np.arange(60) == 3, weight, 1.0))
+    answer = model.predict_proba(X) if kind is LaplaceRidgeClassifier else model.predict(X)
+    assert np.isfinite(answer).all()
+    if weight > 1:
+        assert abs(model.predict(X[3:4])[0] - y[3]) < 1e-3

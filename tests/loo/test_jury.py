@@ -6,7 +6,7 @@ from helpers import beside
 from scipy.stats import norm
 from sklearn.metrics import accuracy_score, log_loss, mean_squared_error, r2_score
 
-from edrvfl._inputs.judged import Judged
+from edrvfl._inputs.judged import Judged, judge_some
 from edrvfl._inputs.targets import Classes, Values
 from edrvfl._inputs.weights import RowWeights
 from edrvfl._loo.calibrate import calibrate
@@ -156,3 +156,19 @@ def test_answers_without_an_error_are_finite():
     jury = value_jury(np.zeros((4, 1)))
     assert jury.score(np.zeros((4, 1))) == 1
     assert np.isfinite(jury.nats(np.zeros((4, 1))))
+
+
+def test_a_rare_class_is_foretold_as_often_as_it_comes(rng):
+    codes = (np.arange(50_000) < 12).astype(int)
+    judged = judge_some(Classes(codes, 2, np.zeros(0)))
+    jury = Jury.of(Classes(codes, 2, np.zeros(0)), RowWeights(), judged)
+    z = rng.normal(size=50_000) + 2 * codes - 8  # log-odds that tell the rare class from the other
+    P = np.stack([1 / (1 + np.exp(z)), 1 / (1 + np.exp(-z))], axis=1)
+    expected = jury.calibration(P[judged.rows], "matrix")(P)[:, 1].sum()
+    assert expected == pytest.approx(12, rel=0.25)
+
+
+def test_judged_rows_of_equal_classes_count_as_rows(answers):
+    codes = np.arange(20_000) % 2
+    judged = judge_some(Classes(codes, 2, np.zeros(0)))
+    assert Jury.of(Classes(codes, 2, np.zeros(0)), RowWeights(), judged).each == pytest.approx(1)

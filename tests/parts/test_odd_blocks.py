@@ -283,8 +283,10 @@ def test_blocks_of_zeros_do_not_hide_the_scale_of_values(scale, noisy_case):
     np.testing.assert_allclose(model.fit(RowBlocks(blocks)).predict(X) / scale, expected, rtol=1e-8)
 
 
-def test_penalties_follow_the_scale_of_class_weights(noisy_case, tmp_path):
+def test_penalties_follow_the_scale_of_sample_weights_and_not_of_class_weights(noisy_case, tmp_path):
     noisy_case.weight = np.linspace(0.1, 0.3, 90)
     noisy_case.model.set_params(regularization="loo", class_weight={0: 0.01, 1: 0.02, 2: 0.05})
     one, _ = assert_equal_fits(noisy_case, tmp_path)
-    assert min(one.regularization_) < 2.0**-4  # they are powers of two times the weight of one row
+    unit = np.sum(noisy_case.weight**2) / np.sum(noisy_case.weight)  # the weight of one row
+    powers = np.log2(np.asarray(one.regularization_) / unit)
+    np.testing.assert_allclose(powers, np.round(powers), atol=1e-9)

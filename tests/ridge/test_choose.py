@@ -1,6 +1,7 @@
 """Lambda by leave-one-out, against leaving rows out for every candidate."""
 
 import dataclasses
+from functools import cache
 
 import numpy as np
 import pytest
@@ -26,62 +27,69 @@ def test_the_candidates_are_the_papers_range():
     assert LAMBDAS.tolist() == [2.0**x for x in range(-12, 13)]
 
 
-@pytest.mark.parametrize("shape", [(60, 8), (20, 40)], ids=["primal", "dual"])
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-def test_the_best_of_all_wins_and_of_equals_the_larger(xp, rng, shape, weighted):
-    D, _, omega = random_regression(rng, *shape)
-    y = classes_of(rng, D)
-    Y = np.eye(3)[y]
+@cache
+def left_out(shape, weighted, noise=None):
+    """Draw a problem, of classes if there is no noise, and leave each row out of it for every candidate."""
+    rng = np.random.default_rng(20220712)
+    D, Y, omega = random_regression(rng, *shape, k=2)
+    y = classes_of(rng, D) if noise is None else D[:, :2] + noise * Y
     counts, shares = random_counts(rng, shape[0], weighted)
     omega = omega if weighted else np.ones(shape[0])
-    problem = regression(D, y, counts, omega=omega, shares=shares, xp=xp)
-    chosen = ridge_by_loo(problem)
-    right = {lam: scores_without_each_row(D, Y, lam, omega, counts).argmax(-1) == y for lam in LAMBDAS}
-    accuracy = {lam: round(np.average(r, weights=omega * counts), 12) for lam, r in right.items()}
+    Y = np.eye(3)[y] if noise is None else y
+    scores = {lam: scores_without_each_row(D, Y, lam, omega, counts) for lam in LAMBDAS}
+    return (D, y, counts), {"omega": omega, "shares": shares}, Y, scores
+
+
+shapes = pytest.mark.parametrize("shape", [(60, 8), (20, 40)], ids=["primal", "dual"])
+side_by_side = pytest.mark.parametrize("side_by_side", [False, True], ids=["eigenvalues", "side by side"])
+
+
+@shapes
+@side_by_side
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_the_best_of_all_wins_and_of_equals_the_larger(xp, shape, weighted, side_by_side):
+    (D, y, counts), of_rows, Y, scores = left_out(shape, weighted)
+    problem = regression(D, y, counts, **of_rows, xp=xp)
+    chosen = ridge_by_loo(problem, side_by_side=side_by_side)
+    weights = of_rows["omega"] * counts
+    right = {lam: s.argmax(-1) == y for lam, s in scores.items()}
+    accuracy = {lam: round(np.average(r, weights=weights), 12) for lam, r in right.items()}
     assert chosen.lam == max(lam for lam in accuracy if accuracy[lam] == max(accuracy.values()))
     np.testing.assert_array_equal(right_rows(problem, chosen), right[chosen.lam])
-    expected = ridge(regression(D, Y, omega * counts), chosen.lam).beta
+    expected = ridge(regression(D, Y, weights), chosen.lam).beta
     np.testing.assert_allclose(to_host(chosen.beta), expected, atol=1e-8)
     assert not bool(chosen.fell_back)
 
 
-@pytest.mark.parametrize("shape", [(60, 8), (20, 40)], ids=["primal", "dual"])
+@shapes
+@side_by_side
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("noise", [0.1, 3.0])
-def test_of_values_the_smallest_squared_error_wins(xp, rng, shape, weighted, noise):
-    D, Y, omega = random_regression(rng, *shape, k=2)
-    Y = D[:, :2] + noise * Y
-    counts, shares = random_counts(rng, shape[0], weighted)
-    omega = omega if weighted else np.ones(shape[0])
-    chosen = ridge_by_loo(regression(D, Y, counts, omega=omega, shares=shares, xp=xp))
-    scores = {lam: scores_without_each_row(D, Y, lam, omega, counts) for lam in LAMBDAS}
-    errors = {
-        lam: np.average(((s - Y) ** 2).mean(axis=1), weights=omega * counts) for lam, s in scores.items()
-    }
+def test_of_values_the_smallest_squared_error_wins(xp, shape, weighted, noise, side_by_side):
+    (D, _, counts), of_rows, Y, scores = left_out(shape, weighted, noise)
+    chosen = ridge_by_loo(regression(D, Y, counts, **of_rows, xp=xp), side_by_side=side_by_side)
+    weights = of_rows["omega"] * counts
+    errors = {lam: np.average(((s - Y) ** 2).mean(axis=1), weights=weights) for lam, s in scores.items()}
     assert chosen.lam == min(errors, key=errors.get)
     np.testing.assert_allclose(to_host(chosen.loo), scores[chosen.lam], atol=1e-7)
-    expected = ridge(regression(D, Y, omega * counts), chosen.lam).beta
+    expected = ridge(regression(D, Y, weights), chosen.lam).beta
     np.testing.assert_allclose(to_host(chosen.beta), expected, atol=1e-8)
 
 
-@pytest.mark.parametrize("shape", [(60, 8), (20, 40)], ids=["primal", "dual"])
-@pytest.mark.parametrize("accelerator", [False, True], ids=["eigenvalues", "side by side"])
-def test_the_candidates_go_with_the_scale_of_small_weights(xp, rng, monkeypatch, shape, accelerator):
-    monkeypatch.setattr("edrvfl._ridge.choose.on_accelerator", lambda _: accelerator)
-    D, Y, omega = random_regression(rng, *shape, k=2)
-    Y = D[:, :2] + 0.3 * Y
-    base, ones = rng.uniform(0.3, 0.9, shape[0]) * 1e-7, np.ones(shape[0])
-    inner = normal_equations(regression(D[:, 3:], Y, base, xp=xp))
-    problem = regression(D, Y, base, omega=omega, shares=ones, xp=xp)
-    problem = dataclasses.replace(problem, of_inputs=inner if problem.primal else None)
-    chosen = ridge_by_loo(problem)
-    unit = (base @ base) / base.sum()  # the weight of one row
-    scores = {lam: scores_without_each_row(D, Y, lam, omega * base, ones) for lam in unit * LAMBDAS}
-    errors = {lam: np.average(((s - Y) ** 2).mean(axis=1), weights=omega * base) for lam, s in scores.items()}
-    best = min(errors, key=errors.get)
-    assert chosen.lam == pytest.approx(best, rel=1e-12)
-    np.testing.assert_allclose(to_host(chosen.loo), scores[best], atol=1e-7)
-    expected = ridge(regression(D, Y, omega * base), chosen.lam).beta
+@shapes
+@side_by_side
+def test_the_candidates_go_with_the_scale_of_small_weights(xp, shape, side_by_side):
+    """Weights and penalties times a power of two are the same problem."""
+    (D, _, counts), of_rows, Y, scores = left_out(shape, True, 0.1)
+    unit = 2.0**-24
+    inner = normal_equations(regression(D[:, 3:], Y, unit * counts, xp=xp))
+    problem = regression(D, Y, unit * counts, **of_rows, xp=xp)
+    problem = dataclasses.replace(problem, of_inputs=inner if problem.primal else None, unit=unit)
+    chosen = ridge_by_loo(problem, side_by_side=side_by_side)
+    whole = ridge_by_loo(regression(D, Y, counts, **of_rows, xp=xp), side_by_side=side_by_side)
+    assert chosen.lam == unit * whole.lam
+    np.testing.assert_allclose(to_host(chosen.loo), scores[whole.lam], atol=1e-7)
+    expected = ridge(regression(D, Y, of_rows["omega"] * unit * counts), chosen.lam).beta
     np.testing.assert_allclose(to_host(chosen.beta), expected, atol=1e-8)
 
 

@@ -7,10 +7,10 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from edrvfl import EDRVFLClassifier
-from edrvfl._seam.threads import WORK_OF_A_THREAD, _release_control
+from edrvfl._seam.threads import PRODUCTS, WORK_OF_A_THREAD, _release_control, threads_of_system
 from edrvfl._seam.threads import suitable_threads as threads_of_shape
 
-SMALL, LARGE = WORK_OF_A_THREAD / 2, 2 * WORK_OF_A_THREAD
+SMALL, LARGE = PRODUCTS * WORK_OF_A_THREAD / 2, 2 * PRODUCTS * WORK_OF_A_THREAD
 
 
 def suitable_threads(multiplications):
@@ -46,7 +46,7 @@ def test_large_work_is_not_limited():
 def test_no_thread_is_added():
     with threadpool_limits(1, user_api="blas"):
         _release_control()
-        with suitable_threads(8 * WORK_OF_A_THREAD):
+        with suitable_threads(4 * LARGE):
             assert blas_threads() == {1}
 
 
@@ -115,3 +115,17 @@ def test_many_fits_at_once_leave_the_threads_as_they_were(noisy):
     assert blas_threads() == {2}
     again = EDRVFLClassifier(n_hidden=20, n_layers=3, random_state=7).fit(X, y)
     np.testing.assert_array_equal(models[7].predict_proba(X), again.predict_proba(X))
+
+
+def test_few_rows_get_one_thread_however_wide_they_are():
+    with threads_of_shape(np.zeros((344, 7)), 608, 512):  # a full block, but the only one
+        assert blas_threads() == {1}
+    with threads_of_shape(np.zeros((5000, 7)), 608, 512):
+        assert blas_threads() == {2}
+
+
+@pytest.mark.parametrize(("columns", "threads"), [(300, 1), (1_000, 2)])
+def test_a_small_system_is_factorised_on_one_thread_inside_large_work(columns, threads):
+    with suitable_threads(LARGE), threads_of_system(columns):
+        assert blas_threads() == {threads}
+    assert blas_threads() == {2}

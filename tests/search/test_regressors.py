@@ -147,7 +147,7 @@ def test_weights_are_repeated_rows(two, scoring):
 
 
 def test_a_part_of_the_rows_is_judged_as_in_the_network_alone(rows, monkeypatch):
-    monkeypatch.setattr("edrvfl._inputs.judged.MOST_VALUES", 25)
+    monkeypatch.setattr("edrvfl._inputs.judged.MOST_JUDGED", 25)
     space = {"layer_votes": ["prefix", "weighted"], "regularization": [1.0, "loo"]}
     search = grid_of(NETWORK, space, refit=False).fit(*rows)
     np.testing.assert_allclose(by_split(search), theirs(search, *rows), atol=1e-9)
@@ -385,7 +385,8 @@ def test_what_cannot_be_searched_is_said(rows, params, message):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"), [("text", "numeric|numbers"), (np.nan, "y contains NaN"), (1j, "Complex data")]
+    ("wrong", "message"),
+    [("text", "numeric|numbers"), (np.nan, "y has a missing value"), (1j, "Complex data")],
 )
 def test_what_is_no_number_is_refused(rows, wrong, message):
     X, y = rows

@@ -27,6 +27,7 @@ from .._inputs.reading import (
     read_new_table,
     read_training_numbers,
     read_training_table,
+    refuse_missing_targets,
     refuse_source,
 )
 from .._inputs.rows import Rows, prepare_rows, prepare_values, refuse_one_class, refuse_unresolved, to_host
@@ -508,6 +509,7 @@ def without_axis(values: Array) -> Array:
 
 def read_labels(estimator: BaseEstimator, y: Any) -> Any:
     """Return y, which must hold labels."""
+    refuse_missing_targets(y, "label")
     if isinstance(y, numpy.ndarray) and y.dtype.kind == "T":  # scikit-learn does not know NumPy's newest text
         y = y.astype(object)
     y = validate_data(estimator, "no_validation", y)
@@ -522,6 +524,7 @@ def read_values(estimator: BaseEstimator, y: Any) -> Any:
         raise ValueError(
             f"{name} takes y of shape (n_samples,) or (n_samples, n_outputs), got {tuple(y.shape)}."
         )
+    refuse_missing_targets(y, "value")
     y = validate_data(estimator, "no_validation", y, multi_output=True)
     if isinstance(y, numpy.ndarray) and y.dtype.kind in "OUSmM":
         y = _as_numbers(y, name)

@@ -121,8 +121,9 @@ class EDRVFLSearchCV(CallbackSupportMixin, SearchShell):
         Row of the winner: the best mean score; of several, the shallowest network, then the one drawn first.
 
     best_params_ : dict
-        What the search set, for a network with ``n_layers``: ``clone(estimator).set_params(**best_params_)``
-        is the winner.
+        What the search set, for a network with ``n_layers``. With the seed of the winner
+        ``clone(estimator).set_params(**best_params_, random_state=best_estimator_.random_state)`` is the
+        winner; an estimator that has a seed of its own needs no other.
 
     best_score_ : float
         The winner's mean score over the splits.

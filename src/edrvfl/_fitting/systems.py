@@ -15,7 +15,7 @@ from .._inputs.order import draw_rows
 from .._inputs.rows import Rows, to_host
 from .._inputs.strata import codes_of, ranking
 from .._inputs.targets import Targets, Values
-from .._inputs.weights import RowWeights, weight_of_one
+from .._inputs.weights import RowWeights
 from .._loo.jury import ValueJury, jury_of
 from .._ridge.equations import Regression
 from .._ridge.kernel import (
@@ -70,7 +70,7 @@ class Sample:
         """Take all training rows; many are computed in float32, twice as fast and with the same log-loss."""
         xp, X = array_namespace(rows.X), rows.X
         dtype = X.dtype if X.shape[0] <= DOUBLE_ROWS else xp.float32
-        unit = unit_of(rows)
+        unit = rows.weights.unit
         refuse_extreme(rows.weights.base, unit, X.shape[0], dtype)
         return cls(X, inputs, dtype, rows.targets, rows.weights, mean_targets(rows), unit, judged)
 
@@ -102,12 +102,6 @@ class Sample:
         )
         targets, raw = self.targets.some(rows), take_rows(self.raw, rows)
         return Sample(raw, self.inputs, self.dtype, targets, weights, self.prior, self.unit)
-
-
-def unit_of(rows: Rows) -> float:
-    """Return the weight of one row: 1, but weights below 1 may have any scale."""
-    counts = rows.weights.counts
-    return 1.0 if counts is None else weight_of_one(to_host(counts).astype(float))
 
 
 def refuse_extreme(base: Array | None, unit: float, m: int, dtype: Any) -> None:
@@ -259,7 +253,7 @@ class Draw:
         counts = rows.weights.counts_of(rows.X.shape[0], rows.targets.like)
         self._counts = to_host(counts).astype(numpy.float64)
         self._codes, self._hashes = codes_of(rows.targets), rows.hashes
-        self.unit = unit_of(rows)
+        self.unit = rows.weights.unit
         # rows of like targets stand together, so that steps of equal length meet all kinds of rows
         self._by_class = numpy.lexsort((self._hashes, ranking(rows.targets, rows.weights.counts)))
         self._start = float(numpy.random.Generator(numpy.random.PCG64(seed)).random())

@@ -88,7 +88,6 @@ def learn_from_sums(
     plain = [j for j in range(d) if categorical is None or not categorical[j]]
     with ignore_overflow():  # infinities are clipped
         look = rows.look(coded)
-        numbers, knots = _learn_scales(rows, look, plain, settings) if plain else (None, {})
         least = settings.min_frequency * look.one  # weights of any scale: two rows' worth, not the weight 2
         tallies = {
             j: Tally.of(weights, bool(look.missing[j] > 0), look.total, least).narrowed(
@@ -96,6 +95,8 @@ def learn_from_sums(
             )
             for j, weights in zip(coded, look.codes, strict=True)
         }
+        plain, tallies = _varied(look, plain, tallies)
+        numbers, knots = _learn_scales(rows, look, plain, settings) if plain else (None, {})
         wanted = [k.wanted for k in knots.values()] + [tally.wanted for tally in tallies.values()]
         most = _most_columns(wanted, settings.max_columns)
         knots = {j: k.narrowed(most) for j, k in knots.items()}
@@ -108,6 +109,17 @@ def learn_from_sums(
             numbers = _standardised(numbers, measured.numbers, look.total)
             bins = None if bins is None else _standard_bins(bins, measured.bins)
         return _inputs(rows.like, look, (numbers, bins), knots, tallies)
+
+
+def _varied(look: Look, plain: list[int], tallies: dict[int, Tally]) -> tuple[list[int], dict[int, Tally]]:
+    """Leave out constant columns, which say nothing: neurons that see few columns would see these.
+
+    A gap beside values is a variation. If no column varies all stay, so that a network has an input.
+    """
+    low, high = (to_host(end) for end in look.ends())
+    varied = [j for j in plain if low[j] != high[j] or 0 < look.missing[j] < look.total]
+    several = {j: tally for j, tally in tallies.items() if len(tally.groups()[0]) > 1}
+    return (varied, several) if varied or several else (plain, tallies)
 
 
 def _most_columns(wanted: list[int], budget: int) -> int:

@@ -10,7 +10,7 @@ from .._seam.arrays import Array, array_namespace, from_numpy
 from .strata import codes_of
 from .targets import Classes, Targets, Values
 
-MOST_VALUES = 10_000  # rows whose errors choose a penalty and give intervals, if the targets are values
+MOST_JUDGED = 10_000  # rows that choose a penalty and calibrate, or whose errors give intervals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,15 +22,16 @@ class Judged:
     class_weights: numpy.ndarray | None = None  # (k,), sample weights of all rows, if others are elsewhere
 
 
-def n_judged(m: int, k: int) -> int:
-    """Return how many of m training rows with k classes get leave-one-out scores.
+def n_judged(m: int, k: int | None) -> int:
+    """Return how many of m training rows with k classes, or None for values, get leave-one-out scores.
 
     The leverages of all rows would cost half of a fit, and what is learnt from the scores (a penalty, a
     calibration) is a few numbers, more of them with more classes. Calibration by 10,000 rows of letter,
     which has 26 classes, has a log-loss 2 % above that by all rows; on adult, which has two, it is the same
     by 2,000 (benchmarks/calibration.py, validation rows). With hundreds of classes fewer rows keep it fast.
     """
-    return min(m, 1_500 * k, 10_000, max(2_000, 500_000 // k))
+    most = min(m, MOST_JUDGED)
+    return most if k is None else min(most, 1_500 * k, max(2_000, 500_000 // k))
 
 
 def judge_some(targets: Targets) -> Judged | None:
@@ -56,7 +57,7 @@ def judged_places(sizes: numpy.ndarray, classes: bool) -> list[numpy.ndarray] | 
     class, so that a file which is sorted by date is seen as a whole. Values are one class.
     """
     m, k = int(sizes.sum()), len(sizes)
-    n = n_judged(m, k) if classes else min(m, MOST_VALUES)
+    n = n_judged(m, k if classes else None)
     if n == m:
         return None
     bits = numpy.random.PCG64(0).random_raw(n)

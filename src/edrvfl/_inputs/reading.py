@@ -8,11 +8,14 @@ from typing import Any
 
 import narwhals.stable.v2 as narwhals
 import numpy
+from array_api_compat import is_array_api_obj
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from .._seam.arrays import Array
-from .table import Columns, Table, float_dtypes, learn_table, open_table, read_table
+from .._seam.arrays import Array, array_namespace
+from .rows import to_host
+from .table import Columns, Table, as_frame, float_dtypes, learn_table, open_table, read_table
+from .values import is_missing
 
 
 class RowSource:
@@ -69,11 +72,46 @@ def read_new_table(estimator: BaseEstimator, X: Any, columns: Columns | None, li
     return read_table(table, columns)
 
 
+def refuse_missing_targets(y: Any, what: str) -> None:
+    """Refuse a y in which a target is missing, and name the first such row, counted from 0."""
+    missing = numpy.asarray(_missing_targets(y), dtype=bool)
+    if missing.any():
+        row = int(missing.reshape(len(missing), -1).any(axis=1).argmax())
+        raise ValueError(f"y has a missing {what} in row {row}. Fill it in, or leave the row out.")
+
+
+def _missing_targets(y: Any) -> Any:
+    """Mark the missing targets, (m,) or (m, k). What is no array, series or list is not looked at."""
+    if isinstance(y, numpy.ma.MaskedArray) and numpy.ma.is_masked(y):
+        return numpy.ma.getmaskarray(y)
+    if isinstance(y, list | tuple):
+        return [is_missing(value) for value in y]
+    if isinstance(y, numpy.ndarray) and y.dtype.kind == "O":
+        return numpy.frompyfunc(is_missing, 1, 1)(y)
+    if is_array_api_obj(y):
+        xp = array_namespace(y)
+        return to_host(xp.isnan(y)) if xp.isdtype(y.dtype, "real floating") else False
+    frame = narwhals.from_native(y, pass_through=True, allow_series=True)
+    series = isinstance(frame, narwhals.Series)
+    columns = [frame] if series else frame.iter_columns() if isinstance(frame, narwhals.DataFrame) else ()
+    marks = [
+        column.is_nan() | column.is_null() if column.dtype.is_float() else column.is_null()
+        for column in columns
+    ]
+    return numpy.stack([mark.to_numpy() for mark in marks], axis=1) if marks else False
+
+
 @contextmanager
 def name_bad_columns(estimator: BaseEstimator, X: Any) -> Iterator[None]:
     """Refuse columns of dates, and make an error about a frame name the columns that are not numbers."""
     # An array has no named columns, and asking costs more than a small predict.
-    frame = X if hasattr(X, "__dlpack__") else narwhals.from_native(X, pass_through=True)
+    frame = X if hasattr(X, "__dlpack__") else as_frame(X)
+    if numpy.ma.is_masked(X):
+        row, column = (int(place) for place in numpy.argwhere(numpy.ma.getmaskarray(X))[0])
+        raise ValueError(
+            f"{type(estimator).__name__} takes no missing values with encoder=None, but the cell of X in row "
+            f'{row}, column {column} is masked. Fill it in, or set encoder="standard".'
+        )
     if isinstance(frame, narwhals.LazyFrame):
         raise TypeError(
             f"{type(estimator).__name__} takes rows in memory, but X is a lazy frame. Collect it first."

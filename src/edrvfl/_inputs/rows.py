@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy
@@ -154,7 +155,21 @@ def refuse_unresolved(rows: Rows) -> None:
 def keep_weighted(sample_weight: Any, X: Array, *others: Array) -> list[Array]:
     """Drop rows of weight 0; return the weights of the rows that stay, and these rows of X and the others."""
     counts = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+    counts = _with_digits(counts)
     return keep_marked(counts > 0, counts, X, *others)
+
+
+def _with_digits(counts: Array) -> Array:
+    """Multiply weights that are all so tiny that their products lose digits: they vanish beside any penalty.
+
+    A weight that vanishes beside the largest one is 0.
+    """
+    xp = array_namespace(counts)
+    normal = float(xp.finfo(counts.dtype).smallest_normal)
+    largest = float(xp.max(counts)) if counts.shape[0] else 0.0
+    if 0 < largest < normal * 2.0**60:
+        counts = counts * (normal * 2.0**60 / largest)
+    return xp.where(counts < normal, xp.zeros_like(counts), counts)
 
 
 def to_host(array: Array) -> numpy.ndarray:
@@ -189,6 +204,8 @@ def class_costs(
     class_weight: Any, classes: numpy.ndarray, labels: numpy.ndarray, counts: numpy.ndarray | None
 ) -> numpy.ndarray:
     """Return the weight of each class by scikit-learn's rule, from labels and their counts."""
+    if isinstance(class_weight, dict) and not all(isinstance(w, Real) for w in class_weight.values()):
+        raise ValueError(f"class_weight must hold a number for each class, got {class_weight!r}.")
     costs = compute_class_weight(class_weight, classes=classes, y=labels, sample_weight=counts)
     if not (numpy.isfinite(costs).all() and (costs >= 0).all() and (costs > 0).any()):
         raise ValueError(

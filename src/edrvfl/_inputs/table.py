@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar
 
 import narwhals.stable.v2 as narwhals
 import numpy
+from narwhals.exceptions import DuplicateError
 from sklearn import get_config
 from sklearn.utils import check_array
 
@@ -25,11 +26,13 @@ from .values import (
     Values,
     code,
     code_numbers,
+    column_holds_text,
     column_values,
     holds_objects,
     is_number_type,
     learn_categories,
     read_numbers,
+    warn_of_stray_text,
 )
 
 CATEGORY_TYPES = (narwhals.Categorical, narwhals.Enum, narwhals.String, narwhals.Binary)
@@ -88,8 +91,10 @@ def open_table(X: Any, dtype: Any = None, estimator: Any = None) -> Table:
     estimator : estimator that messages name, or None
     """
     options = {"ensure_all_finite": False, "estimator": estimator, "input_name": "X"}
+    if isinstance(X, numpy.ma.MaskedArray):
+        X = _unmasked(X)
     if not hasattr(X, "__dlpack__"):  # an array is no frame, and asking costs more than a small predict
-        frame = narwhals.from_native(X, pass_through=True)
+        frame = as_frame(X)
         if isinstance(frame, narwhals.LazyFrame):
             raise TypeError("X must be a table in memory, but it is a lazy frame. Collect it first.")
         if isinstance(frame, narwhals.DataFrame):
@@ -104,6 +109,24 @@ def open_table(X: Any, dtype: Any = None, estimator: Any = None) -> Table:
         raise TypeError("X holds dates or times; turn these into numbers.")
     matrix = check_array(X, dtype=float_dtypes(X) if dtype is None else [dtype], **options)
     return Table(matrix.shape, matrix.dtype, matrix)
+
+
+def as_frame(X: Any) -> Any:
+    """Return a frame of any library as one of narwhals, and anything else as it is."""
+    try:
+        return narwhals.from_native(X, pass_through=True)
+    except DuplicateError as error:
+        names = [str(name) for name in (X.columns if hasattr(X, "iloc") else X.column_names)]
+        twice = ", ".join(sorted({repr(name) for name in names if names.count(name) > 1}))
+        raise ValueError(f"X has several columns of the name {twice}. Rename them, or drop some.") from error
+
+
+def _unmasked(X: numpy.ma.MaskedArray) -> numpy.ndarray:
+    """Return a masked array as a plain one, in which masked cells are missing."""
+    if not numpy.ma.is_masked(X):
+        return X.data
+    missing: Any = numpy.nan if X.dtype.kind in "biuf" else None
+    return numpy.where(numpy.ma.getmaskarray(X), missing, X.data)
 
 
 def float_dtypes(X: Any) -> list[Any]:
@@ -228,6 +251,8 @@ def _learn_column(
     by_type = not isinstance(column, list) and column.dtype in CATEGORY_TYPES
     if not isinstance(values, list) and not (declared or by_type):
         return values, None  # objects that are all numbers
+    if isinstance(values, list) and not declared and column_holds_text(column):
+        warn_of_stray_text(values, places, table.call(j))
     values = _rounded(values, table)
     categories = learn_categories(values)
     codes = code(values, categories)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from contextlib import suppress
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -15,6 +17,8 @@ from .._seam.arrays import Array, array_namespace, from_numpy
 
 NUMBERS = (Real, Decimal, numpy.bool_)
 DATES = (date, time, timedelta, numpy.datetime64, numpy.timedelta64)
+READ = (str, bytes, complex, numpy.complexfloating, *NUMBERS, *DATES)  # some are refused elsewhere
+MANY_NUMBERS, NEARLY_ALL = 20, 0.95  # so many values and this share of them make a column one of numbers
 
 # Numbers as float64 with NaN, or text as a list with None.
 Values: TypeAlias = numpy.ndarray | list[str | None]
@@ -107,7 +111,57 @@ def column_values(column: Any) -> tuple[Values, numpy.ndarray | None]:
     if not isinstance(column, list) and is_number_type(column):
         return read_numbers(column).astype(numpy.float64, copy=False), None
     values, places = distinct_values(column)
+    if isinstance(column, list):
+        _refuse_objects(values)
     return numbers_or_text(values), places
+
+
+def _refuse_objects(values: list[Any]) -> None:
+    """Refuse values of a column of objects that are neither numbers nor text, of which nothing can be learnt.
+
+    A frame's own type of categories may hold anything, intervals for instance.
+    """
+    for kind in set(map(type, values)):
+        if not issubclass(kind, READ):
+            value = next(value for value in values if type(value) is kind)
+            if not is_missing(value):
+                raise TypeError(
+                    f"holds lists or records or other objects ({kind.__name__}). Make a column of each of "
+                    "their fields, or turn them into text if they are categories."
+                )
+
+
+def column_holds_text(column: Any) -> bool:
+    """Tell whether a column is one of objects or of text, and not of a type that is made for categories."""
+    return isinstance(column, list) or column.dtype == narwhals.String
+
+
+def warn_of_stray_text(values: list[str | None], places: numpy.ndarray | None, name: str) -> None:
+    """Warn if a column of text holds numbers but for a few values: nobody means these to be categories."""
+    distinct = dict.fromkeys(values)
+    distinct = {text: text is not None and _is_number_text(text) for text in distinct}
+    numbers = numpy.fromiter(map(distinct.__getitem__, values), bool, len(values))
+    present = numpy.fromiter((text is not None for text in values), bool, len(values))
+    if places is not None:
+        numbers, present = numbers[places], present[places]
+    n_numbers, n_present = int(numbers.sum()), int(present.sum())
+    if n_numbers == n_present or n_numbers < max(MANY_NUMBERS, NEARLY_ALL * n_present):
+        return
+    row = int((present & ~numbers).argmax())
+    stray = values[row if places is None else places[row]]
+    warnings.warn(
+        f"{name} counts as categories, because it holds the text {stray!r} in row {row}, but {n_numbers} of "
+        f"its {n_present} values are numbers. If it should be a column of numbers, replace such text by NaN, "
+        "which stands for missing. If it holds categories, name it in categorical_features.",
+        stacklevel=2,
+    )
+
+
+def _is_number_text(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def holds_objects(column: Any) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy
 
 from .._seam.arrays import Array, array_namespace, device, ignore_overflow, product, take_entries
+from .._seam.sklearn import _convert_to_numpy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,11 +22,12 @@ class WeightSums:
     squares: float  # of these
 
     @classmethod
-    def of(cls, counts: numpy.ndarray) -> WeightSums:
-        """Sum positive weights."""
+    def of(cls, counts: numpy.ndarray, times: numpy.ndarray | float = 1.0) -> WeightSums:
+        """Sum positive weights of rows, each of which comes so many times."""
         largest = float(counts.max(initial=0.0))
         shares = counts / largest if largest else counts
-        return cls(len(counts), float(counts.sum()), largest, float(shares.sum()), float(shares @ shares))
+        sums = (counts * times).sum(), largest, (shares * times).sum(), (shares * times) @ shares
+        return cls(len(counts), *map(float, sums))
 
     def __add__(self, other: WeightSums) -> WeightSums:
         """Return the sums over both sets of rows."""
@@ -58,14 +60,14 @@ class WeightSums:
         return self.total / self.worth
 
 
-def rows_worth(counts: numpy.ndarray) -> float:
+def rows_worth(counts: numpy.ndarray, times: numpy.ndarray | float = 1.0) -> float:
     """Return how many rows without weights say as much as rows with these counts: see `WeightSums`."""
-    return WeightSums.of(counts).worth
+    return WeightSums.of(counts, times).worth
 
 
-def equal_rows(counts: numpy.ndarray) -> float:
+def equal_rows(counts: numpy.ndarray, times: numpy.ndarray | float = 1.0) -> float:
     """Return how many rows of equal weight say as much as rows with these counts: see `WeightSums`."""
-    return WeightSums.of(counts).equal
+    return WeightSums.of(counts, times).equal
 
 
 def weight_of_one(counts: numpy.ndarray) -> float:
@@ -87,6 +89,14 @@ class RowWeights:
     def base(self) -> Array | None:
         """The factor of a row's squared error in every read-out; a layer multiplies it by its omega."""
         return product(self.counts, self.costs)
+
+    @property
+    def unit(self) -> float:
+        """The weight of one row, see `WeightSums.of_one`. Class weights are no part of it."""
+        counts = self.counts
+        if counts is None:
+            return 1.0
+        return weight_of_one(numpy.asarray(_convert_to_numpy(counts, array_namespace(counts)), dtype=float))
 
     @classmethod
     def joined(cls, parts: Sequence[RowWeights]) -> RowWeights:

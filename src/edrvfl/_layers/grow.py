@@ -127,7 +127,8 @@ def grow(branch: Branch, problem: Problem) -> Iterator[Grown]:
     settings = branch.settings
     # without leave-one-out nobody is judged
     judged = problem.judged if problem.judges or settings.lam is None else None
-    regression = Regression(D[..., :m, :], problem.targets, problem.weights.base, judged=judged)
+    weights = problem.weights
+    regression = Regression(D[..., :m, :], problem.targets, weights.base, judged=judged, unit=weights.unit)
     if settings.weighs_by_loo:  # the weighting needs the scores of all rows
         regression = replace(regression, judged=None, choosers=judged)
     if D.ndim == 2 and not (problem.stacked or settings.joint) and 2 * n < D.shape[-1] <= m:

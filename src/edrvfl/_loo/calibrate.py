@@ -239,7 +239,8 @@ def _logistic(
         gradient = (A.T @ (w * (p - target)) + 2 * (theta - identity))[free]
         H = (A.T * (w * p * (1 - p))) @ A + 2 * numpy.eye(3)
         step = numpy.zeros(3)
-        step[free] = -numpy.linalg.solve(H[numpy.ix_(free, free)], gradient)
+        # beside a huge weight the penalty is lost in rounding, and H is singular
+        step[free] = -numpy.linalg.lstsq(H[numpy.ix_(free, free)], gradient)[0]
         decrease = -float(gradient @ step[free])
         if decrease < 1e-14 * (1 + abs(loss)):
             break

@@ -31,6 +31,7 @@ class Jury:
     weights: numpy.ndarray  # (n,); those of the honest rows add up to the number of rows they are worth
     honest: numpy.ndarray  # (n,) of bool; False for a row alone in its class
     counts: numpy.ndarray | None = None  # (n,), the weights without class weights: how often such rows come
+    each: float = 1.0  # what a judged row counts on average if one of the class that is judged best counts 1
 
     @classmethod
     def of(cls, targets: Classes, weights: RowWeights, judged: Judged | None) -> Jury:
@@ -50,20 +51,29 @@ class Jury:
         codes, honest, counts = codes[some], honest[some], counts[some]
         # Class weights, and the rows that a judged row stands for, shift the probabilities, but they are no
         # further evidence: n counts the judged rows.
+        each = 1.0
         frequencies = counts / counts.max() * stand_for
         evidence = frequencies * costs[some]
         if honest.any():
             worth = rows_worth(counts[honest])
             evidence *= worth / evidence[honest].sum()
             frequencies *= worth / frequencies[honest].sum()
-        return cls(codes, evidence, honest, frequencies)
+            if judged is not None:
+                each = rows_worth(counts[honest], stand_for[honest] / stand_for[honest].min()) / worth
+        return cls(codes, evidence, honest, frequencies, each)
 
     def calibration(
         self, P: numpy.ndarray, rule: str, start: Calibration | None = None, floor: float = SMALLEST
     ) -> Calibration:
-        """Calibrate the leave-one-out probabilities P (n, k); the arguments are those of `calibrate`."""
+        """Calibrate the leave-one-out probabilities P (n, k); the arguments are those of `calibrate`.
+
+        All rows of a rare class are judged, and few of the others. A row of the rare class counts 1 and the
+        others for the rows they stand for: if they added up to the judged rows, the rare class would be less
+        than the uniform part of the answer.
+        """
         rows = self.honest
-        return calibrate(P[rows], self.codes[rows], self.weights[rows], rule, start, floor)
+        weights = self.weights[rows] * self.each
+        return calibrate(P[rows], self.codes[rows], weights, rule, start, floor)
 
     def score(self, P: numpy.ndarray) -> float:
         """Return the weighted share of rows whose largest probability is that of their class."""

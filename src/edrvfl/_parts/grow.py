@@ -23,7 +23,7 @@ from .._layers.draws import Drawn, Draws
 from .._layers.grow import Grown, overflow_message
 from .._layers.layers import importance, next_weights, renormalisation, surviving_columns
 from .._layers.records import HiddenLayer, Settings
-from .._ridge.equations import NormalEquations, Regression, Summed, linear_system
+from .._ridge.equations import NormalEquations, Regression, linear_system
 from .._ridge.leave_one_out import LeastNorm
 from .._ridge.many import read_outs
 from .._ridge.solve import require_finite
@@ -160,11 +160,17 @@ class PartedNetwork:
         seen = depth.walk(rows, slice(0, rows.X.shape[0]), self._of_rows)
         if not self._from_the_first:
             self._of_rows = seen.D[:, : depth.n_hidden]
-        summed = Summed(system, self._parted.base.of_one)
         shares = rows.weights.left_out_shares(rows.X.shape[0], rows.X)
         omega_of = None if seen.omega is None else seen.omega[None, :]
         return Regression(
-            seen.D, rows.targets, rows.weights.base, omega_of, shares, judged=judged, summed=summed
+            seen.D,
+            rows.targets,
+            rows.weights.base,
+            omega_of,
+            shares,
+            judged=judged,
+            summed=system,
+            unit=self._parted.weights.of_one,
         )
 
     def _omega(self, sums: LayerSums) -> tuple[float, float]:

@@ -7,18 +7,8 @@ from dataclasses import replace
 import numpy
 
 from .._inputs.rows import to_host
-from .._inputs.weights import weight_of_one
-from .._seam.arrays import (
-    Array,
-    array_namespace,
-    device,
-    from_numpy,
-    on_accelerator,
-    row_blocks,
-    take_entries,
-    take_rows,
-)
-from .._seam.linalg import add_to_diagonal, factorise, solve
+from .._seam.arrays import Array, array_namespace, device, from_numpy, row_blocks, take_entries, take_rows
+from .._seam.linalg import add_to_diagonal, eigenvalues, factorise, solve
 from .equations import Regression, linear_system, output_weights
 from .leave_one_out import from_dual, from_leverage, leave_one_out
 from .solve import ReadOut, require_finite, ridge
@@ -27,25 +17,24 @@ LAMBDAS = 2.0 ** numpy.arange(-12, 13)  # the candidates: the paper's range, Tab
 TIE_DIGITS = 12  # losses that agree to so many digits are equal
 
 
-def ridge_by_loo(problem: Regression, want_loo: bool = True) -> ReadOut:
+def ridge_by_loo(problem: Regression, want_loo: bool = True, side_by_side: bool = False) -> ReadOut:
     """Fit the read-out whose lambda has the smallest leave-one-out loss, counted by the rows' weights.
 
     The loss is that of the judged rows, each for the rows that it stands for: the share of wrong classes, or
     the squared error of values. Of equal candidates the larger wins. A lambda at which the system is
     numerically singular does not compete; if no system is regular the largest lambda is taken. The problem's
     shares are given. Leave-one-out scores are returned if they are wanted. The candidates are LAMBDAS times
-    the weight of one row, so that weights which are all small choose as their multiples do.
+    the weight of one row, so that weights which are all small choose as their multiples do. Class weights
+    are no part of it: beside them too a row of weight 2 is the row twice. The systems of all candidates are
+    solved side by side, as suits a GPU, or one decomposition serves them all.
     """
-    base, summed, unit = problem.base, problem.summed, 1.0
-    if base is not None:
-        unit = weight_of_one(to_host(base).astype(float)) if summed is None else summed.unit
-        if unit != 1:  # with weights near 1 no product vanishes
-            if summed is not None:
-                summed = replace(summed, equations=summed.equations * (1 / unit))
-            problem = replace(problem, base=base / unit, of_inputs=None, summed=summed)
+    base, summed, unit = problem.base, problem.summed, problem.unit
+    if base is not None and unit != 1:  # with weights near 1 no product vanishes
+        summed = None if summed is None else summed * (1 / unit)
+        problem = replace(problem, base=base / unit, of_inputs=None, summed=summed)
     few = problem.choosers is not None
     some = replace(problem, judged=problem.choosers) if few else problem
-    found = _side_by_side(some) if on_accelerator(problem.D) else _by_eigenvalues(some, want_loo and not few)
+    found = _side_by_side(some) if side_by_side else _by_eigenvalues(some, want_loo and not few)
     lam = found.lam
     assert lam is not None
     if few and want_loo:
@@ -59,7 +48,7 @@ def _by_eigenvalues(problem: Regression, want_loo: bool) -> ReadOut:
     system = linear_system(problem)
     G, B = (xp.astype(A, D.dtype, copy=False) for A in (system.G, system.R))
     require_finite(xp.linalg.diagonal(G))
-    values, V = xp.linalg.eigh(G)
+    values, V = eigenvalues(G)
     values = xp.clip(values, 0.0, None)
     floor = float(xp.finfo(D.dtype).eps * values.shape[0] * xp.max(values))
     lams = LAMBDAS[LAMBDAS + float(xp.min(values)) > floor]

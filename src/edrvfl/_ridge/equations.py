@@ -42,14 +42,6 @@ class NormalEquations:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Summed:
-    """What is known of all rows where only some of them are in memory."""
-
-    equations: NormalEquations
-    unit: float  # the weight of one row, see `weight_of_one`
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Regression:
     """One layer's rows as a weighted least-squares problem, or a stack of such problems."""
 
@@ -61,7 +53,8 @@ class Regression:
     of_inputs: NormalEquations | None = None  # of the columns [X, 1]; summed once if X is wider than H
     judged: Judged | None = None  # the rows whose leave-one-out scores are wanted; None for all
     choosers: Judged | None = None  # the rows that choose lambda, if all rows are judged but fewer choose
-    summed: Summed | None = None  # the sums over all rows, if D holds only some of them, all judged
+    summed: NormalEquations | None = None  # over all rows, if D holds only some of them, all judged
+    unit: float = 1.0  # the weight of one row, see `weight_of_one`
 
     @property
     def weights(self) -> Array | None:
@@ -157,7 +150,7 @@ def _moved(G: Array, R: Array, total: NormalEquations | None, dtype: Any) -> Nor
 def linear_system(problem: Regression, dtype: Any = None) -> NormalEquations:
     """Return the smaller of the two systems: the normal equations (Eq. 3, 15) or the dual (Eq. 4, 16)."""
     if problem.summed is not None:
-        return problem.summed.equations * 1.0  # the solver overwrites it
+        return problem.summed * 1.0  # the solver overwrites it
     if not problem.primal:
         return dual_system(problem, gram_of_rows(problem.D, dtype))
     return layer_equations(problem) if dtype is None else normal_equations(problem, dtype=dtype)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from .._seam.arrays import Array, array_namespace
+from .._seam.arrays import Array, array_namespace, on_accelerator
 from .choose import ridge_by_loo
 from .equations import Regression, dual_system, gram_of_rows, layer_equations, reweighted
 from .solve import ReadOut, ridge
@@ -32,7 +32,7 @@ def read_outs(problem: Regression, lam: Any, stacked: bool = False, want_loo: bo
     """
     D = problem.D
     if lam is None:
-        return together([ridge_by_loo(_read_out(problem, 0), want_loo)])
+        return together([ridge_by_loo(_read_out(problem, 0), want_loo, on_accelerator(problem.D))])
     if stacked and not numpy.any(lam == 0):
         return ridge(replace(problem, D=D[..., None, :, :]), lam)
     if D.ndim > 2:  # a read-out with lambda 0 needs singular values, so all are solved one by one

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from .._seam.arrays import Array, array_namespace, device, row_blocks, take_entries, take_rows
+from .._seam.arrays import Array, array_namespace, device, on_accelerator, row_blocks, take_entries, take_rows
 from .._seam.linalg import Cholesky, add_to_diagonal, factorise, half_inverse
 from .choose import ridge_by_loo
 from .equations import Regression, dual_system, gram_of_rows
@@ -40,7 +40,7 @@ class NestedReadOuts:
     def add(self, problem: Regression, want_loo: bool = True) -> ReadOut:
         """Return the read-outs, with beta (r, c, k). The problem's D has all earlier columns and new ones."""
         if self._lam is None:
-            return together([ridge_by_loo(problem, want_loo)])
+            return together([ridge_by_loo(problem, want_loo, on_accelerator(problem.D))])
         if not problem.primal:
             return self._dual(problem, self._lam)
         found: dict[int, ReadOut] = {}

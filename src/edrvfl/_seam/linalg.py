@@ -14,6 +14,7 @@ from array_api_compat import array_namespace, device, is_numpy_array, is_torch_a
 from scipy.linalg import blas, lapack
 
 from .arrays import Array, aligned, from_numpy, on_accelerator, side_by_side_copy, weighted_copy
+from .threads import threads_of_system
 
 # A Gram of many columns is summed by panels, because a product cannot leave out the upper triangle: three do
 # 2/3 of the full product, and eight of this width 9/16, which pays from so many rows on (measured).
@@ -150,7 +151,8 @@ def _cholesky_lapack(G: Array) -> tuple[Array, bool]:
     potrf = lapack.spotrf if G.dtype == numpy.float32 else lapack.dpotrf
     # To LAPACK, which reads columns, our lower triangle is the upper one. U' = L lies in memory by rows, so
     # the solves below hand L' to LAPACK without a copy.
-    U, info = potrf(G.T, lower=False, clean=False)
+    with threads_of_system(len(G)):
+        U, info = potrf(G.T, lower=False, clean=False)
     return U.T, info == 0
 
 
@@ -219,7 +221,8 @@ def _inverse_lapack(L: Array) -> Array:
     """Return L^-T in the upper triangle; below its diagonal LAPACK leaves what was there."""
     # LAPACK's solve for the identity knows that the solution is triangular too, and does a third of the work
     trtri = lapack.strtri if L.dtype == numpy.float32 else lapack.dtrtri
-    return trtri(L.T, lower=0)[0]
+    with threads_of_system(len(L)):
+        return trtri(L.T, lower=0)[0]
 
 
 def _row_norms(V: Array) -> Array:
@@ -241,6 +244,13 @@ def _lu_solve(factor: Cholesky, B: Array) -> Array:
     return xp.linalg.solve(xp.where(factor.regular[..., None, None], factor.G, eye), B)
 
 
+def eigenvalues(G: Array) -> tuple[Array, Array]:
+    """Return the eigenvalues and the eigenvectors of a symmetric G (c, c)."""
+    with threads_of_system(G.shape[-1]):
+        values, V = array_namespace(G).linalg.eigh(G)
+    return values, V
+
+
 def kept_eigenvalues(G: Array) -> tuple[Array, Array]:
     """Return 1 / eigenvalue and the eigenvectors of G (c, c).
 
@@ -248,7 +258,7 @@ def kept_eigenvalues(G: Array) -> tuple[Array, Array]:
     V (inverse V'B) is the solution of G X = B of least norm.
     """
     xp = array_namespace(G)
-    values, V = xp.linalg.eigh(G)
+    values, V = eigenvalues(G)
     kept = values > xp.finfo(G.dtype).eps * G.shape[-1] * xp.max(values)
     safe = xp.where(kept, values, xp.ones_like(values))  # avoids a division by zero where it is unused
     return xp.where(kept, 1 / safe, xp.zeros_like(values)), V

@@ -4,13 +4,16 @@ A product that takes a millisecond gains nothing from a second thread, and on a 
 thread that gets no core: 4500 x 12 rows and the default network took 18 s on two busy cores with the threads
 that BLAS takes by itself, and 5 s with one. On 16 idle cores a fit of 5000 x 20 rows with 512 neurons takes
 2.3 times as long with 16 threads as with one, and 0.6 times as long with four. So work decides.
+
+A factorisation waits for its threads at every step, so it suffers most: with two processes on two cores a
+Cholesky factor of 200 columns takes 250 ms on two threads, and 0.3 ms on one.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 
 import joblib
@@ -18,9 +21,9 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from .arrays import Array, row_blocks
 
-WORK_OF_A_THREAD = (
-    3.2e7  # multiplications of one matrix product that keep a thread busy (measured, see above)
-)
+WORK_OF_A_THREAD = 3.2e7  # multiplications of one matrix product that keep a thread busy (measured)
+PRODUCTS = 10  # so many of them, one after another, are worth a second thread: a tenth of a second
+LARGE_SYSTEM = 1_000  # columns; up to here even 16 idle cores are at most twice as fast at eigenvalues as one
 
 
 @cache
@@ -38,10 +41,19 @@ def blas_threads() -> int:
 def suitable_threads(X: Array, width: int, n_hidden: int) -> Iterator[None]:
     """Use no more BLAS threads than the largest product keeps busy: a block of rows times the hidden weights.
 
-    `width` is how many numbers are held for a row.
+    `width` is how many numbers are held for a row. Few rows, however wide, get one thread.
     """
-    block = next(row_blocks(X, X.shape[0], width), slice(0, 0))
-    with _usual.at_most(max(1, int(block.stop * width * n_hidden // WORK_OF_A_THREAD))):
+    m = X.shape[0]
+    block = next(row_blocks(X, m, width), slice(0, 0))
+    rows = min(block.stop, m / PRODUCTS)
+    with _usual.at_most(max(1, int(rows * width * n_hidden // WORK_OF_A_THREAD))):
+        yield
+
+
+@contextmanager
+def threads_of_system(n_columns: int) -> Iterator[None]:
+    """Use one BLAS thread to factorise a system that is not large."""
+    with one_blas_thread() if n_columns < LARGE_SYSTEM else nullcontext():
         yield
 
 

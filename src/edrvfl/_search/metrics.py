@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from numbers import Real
 from typing import Any
 
 import numpy
@@ -127,10 +128,12 @@ class SplitScorer:
     def _call_scorer(self, candidate: Candidate, depth: int, model: Any) -> float:
         test = self.test
         try:
-            score: float = self.search.scoring(model, test.given, test.labels, **test.metadata)
+            score = self.search.scoring(model, test.given, test.labels, **test.metadata)
         except Exception as error:
             return self.excuse(error, candidate, [depth])
-        return score
+        if numpy.ndim(score) > 0 or not isinstance(numpy.asarray(score).item(), Real):
+            raise ValueError(f"A scorer must return one number, but this one returned {score!r}.")
+        return float(score)
 
     def _fit(self, candidate: Candidate, depth: int) -> Any:
         """Fit a candidate alone on the training rows, in NumPy."""

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from .._fitting.gradient import GRADIENT_ROWS
 from .._fitting.settings import NetworkSettings, input_settings, network_settings
-from .._inputs.judged import MOST_VALUES, n_judged
+from .._inputs.judged import n_judged
 from .._layers.records import PAPER_SHAPE, Settings
 from .._ridge.choose import LAMBDAS
 from .._seam.arrays import MIN_BLOCK_ROWS, Array, aligned, block_bytes, free_bytes
@@ -115,7 +115,7 @@ class Size:
     @property
     def judged(self) -> int:
         """How many training rows get leave-one-out scores."""
-        return min(self.m, MOST_VALUES) if self.values else n_judged(self.m, self.k)
+        return n_judged(self.m, None if self.values else self.k)
 
 
 def groups(items: Sequence[Item], key: Callable[[Item], Hashable]) -> list[list[Item]]:
