@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from small_models import NAMES, SMALL, all_answers, numbers, small_model
 
 import edrvfl
-from edrvfl import EDRVFLClassifier, EDRVFLSearchCV, LaplaceRidgeClassifier, TabularEncoder, load, to_numpy
+from edrvfl import EDRVFLClassifier, EDRVFLSearchCV, TabularEncoder, load, to_numpy
 from edrvfl._layers.records import HiddenLayer
 from edrvfl._leaving.files.models import packed_model, unpacked_model
 from edrvfl._models.stored import stored
@@ -161,13 +161,6 @@ def test_a_search_saves_its_best(tmp_path):
         clone(search).save(tmp_path / "best")
     assert not hasattr(EDRVFLSearchCV(ensemble_size=2), "save")  # a file holds one model
     assert not hasattr(EDRVFLSearchCV(refit=False), "save")
-
-
-def test_a_search_that_answers_by_a_kernel_saves_it(tmp_path):
-    X, y, _ = numbers()
-    search = EDRVFLSearchCV(LaplaceRidgeClassifier(), {"bandwidth": [1.0, 2.0]}, n_iter=None, cv=2).fit(X, y)
-    search.save(tmp_path / "best")
-    np.testing.assert_array_equal(load(tmp_path / "best").predict(X), search.predict(X))
 
 
 @pytest.mark.parametrize("model", [EDRVFLClassifier(), TabularEncoder()])

@@ -24,7 +24,14 @@ from sklearn.model_selection import (
     cross_val_score,
 )
 
-from edrvfl import EDRVFLClassifier, EDRVFLSearchCV, to_numpy, variant
+from edrvfl import (
+    EDRVFLClassifier,
+    EDRVFLPortfolioRegressor,
+    EDRVFLSearchCV,
+    LaplaceRidgeClassifier,
+    to_numpy,
+    variant,
+)
 from edrvfl._doors import search as _search_cv
 from edrvfl._doors.variants import VARIANTS
 
@@ -235,11 +242,17 @@ def test_the_winner_can_be_built_from_its_parameters(wine, name):
 
 
 @pytest.mark.parametrize("seed", [None, np.random.RandomState(3)], ids=["None", "RandomState"])
-def test_one_seed_serves_the_search_and_the_refit(hard, seed):
+@pytest.mark.parametrize(
+    "space", [{"n_hidden": [8, 9]}, {"n_hidden": [8, 9], "random_state": [None]}], ids=str
+)
+def test_one_seed_serves_the_search_and_the_refit(hard, seed, space):
     network = clone(SMALL).set_params(random_state=seed)
-    search = EDRVFLSearchCV(network, {"n_hidden": [8, 9]}, cv=3).fit(*hard)
+    search = EDRVFLSearchCV(network, space, cv=3).fit(*hard)
     winner = clone(search.best_estimator_)
     assert search.best_score_ == cross_val_score(winner, *hard, cv=3).mean()
+    rebuilt = clone(network).set_params(**search.best_params_).fit(*hard)
+    np.testing.assert_array_equal(rebuilt.predict_proba(hard[0]), search.predict_proba(hard[0]))
+    assert search.cv_results_["params"][search.best_index_] == search.best_params_
 
 
 def test_ties_go_to_the_shallower_then_the_first_drawn(wine, search):
@@ -349,6 +362,15 @@ def test_a_scorer_that_fails_fails_for_its_own_depth(hard):
         search.set_params(error_score=0.0, scoring=lambda model: 1).fit(*hard)
 
 
+@pytest.mark.parametrize("wrong", ["good", [0.5, 0.6], np.arange(3.0), {"a": 1.0}, None, 1j], ids=repr)
+def test_a_scorer_that_returns_no_number_is_told_so(hard, wrong):
+    search = grid_of({"n_hidden": [8]}, scoring=lambda model, X, y: wrong)
+    with pytest.raises(ValueError, match=r"All 6 scores failed.*A scorer must return one number.*returned"):
+        search.fit(*hard)
+    search.set_params(scoring=lambda model, X, y: np.array(0.5))  # an array of one number is one
+    assert search.fit(*hard).best_score_ == 0.5
+
+
 def test_a_training_split_of_one_class_is_a_failure_of_that_split(hard):
     X, y = hard
     one = np.flatnonzero(y == 0)
@@ -378,7 +400,9 @@ def test_a_training_split_of_one_class_is_a_failure_of_that_split(hard):
             TypeError,
             "'prune_rate'.*a list",
         ),
-        ({"estimator": "network"}, ValueError, "'estimator' parameter"),
+        ({"estimator": "network"}, TypeError, "tunes an EDRVFLClassifier .* of type str"),
+        ({"estimator": LaplaceRidgeClassifier()}, TypeError, "LaplaceRidgeClassifier.*RandomizedSearchCV"),
+        ({"estimator": EDRVFLPortfolioRegressor()}, TypeError, "PortfolioRegressor.*RandomizedSearchCV"),
     ],
 )
 def test_what_cannot_be_searched_is_said(hard, params, error, message):
