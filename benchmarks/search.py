@@ -21,9 +21,11 @@ from scipy.linalg import LinAlgWarning
 from sklearn.model_selection import GridSearchCV
 
 from edrvfl import EDRVFLSearchCV, paper_configurations, variant
-from edrvfl._search.metrics import Sample, Search
-from edrvfl._search.plan import Size, bytes_needed, groups, result_rows
+from edrvfl._search.candidates import result_rows
+from edrvfl._search.metrics import metric_of
+from edrvfl._search.plan import bytes_needed, groups
 from edrvfl._search.run import score_split
+from edrvfl._search.scorer import Sample, Scoring, Search
 from edrvfl.bench.data import load_dataset
 
 LIMITS = {"edRVFL_N": 3.0, "WedRVFL": 3.0, "PedRVFL": 1.0, "WPedRVFL": 1.0}
@@ -42,19 +44,19 @@ def exactly(configurations):
 
 def sharing(dataset, network, tried, split):
     """Seconds with nothing shared, with the random layers, and with features and Gram matrices too."""
-    search = Search(Sample(dataset.X, dataset.y, None), np.unique(dataset.y), None, "raise", stacked=False)
+    scoring = Scoring(np.unique(dataset.y), metric_of(None, classifies=True))
+    search = Search(Sample(dataset.X, dataset.y, None), None, scoring)
     candidates = list(dict.fromkeys(row.candidate for row in result_rows(network, tried)))
-    problems = groups(candidates, lambda c: c.problem)
-    m, v = (len(rows) for rows in split)
-    size = Size(m, v, dataset.X.shape[1], len(search.classes), itemsize=8, stacked=False)
+    alike = groups(candidates, lambda c: c.stack)
 
-    def of_one_network(problem):  # a budget that has no room for a second network
-        return max(bytes_needed([[c]], size) for c in problem)
+    def of_one_network(some):  # a budget that has no room for a second network
+        size = search.size(split, some[0].inputs)
+        return max(bytes_needed([[c]], size) for c in some)
 
     ways = (
         lambda: [score_split(search, [c], split, 2**30) for c in candidates],
-        lambda: [score_split(search, problem, split, of_one_network(problem)) for problem in problems],
-        lambda: [score_split(search, problem, split, 2**30) for problem in problems],
+        lambda: [score_split(search, some, split, of_one_network(some)) for some in alike],
+        lambda: [score_split(search, some, split, 2**30) for some in alike],
     )
     return [seconds(way)[0] for way in ways]
 

@@ -6,6 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
+from searches import by_split, mixed_rows
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import check_scoring, log_loss
@@ -26,26 +27,6 @@ ANSWERS = {"calibration": [None, "temperature", "matrix"], "layer_votes": ["equa
 SPLIT = [(np.arange(60), np.arange(60, 90))]
 SCORINGS = [None, "neg_log_loss", "roc_auc_ovr"]
 every_scoring = pytest.mark.parametrize("scoring", SCORINGS, ids=["accuracy", "log-loss", "by call"])
-
-
-def mixed_rows(m=90, k=3):
-    """Numbers with gaps, whole numbers and text with gaps, and labels that depend on all of them."""
-    rng = np.random.default_rng(4)
-    X = pd.DataFrame(
-        {
-            "real": rng.standard_normal(m),
-            "whole": rng.integers(0, 4, m),
-            "text": rng.choice(["red", "blue", "green"], m).astype(object),
-        }
-    )
-    score = X["real"] + (X["text"] == "red") + (X["whole"] == 2) + 0.5 * rng.standard_normal(m)
-    X.loc[rng.random(m) < 0.1, "real"] = None
-    X.loc[rng.random(m) < 0.1, "text"] = None
-    return X, np.digitize(score, [0.3, 1.2][: k - 1])
-
-
-def by_split(search):
-    return np.stack([search.cv_results_[f"split{i}_test_score"] for i in range(search.n_splits_)], axis=1)
 
 
 def alone(search, X, y, weights=None):

@@ -70,7 +70,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("estimator", [NETWORK, EDRVFLRegressor(n_hidden=100, n_layers=3, random_state=0)])
+@pytest.mark.parametrize("estimator", [NETWORK, EDRVFLRegressor(weight_from="train", random_state=0)])
 def test_every_parameter_of_a_network_is_part_of_its_work(estimator):
     names = set(estimator.get_params()) - {"verbose"}
     assert names <= set(OTHERS)

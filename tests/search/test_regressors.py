@@ -5,18 +5,12 @@ import pandas as pd
 import pytest
 import sklearn
 from helpers import assert_passes_scikit_learns_checks
+from searches import by_split, theirs
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import load_wine, make_friedman1
 from sklearn.exceptions import FitFailedWarning
-from sklearn.metrics import get_scorer, make_scorer, r2_score
-from sklearn.model_selection import (
-    GridSearchCV,
-    KFold,
-    LeaveOneOut,
-    PredefinedSplit,
-    StratifiedKFold,
-    cross_val_score,
-)
+from sklearn.metrics import get_scorer, r2_score
+from sklearn.model_selection import KFold, LeaveOneOut, PredefinedSplit, StratifiedKFold, cross_val_score
 
 from edrvfl import EDRVFLClassifier, EDRVFLRegressor, EDRVFLSearchCV, to_numpy
 from edrvfl._search.candidates import result_rows
@@ -44,17 +38,6 @@ def two(rows):
 
 def grid_of(estimator, space, **params):
     return EDRVFLSearchCV(estimator, space, **{"n_iter": None, "cv": 3, **params})
-
-
-def by_split(search):
-    return np.stack([search.cv_results_[f"split{i}_test_score"] for i in range(search.n_splits_)], axis=1)
-
-
-def theirs(search, X, y, **metadata):
-    """Scores (row, split) of GridSearchCV over the rows of a search, every estimator fitted alone."""
-    grid = [{name: [value] for name, value in row.items()} for row in search.cv_results_["params"]]
-    found = GridSearchCV(search.estimator, grid, cv=search.cv, scoring=search.scoring, refit=False)
-    return by_split(found.fit(X, y, **metadata))
 
 
 # --- the same scores as estimators fitted alone -----------------------------------------------------------
@@ -143,17 +126,6 @@ def test_a_scorer_may_ask_about_other_rows_and_other_things(rows):
     for scoring in asks:
         search = grid_of(NETWORK, {"n_hidden": [8]}, scoring=scoring, refit=False).fit(*rows)
         np.testing.assert_allclose(by_split(search), theirs(search, *rows), atol=1e-9)
-
-
-def test_weights_reach_scorers_that_take_them(rows):
-    X, y = rows
-    weights = np.random.default_rng(0).uniform(size=len(y))
-    for scorer, weighted in ((make_scorer(r2_score), True), (make_scorer(lambda y, p: p.max()), False)):
-        search = grid_of(NETWORK, {"n_layers": [2]}, scoring=scorer).fit(X, y, weights)
-        for i, (train, test) in enumerate(KFold(3).split(X)):
-            model = clone(NETWORK).fit(X[train], y[train], weights[train])
-            given = {"sample_weight": weights[test]} if weighted else {}
-            assert by_split(search)[0, i] == pytest.approx(scorer(model, X[test], y[test], **given), abs=1e-9)
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch"])
@@ -269,12 +241,6 @@ def test_an_ensemble_averages_different_configurations(two):
     np.testing.assert_allclose(search.predict(two[0]), mean, rtol=1e-12)
 
 
-def test_without_refit_there_is_nothing_to_predict_with(rows):
-    search = grid_of(NETWORK, {"n_hidden": [8]}, refit=False).fit(*rows)
-    for name in ("predict", "score", "best_estimator_"):
-        assert not hasattr(search, name)
-
-
 # --- the default space ------------------------------------------------------------------------------------
 
 
@@ -297,23 +263,6 @@ def test_the_default_space_is_the_papers_box_without_what_is_switched_off(rows, 
 
 
 # --- what goes wrong --------------------------------------------------------------------------------------
-
-
-def test_a_network_that_fails_gets_the_error_score(rows):
-    X, y = rows[0].astype(np.float32), rows[1]
-    network = EDRVFLRegressor(n_layers=40, renormalize=False, regularization=1.0, random_state=0)
-    search = EDRVFLSearchCV(network, {"n_hidden": [500, 5]}, cv=2, refit=False, error_score=-99.0)
-    with pytest.warns(FitFailedWarning, match=r"of 160 scores are error_score=-99.*features overflow"):
-        search.fit(X, y)
-    wide = np.array([row["n_hidden"] == 500 for row in search.cv_results_["params"]])
-    scores = by_split(search)
-    assert (scores[~wide] > -99).all()
-    for of_split in scores[wide].T:  # the shallower networks do not fail
-        first = np.flatnonzero(of_split == -99).min()
-        assert first > 1
-        assert (of_split[first:] == -99).all()
-    with pytest.raises(ValueError, match="features overflow"):
-        search.set_params(error_score="raise").fit(X, y)
 
 
 def test_a_scorer_that_is_not_for_values_fails(rows):

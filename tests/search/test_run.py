@@ -7,7 +7,7 @@ import pytest
 import sklearn
 from sklearn.datasets import make_classification
 
-from edrvfl import EDRVFLClassifier, EDRVFLRegressor
+from edrvfl import EDRVFLClassifier, EDRVFLRegressor, EDRVFLSearchCV, variant
 from edrvfl._inputs.table import learn_table, open_table
 from edrvfl._search.candidates import result_rows
 from edrvfl._search.metrics import metric_of
@@ -77,9 +77,8 @@ def test_the_estimate_of_the_memory_holds(kind, shape, params, stacked):
     split = (np.arange(rows * 3 // 4), np.arange(rows * 3 // 4, rows))
     table, seen = learn_table(open_table(X))
     metric = metric_of("neg_log_loss" if classifies else None, classifies)
-    search = Search(
-        Sample(table, y, None), seen, Scoring(np.unique(y) if classifies else None, metric), stacked
-    )
+    scoring = Scoring(np.unique(y) if classifies else None, metric)
+    search = Search(Sample(table, y, None), seen, scoring, stacked)
     few = np.split(np.arange(rows // 4), [rows // 8])
     score_split(search, candidates, few, memory=2**30)  # what is loaded only once
     need = bytes_needed([candidates], search.size(split, candidates[0].inputs))
@@ -88,3 +87,23 @@ def test_the_estimate_of_the_memory_holds(kind, shape, params, stacked):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert 0.15 * need < peak < need  # the work space of LAPACK is not seen here
+
+
+@pytest.mark.parametrize("name", ["edRVFL_N", "WPedRVFL"])
+@pytest.mark.parametrize("weight_from", ["train", "loo"])
+@pytest.mark.parametrize("shape", [(3000, 100), (200, 300)], ids=["primal", "dual"])
+def test_the_budget_is_kept(name, weight_from, shape):
+    rows, width = shape
+    X, y = make_classification(rows, 10, n_informative=8, n_classes=5, random_state=0)
+    network = variant(name, n_hidden=width, n_layers=4, weight_from=weight_from, random_state=0)
+    split = [(np.arange(rows // 2), np.arange(rows // 2, rows))]
+    space = {"regularization": [2.0**i for i in range(8)]}
+    search = EDRVFLSearchCV(network, space, n_iter=None, cv=split, refit=False)
+    for memory in (14, 28):
+        tracemalloc.start()
+        search.set_params(memory=memory).fit(X, y)
+        peak = tracemalloc.get_traced_memory()[1] / 2**20
+        tracemalloc.stop()
+        assert peak <= memory
+    with pytest.raises(MemoryError, match="needs about"):
+        search.set_params(memory=1).fit(X, y)

@@ -15,6 +15,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._models.coverage import Coverage
+from .._models.model import Model
 from .._seam.arrays import Array
 from .._search.scorer import StandIn
 from .base import Classifies, Predicts, predicts, read_labels, read_values, without_axis
@@ -94,8 +96,13 @@ class Tuned(Classifies):
         return router.add(scorer=self._scorer(), method_mapping=score)
 
     @property
-    def _fitted_array(self) -> Array:
-        return self.best_estimator_._fitted_array
+    def _model(self) -> Model:
+        model: Model = self.best_estimator_._model
+        return model
+
+    def _coverage_for(self, coverage: Any) -> Coverage:
+        found: Coverage = self.best_estimator_._coverage_for(coverage)
+        return found
 
     @property
     def classes_(self) -> Array:
@@ -173,43 +180,5 @@ class Tuned(Classifies):
         check_is_fitted(self)
         self.best_estimator_.save(path)
 
-    @available_if(_best_has("predict_interval"))
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
-        """Return the prediction intervals of `best_estimator_`, where it is a regressor and answers alone.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        coverage : float, default=0.9
-            The share of rows whose value is to be in the interval.
-
-        Returns
-        -------
-        lower, upper : arrays of shape (n_samples,), or (n_samples, n_outputs) for several outputs
-            The ends of the intervals, in the units of `fit`.
-        """
-        self._check_fitted_alike(X, "predict_interval")
-        ends: tuple[Array, Array] = self.best_estimator_.predict_interval(X, coverage)
-        return ends
-
-    @available_if(_best_has("predict_set"))
-    def predict_set(self, X: Any, coverage: float = 0.9) -> Array:
-        """Return the prediction sets of `best_estimator_`, where it is a classifier and answers alone.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        coverage : float, default=0.9
-            The share of rows whose class is to be in their set.
-
-        Returns
-        -------
-        sets : array of bool of shape (n_samples, n_classes)
-            Which classes are in the set of each row, in the order of `classes_`.
-        """
-        self._check_fitted_alike(X, "predict_set")
-        return self.best_estimator_.predict_set(X, coverage)
+    predict_set = available_if(_best_has("predict_set"))(Classifies.predict_set)
+    predict_interval = available_if(_best_has("predict_interval"))(Predicts.predict_interval)
