@@ -45,7 +45,7 @@ def test_every_field_is_part_of_a_key_but_those_that_are_marked(marks):
 
 
 OTHERS = {
-    "n_layers": 4,
+    "n_layers": 7,
     "n_hidden": 5,
     "regularization": 3.0,
     "activation": "sin",

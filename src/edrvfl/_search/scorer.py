@@ -121,8 +121,7 @@ class SplitScorer:
         test, model = self.test, self.scoring.stand_in(self, P, partial(self._fit, candidate, depth))
         try:
             score = self.scoring.scorer(model, test.given, test.labels, **test.metadata)
-            if numpy.ndim(score) == 0 and hasattr(score, "item"):
-                score = score.item()
+            score = score.item() if getattr(score, "ndim", None) == 0 else score  # of any library
             if not isinstance(score, Real):
                 raise TypeError(
                     f"A scorer must return one number, the higher the better, but {self.scoring.scorer} "
