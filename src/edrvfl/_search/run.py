@@ -16,7 +16,7 @@ from .._layers.draws import Draws, Recipe
 from .._layers.grow import Grown, Problem, grow, start
 from .._layers.layers import fill_inputs, new_features
 from .._loo.combine import RULES
-from .._loo.follow import Follower, Votes
+from .._loo.follow import Follower, Stage, Votes
 from .._seam.arrays import Array, array_namespace, device, from_numpy, ignore_overflow
 from .._seam.threads import suitable_threads
 from .candidates import Candidate
@@ -135,17 +135,21 @@ class _RunningAnswers:
         """Take the next layer's scores (..., v, k) of some networks; return their answers so far."""
         xp, some, rule = array_namespace(scores), grown.members, RULES[self._by.rule]
         contributions = rule.contribute(xp.reshape(scores, (-1, *self._totals.shape[1:])))
-        followers, stages = self._followers[some], []
-        if followers:
-            loo = xp.reshape(grown.loo, (-1, *grown.loo.shape[-2:]))
-            stages = [follower.add(loo[i, ...]) for i, follower in enumerate(followers)]
-            votes = numpy.array([stage.vote for stage in stages])
-            contributions = from_numpy(votes, scores)[:, None, None] * contributions
+        stages: list[Stage] = []
         if self._by.joint:  # the newest read-out is over all layers and answers alone
             self._totals[some, ...], self._votes[some] = 0.0, 0.0
+        if self._followers:
+            loo = xp.reshape(grown.loo, (-1, *grown.loo.shape[-2:]))
+            stages = [follower.add(loo[i, ...]) for i, follower in enumerate(self._followers[some])]
+            votes = numpy.array([stage.vote for stage in stages])
+            self._votes[some] += votes
+            contributions = from_numpy(votes, scores)[:, None, None] * contributions
+            total_votes = from_numpy(self._votes[some], scores)[:, None, None]
+        else:  # one number for all of them, so that a GPU need not wait for those of the host
+            self._votes[some] += 1.0
+            total_votes = float(self._votes[some.start])
         self._totals[some, ...] += contributions
-        self._votes[some] += votes if stages else 1.0
-        P = rule.finish(self._totals[some, ...] / from_numpy(self._votes[some], scores)[:, None, None])
+        P = rule.finish(self._totals[some, ...] / total_votes)
         for i, stage in enumerate(stages):
             if stage.calibration is not None:
                 P[i, ...] = stage.calibration(P[i, ...])
