@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
 import numpy
@@ -87,10 +87,13 @@ def stack_settings(stack: Stack, stacked: bool) -> Settings:
     first = stack[0][0].settings
     if first.lam is None:
         return first
-    of_hidden, of_read_out = ("gamma", "alpha", "p"), ("lam", "omega_r")
-    values = {name: [getattr(row[0].settings, name) for row in stack] for name in of_hidden}
-    values |= {name: [[getattr(c.settings, name) for c in row] for row in stack] for name in of_read_out}
-    arrays = {name: numpy.array(value, dtype=float) for name, value in values.items()}
+    arrays = {}
+    for field in fields(first):
+        of_row = [[getattr(c.settings, field.name) for c in row] for row in stack]
+        if field.metadata.get("differs") == "read-out":
+            arrays[field.name] = numpy.array(of_row, dtype=float)
+        elif field.metadata.get("differs") == "features":
+            arrays[field.name] = numpy.array([values[0] for values in of_row], dtype=float)
     return replace(first, **(arrays if stacked else {name: array[0] for name, array in arrays.items()}))
 
 
