@@ -105,7 +105,7 @@ def memory_budget(memory: int | None, like: Array) -> int:
 def bytes_needed(stack: Stack, size: Size) -> int:
     """Estimate the peak memory of scoring a stack: the features and answers of its rows, and a few matrices.
 
-    The factors are measured: on the CPU, peaks in benchmarks/search_memory.py are 0.5 to 0.92 of the estimate.
+    The factors are measured: on the CPU, peaks in benchmarks/search_memory.py are 0.5 to 0.92 of it.
     What `input_scaling="gradient"` holds for a while is not counted, up to 64 MiB for each process.
     """
     members = [candidate for read_outs in stack for candidate in read_outs]
