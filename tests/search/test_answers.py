@@ -1,50 +1,32 @@
 """A search over encoders, calibrations and votes: every score is that of the network fitted alone."""
 
-import tracemalloc
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
+from searches import by_split, mixed_rows
 from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import check_scoring, log_loss
 from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.utils import _safe_indexing
 
 from edrvfl import EDRVFLClassifier, EDRVFLSearchCV, TabularEncoder
+from edrvfl._fitting.settings import encoder_settings
 from edrvfl._inputs.encoding import largest_width
 from edrvfl._inputs.table import learn_table, open_table
-from edrvfl._search.metrics import Sample, Search
-from edrvfl._search.plan import bytes_needed, result_rows
+from edrvfl._search.candidates import result_rows
+from edrvfl._search.metrics import metric_of
 from edrvfl._search.run import score_split
+from edrvfl._search.scorer import Sample, Scoring, Search
 
 SMALL = EDRVFLClassifier(n_hidden=8, n_layers=2, regularization=1.0, random_state=0)
 ANSWERS = {"calibration": [None, "temperature", "matrix"], "layer_votes": ["equal", "prefix", "weighted"]}
 SPLIT = [(np.arange(60), np.arange(60, 90))]
 SCORINGS = [None, "neg_log_loss", "roc_auc_ovr"]
 every_scoring = pytest.mark.parametrize("scoring", SCORINGS, ids=["accuracy", "log-loss", "by call"])
-
-
-def mixed_rows(m=90, k=3):
-    """Numbers with gaps, whole numbers and text with gaps, and labels that depend on all of them."""
-    rng = np.random.default_rng(4)
-    X = pd.DataFrame(
-        {
-            "real": rng.standard_normal(m),
-            "whole": rng.integers(0, 4, m),
-            "text": rng.choice(["red", "blue", "green"], m).astype(object),
-        }
-    )
-    score = X["real"] + (X["text"] == "red") + (X["whole"] == 2) + 0.5 * rng.standard_normal(m)
-    X.loc[rng.random(m) < 0.1, "real"] = None
-    X.loc[rng.random(m) < 0.1, "text"] = None
-    return X, np.digitize(score, [0.3, 1.2][: k - 1])
-
-
-def by_split(search):
-    return np.stack([search.cv_results_[f"split{i}_test_score"] for i in range(search.n_splits_)], axis=1)
 
 
 def alone(search, X, y, weights=None):
@@ -110,8 +92,7 @@ def test_rows_that_a_network_alone_holds_back_are_not_fitted(scoring, weighted):
 
 
 def test_a_part_of_the_rows_is_judged_as_in_the_network_alone(monkeypatch):
-    for module in ("edrvfl._inputs.judged", "edrvfl._search.plan"):
-        monkeypatch.setattr(f"{module}.n_judged", lambda m, k: min(m, 25))
+    monkeypatch.setattr("edrvfl._inputs.judged.n_judged", lambda m, k: min(m, 25))
     X, y = mixed_rows()
     space = {
         "layer_votes": ["prefix", "weighted"],
@@ -137,7 +118,8 @@ def test_stacks_side_by_side_score_as_fitted_alone(library, layer_votes, ensembl
     with sklearn.config_context(array_api_dispatch=True):
         table, columns = learn_table(open_table(xp.asarray(X)))
         for stacked in (False, True):
-            search = Search(Sample(table, y, None), columns, np.unique(y), "neg_log_loss", "raise", stacked)
+            scoring = Scoring(np.unique(y), metric_of("neg_log_loss", classifies=True))
+            search = Search(Sample(table, y, None), columns, scoring, stacked)
             found.append(score_split(search, tried, SPLIT[0], memory=2**30)[0])
     np.testing.assert_allclose(*found, atol=1e-6)
     for one, scores in zip(tried, found[1], strict=True):
@@ -245,7 +227,7 @@ def test_the_width_that_memory_is_planned_for_is_enough(encoder):
     X, y = mixed_rows()
     X["text"] = [f"value {i % 40}" if i else None for i in range(len(y))]
     table, columns = learn_table(open_table(X), getattr(encoder, "categorical_features", "from_dtype"))
-    planned = largest_width(table, encoder, columns)
+    planned = largest_width(table, encoder_settings(encoder), columns)
     found = TabularEncoder(encoder) if isinstance(encoder, str) else clone(encoder)
     width = found.set_params(min_frequency=1).fit_transform(X).shape[1]
     assert width <= planned <= 4 * width
@@ -298,39 +280,19 @@ def test_what_an_encoder_cannot_be_is_said(params, error, message):
         EDRVFLSearchCV(SMALL, params, n_iter=None, cv=2).fit(*mixed_rows())
 
 
-def test_text_without_an_encoder_is_named():
-    with pytest.raises(ValueError, match=r"these are not: text\. "):
-        EDRVFLSearchCV(SMALL, {"encoder": [None]}, n_iter=None, cv=2).fit(*mixed_rows())
-
-
-# --- memory ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("shape", "params"),
-    [
-        ((1500, 10, 3), {"encoder": "bins", "n_hidden": 50, "layer_votes": "weighted"}),
-        ((1500, 10, 3), {"encoder": "robust", "n_hidden": 100, "calibration": "temperature"}),
-        ((2000, 5, 60), {"encoder": "bins", "n_hidden": 10}),
-        ((600, 40, 3), {"encoder": "bins", "n_hidden": 20, "layer_votes": "prefix"}),
-    ],
-    ids=repr,
-)
-def test_the_estimate_of_the_memory_holds(shape, params):
-    rows, columns, k = shape
-    y = np.arange(rows) % k
-    X = np.random.default_rng(0).normal(size=(rows, columns)) + (y % 3)[:, None]
-    network = EDRVFLClassifier(n_layers=3, random_state=0, **params)
-    grid = [{"regularization": 2.0**i} for i in range(4)]
-    candidates = list(dict.fromkeys(row.candidate for row in result_rows(network, grid)))
-    split = (np.arange(rows * 3 // 4), np.arange(rows * 3 // 4, rows))
-    table, seen = learn_table(open_table(X))
-    search = Search(Sample(table, y, None), seen, np.unique(y), "neg_log_loss", "raise", False)
-    few = np.split(np.arange(rows // 4), [rows // 8])
-    score_split(search, candidates, few, memory=2**30)  # what is loaded only once
-    need = bytes_needed([candidates], search.size(split, candidates[0]))
-    tracemalloc.start()
-    score_split(search, candidates, split, memory=need)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert 0.3 * need < peak < 1.2 * need
+@pytest.mark.parametrize("first", [None, "standard"])
+def test_candidates_that_cannot_read_the_rows_fail_alone(first):
+    X, y = mixed_rows()
+    encoders = [first, "standard" if first is None else None]
+    search = EDRVFLSearchCV(SMALL, {"encoder": encoders}, n_iter=None, cv=3, error_score=-1.0)
+    with pytest.warns(FitFailedWarning, match=r"6 of 12 scores are error_score=-1.*these are not: text"):
+        search.fit(X, y)
+    fails = np.array([row["encoder"] is None for row in search.cv_results_["params"]])
+    assert fails.sum() == len(fails) / 2
+    assert (by_split(search)[fails] == -1).all()
+    alone = clone(search).set_params(param_distributions={"encoder": ["standard"]}).fit(X, y)
+    np.testing.assert_array_equal(by_split(search)[~fails], by_split(alone))
+    np.testing.assert_array_equal(search.predict(X), alone.predict(X))
+    for params in ({"error_score": "raise"}, {"param_distributions": {"encoder": [None]}}):
+        with pytest.raises(ValueError, match=r"these are not: text\. "):
+            clone(search).set_params(**params).fit(X, y)

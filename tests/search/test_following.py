@@ -43,7 +43,9 @@ def test_nothing_is_printed_unless_asked_for(wine, search, capsys):
     search.set_params(verbose=1).fit(*wine)
     lines = capsys.readouterr().out.splitlines()
     assert all(line.startswith("[EDRVFLSearchCV] ") for line in lines)
-    assert re.fullmatch(r".* 6/6: split 3/3, 4 networks, best [01]\.\d{4}", lines[-1])
+    assert [line.split()[1] for line in lines] == [f"{i}/6:" for i in range(1, 7)]
+    assert re.fullmatch(r".* 5/6: split 3/3, 4 networks, best [01]\.\d{4}, about \d+ s left", lines[-2])
+    assert lines[-1].endswith(", about 0 s left")
 
 
 INTERRUPTED = """

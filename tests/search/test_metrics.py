@@ -6,22 +6,24 @@ from helpers import to_host
 from sklearn import config_context
 from sklearn.metrics import accuracy_score, get_scorer, log_loss, r2_score
 
-from edrvfl._search.metrics import KERNELS, VALUE_KERNELS, Sample, Search, SplitScorer, kernel_of
+from edrvfl._search.metrics import METRICS, VALUE_METRICS, metric_of
+from edrvfl._search.scorer import Sample, Scoring, Search, SplitScorer
 
-METRICS = {None: accuracy_score, "accuracy": accuracy_score, "neg_log_loss": log_loss}
+THEIRS = {None: accuracy_score, "accuracy": accuracy_score, "neg_log_loss": log_loss}
 
 
 def scorer_of(scoring, X, labels, weights=None, classes=(0, 1, 2)):
     classes = None if classes is None else np.asarray(classes)
-    search = Search(Sample(X, labels, weights), None, classes, scoring, np.nan, False)
+    metric = metric_of(scoring, classifies=classes is not None)
+    search = Search(Sample(X, labels, weights), None, Scoring(classes, metric))
     every = np.arange(len(labels))
     with config_context(array_api_dispatch=True):  # as where arrays of other libraries come from
         return SplitScorer.of(search, (every, every))
 
 
-@pytest.mark.parametrize("scoring", KERNELS)
+@pytest.mark.parametrize("scoring", METRICS)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_kernels_agree_with_scikit_learn(xp, rng, scoring, weighted):
+def test_metrics_agree_with_scikit_learn(xp, rng, scoring, weighted):
     P = rng.dirichlet(np.ones(3), (2, 40))
     y = rng.integers(0, 3, 40)
     weights = rng.uniform(size=40) if weighted else None
@@ -29,7 +31,7 @@ def test_kernels_agree_with_scikit_learn(xp, rng, scoring, weighted):
     found = scorer_of(scoring, xp.asarray(P[0]), y, on_xp)(xp.asarray(P), np.arange(3), [], 1)
     for i in range(2):
         answers = P[i] if scoring == "neg_log_loss" else P[i].argmax(axis=-1)
-        expected = METRICS[scoring](y, answers, sample_weight=weights)
+        expected = THEIRS[scoring](y, answers, sample_weight=weights)
         expected = -expected if scoring == "neg_log_loss" else expected
         assert to_host(found)[i] == pytest.approx(expected, abs=1e-12)
 
@@ -49,10 +51,10 @@ def test_float32_is_averaged_in_float64():
     assert found[0] == 5 / 7
 
 
-@pytest.mark.parametrize("scoring", VALUE_KERNELS)
+@pytest.mark.parametrize("scoring", VALUE_METRICS)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("k", [None, 1, 3])
-def test_kernels_of_values_agree_with_scikit_learn(xp, rng, scoring, weighted, k):
+def test_metrics_of_values_agree_with_scikit_learn(xp, rng, scoring, weighted, k):
     y = 100 + rng.standard_normal((40,) if k is None else (40, k))
     Y = y.reshape(40, -1)
     V = Y + rng.standard_normal((2, *Y.shape))
@@ -74,9 +76,9 @@ def test_r2_of_outputs_that_do_not_vary_and_of_one_row(xp):
     assert np.isnan(to_host(alone)).all()
 
 
-def test_a_metric_is_a_kernel_for_classes_or_for_values():
-    assert kernel_of("r2", classifies=True) is None
-    assert kernel_of("accuracy", classifies=False) is None
-    assert kernel_of(None, classifies=True) is kernel_of("accuracy", classifies=True)
-    assert kernel_of(None, classifies=False) is kernel_of("r2", classifies=False)
-    assert kernel_of(accuracy_score, classifies=True) is None
+def test_a_metric_is_for_classes_or_for_values():
+    assert metric_of("r2", classifies=True) is None
+    assert metric_of("accuracy", classifies=False) is None
+    assert metric_of(None, classifies=True) is metric_of("accuracy", classifies=True)
+    assert metric_of(None, classifies=False) is metric_of("r2", classifies=False)
+    assert metric_of(accuracy_score, classifies=True) is None

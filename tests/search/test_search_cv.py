@@ -3,26 +3,17 @@
 import dataclasses
 import inspect
 import re
-import tracemalloc
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
 from helpers import assert_passes_scikit_learns_checks
-from scipy import stats
+from searches import by_split, theirs
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine, make_classification
-from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import accuracy_score, get_scorer, make_scorer, recall_score
-from sklearn.model_selection import (
-    GridSearchCV,
-    GroupKFold,
-    PredefinedSplit,
-    StratifiedKFold,
-    cross_val_score,
-)
+from sklearn.model_selection import GroupKFold, PredefinedSplit, StratifiedKFold, cross_val_score
 
 from edrvfl import EDRVFLClassifier, EDRVFLSearchCV, to_numpy, variant
 from edrvfl._doors import search as _search_cv
@@ -57,17 +48,6 @@ def search():
 def grid_of(space, **params):
     """A search of every combination, with networks of at most two layers."""
     return EDRVFLSearchCV(SMALL, space, **{"n_iter": None, "cv": 3, **params})
-
-
-def theirs(search, X, y, **metadata):
-    """Scores (row, split) of GridSearchCV over the rows of a search, every network fitted alone."""
-    grid = [{name: [value] for name, value in row.items()} for row in search.cv_results_["params"]]
-    found = GridSearchCV(search.estimator, grid, cv=search.cv, scoring=search.scoring, refit=False)
-    return by_split(found.fit(X, y, **metadata))
-
-
-def by_split(search):
-    return np.stack([search.cv_results_[f"split{i}_test_score"] for i in range(search.n_splits_)], axis=1)
 
 
 # --- the same scores as networks fitted alone -------------------------------------------------------------
@@ -242,11 +222,15 @@ def test_the_winner_can_be_built_from_its_parameters(wine, name):
 
 
 @pytest.mark.parametrize("seed", [None, np.random.RandomState(3)], ids=["None", "RandomState"])
-def test_one_seed_serves_the_search_and_the_refit(hard, seed):
+@pytest.mark.parametrize("named", [{}, {"random_state": [None]}], ids=str)
+def test_one_seed_serves_the_search_and_the_refit(hard, seed, named):
     network = clone(SMALL).set_params(random_state=seed)
-    search = EDRVFLSearchCV(network, {"n_hidden": [8, 9]}, cv=3).fit(*hard)
+    search = EDRVFLSearchCV(network, {"n_hidden": [8, 9], **named}, cv=3).fit(*hard)
     winner = clone(search.best_estimator_)
     assert search.best_score_ == cross_val_score(winner, *hard, cv=3).mean()
+    rebuilt = clone(network).set_params(**search.best_params_).fit(*hard)
+    np.testing.assert_array_equal(rebuilt.predict_proba(hard[0]), search.predict_proba(hard[0]))
+    assert search.cv_results_["params"][search.best_index_] == search.best_params_
 
 
 def test_ties_go_to_the_shallower_then_the_first_drawn(wine, search):
@@ -279,128 +263,6 @@ def test_without_refit_there_is_nothing_to_predict_with(wine, search):
     assert not hasattr(search, "best_estimator_")
     with pytest.raises(AttributeError, match="predict"):
         search.predict(wine[0])
-
-
-# --- what goes wrong --------------------------------------------------------------------------------------
-
-
-def test_a_score_that_is_not_a_number_ranks_last(hard):
-    calls = iter(range(10**6))
-
-    def score(model, X, y):
-        return float("nan") if next(calls) == 7 else model.score(X, y)
-
-    search = EDRVFLSearchCV(SMALL, n_iter=5, cv=3, scoring=score, random_state=0)
-    with pytest.warns(UserWarning, match="1 of 10 mean scores are not finite"):
-        search.fit(*hard)
-    means, ranks = search.cv_results_["mean_test_score"], search.cv_results_["rank_test_score"]
-    assert ranks[np.isnan(means)].tolist() == [10]
-    assert search.best_score_ == np.nanmax(means)
-
-
-def test_a_search_without_any_number_warns_and_takes_the_first(hard):
-    X, y = hard
-    weights = np.where(np.arange(240) < 80, 0.0, 1.0)  # nothing to score by in the first fold
-    search = EDRVFLSearchCV(SMALL, n_iter=3, cv=[(np.arange(80, 240), np.arange(80))], random_state=0)
-    with pytest.warns(UserWarning, match="6 of 6 mean scores are not finite"):
-        search.fit(X, y, weights)
-    assert search.best_index_ == 0
-    assert np.isnan(search.best_score_)
-
-
-def test_a_network_that_fails_gets_the_error_score(hard):
-    network = variant("edRVFL_O", n_layers=200, random_state=0)
-    search = EDRVFLSearchCV(network, {"n_hidden": [500, 5]}, cv=2, refit=False)
-    with pytest.warns(FitFailedWarning, match=r"(\d+) of 800 scores are error_score=-1.*features overflow"):
-        search.set_params(error_score=-1).fit(*hard)
-    wide = np.array([row["n_hidden"] == 500 for row in search.cv_results_["params"]])
-    scores = by_split(search)
-    assert (scores[~wide] > 0).all()
-    for of_split in scores[wide].T:  # the shallower networks do not fail
-        deepest = np.flatnonzero(of_split > 0).max()
-        assert (of_split[: deepest + 1] > 0).all()
-        assert (of_split[deepest + 1 :] == -1).all()
-    with pytest.raises(ValueError, match="features overflow"):
-        search.set_params(error_score="raise").fit(*hard)
-
-
-def test_test_rows_that_overflow_are_a_failure(hard):
-    X, y = hard
-    X = np.where(np.arange(240)[:, None] < 40, 1e307 * X.clip(-9, 9), X)
-    network = clone(SMALL).set_params(encoder=None, renormalize=False, n_layers=3)
-    split = [(np.arange(40, 240), np.arange(40)), (np.arange(40, 140), np.arange(140, 240))]
-    search = EDRVFLSearchCV(network, {"n_hidden": [8, 9]}, cv=split, refit=False)
-    with pytest.warns(), pytest.warns(FitFailedWarning, match="features of test rows overflow"):
-        search.fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        expected = theirs(search, X, y)
-    np.testing.assert_array_equal(by_split(search), expected)
-    assert np.isnan(expected[:, 0]).any()
-
-
-def test_a_scorer_that_fails_fails_for_its_own_depth(hard):
-    def score(model, X, y):
-        if model.n_layers == 1 and X[0, 0] == hard[0][0, 0]:
-            raise ZeroDivisionError("no such thing")
-        return model.score(X, y)
-
-    search = grid_of({"n_hidden": [8, 9]}, scoring=score, refit=False)
-    with pytest.warns(), pytest.warns(FitFailedWarning, match="2 of 12 scores .* ZeroDivisionError: no such"):
-        search.fit(*hard)
-    with pytest.warns():
-        np.testing.assert_array_equal(by_split(search), theirs(search, *hard))
-    with pytest.raises(ZeroDivisionError):
-        search.set_params(error_score="raise").fit(*hard)
-    with pytest.raises(ValueError, match=r"All 12 scores failed\. The first error was: TypeError"):
-        search.set_params(error_score=0.0, scoring=lambda model: 1).fit(*hard)
-
-
-def test_a_training_split_of_one_class_is_a_failure_of_that_split(hard):
-    X, y = hard
-    one = np.flatnonzero(y == 0)
-    search = grid_of({"n_hidden": [8]}, cv=[(one[:9], one[9:]), (np.arange(200), np.arange(200, 240))])
-    with pytest.warns(), pytest.warns(FitFailedWarning, match="only one class. Use stratified splits"):
-        search.fit(X, y)
-    assert np.isnan(by_split(search)[:, 0]).all()
-    assert np.isfinite(by_split(search)[:, 1]).all()
-
-
-@pytest.mark.parametrize(
-    ("params", "error", "message"),
-    [
-        ({"cv": []}, ValueError, "gives no split. An iterator is used up"),
-        ({"cv": iter([])}, ValueError, "gives no split"),
-        ({"cv": [(np.arange(200), np.array([], dtype=int))]}, ValueError, "and 0 test rows"),
-        ({"param_distributions": []}, ValueError, "gives 0 different configurations"),
-        ({"param_distributions": None, "n_iter": None}, ValueError, "the paper's box has distributions"),
-        ({"param_distributions": {"n_hidden": []}}, ValueError, "'n_hidden'.*non-empty"),
-        ({"param_distributions": {"n_hidden": 16}}, TypeError, "'n_hidden'"),
-        ({"param_distributions": {"n_hidden": iter([16])}}, TypeError, "'n_hidden'"),
-        ({"param_distributions": {"activation": "relu"}}, TypeError, "'activation'.*a list"),
-        ({"param_distributions": {"depth": [1]}}, ValueError, "Invalid parameter 'depth'"),
-        ({"param_distributions": [{"n_hidden": [0]}]}, ValueError, "'n_hidden' parameter"),
-        (
-            {"param_distributions": {"prune_rate": stats.uniform(0, 1)}, "n_iter": None},
-            TypeError,
-            "'prune_rate'.*a list",
-        ),
-        ({"estimator": "network"}, ValueError, "'estimator' parameter"),
-    ],
-)
-def test_what_cannot_be_searched_is_said(hard, params, error, message):
-    for n_iter in {None, params.get("n_iter", 2)}:
-        with pytest.raises(error, match=message):
-            grid_of({"n_hidden": [8]}).set_params(**{**params, "n_iter": n_iter}).fit(*hard)
-
-
-def test_a_fit_that_fails_changes_nothing(wine, search):
-    X, y = wine
-    before = search.fit(X, y).best_params_
-    with pytest.raises(ValueError, match="one class"):
-        search.fit(X[:, :2], np.zeros(len(y)))
-    assert search.best_params_ == before
-    assert search.n_features_in_ == 13
 
 
 # --- groups, weights and other metadata -------------------------------------------------------------------
@@ -486,26 +348,6 @@ def test_memory_is_a_budget(wine, search):
         wide.fit(*wine)
 
 
-@pytest.mark.parametrize("name", ["edRVFL_N", "WedRVFL", "WPedRVFL"])
-@pytest.mark.parametrize("weight_from", ["train", "loo"])
-@pytest.mark.parametrize("shape", [(3000, 100), (200, 300)], ids=["primal", "dual"])
-def test_the_budget_is_kept(name, weight_from, shape):
-    rows, width = shape
-    X, y = make_classification(rows, 10, n_informative=8, n_classes=5, random_state=0)
-    network = variant(name, n_hidden=width, n_layers=4, weight_from=weight_from, random_state=0)
-    split = [(np.arange(rows // 2), np.arange(rows // 2, rows))]
-    space = {"regularization": [2.0**i for i in range(8)]}
-    search = EDRVFLSearchCV(network, space, n_iter=None, cv=split, refit=False)
-    for memory in (14, 28):
-        tracemalloc.start()
-        search.set_params(memory=memory).fit(X, y)
-        peak = tracemalloc.get_traced_memory()[1] / 2**20
-        tracemalloc.stop()
-        assert peak <= 1.2 * memory
-    with pytest.raises(MemoryError, match="needs about"):
-        search.set_params(memory=1).fit(X, y)
-
-
 # --- as an estimator --------------------------------------------------------------------------------------
 
 
@@ -533,22 +375,6 @@ def test_the_seed_of_the_search_draws_configurations_and_nothing_else(hard):
     assert one.cv_results_["params"] != two.cv_results_["params"]
 
 
-def overflowing_rows():
-    """Rows of which one test row overflows every layer."""
-    X, y = make_classification(60, 5, n_informative=4, n_redundant=0, n_classes=2, random_state=0)
-    X[0] = 1.7e308
-    return X, y, [(np.arange(20, 60), np.arange(20))]
-
-
-def test_test_rows_that_overflow_are_named_to_whoever_scores_them():
-    X, y, cv = overflowing_rows()
-    model = EDRVFLClassifier(n_layers=2, n_hidden=8, encoder=None, renormalize=False, random_state=0)
-    for scoring in (None, "roc_auc"):
-        search = EDRVFLSearchCV(model, {"regularization": [1.0, 2.0]}, n_iter=None, cv=cv, scoring=scoring)
-        with pytest.raises(ValueError, match=r"All 4 scores failed.*test rows overflow float64 in layer 1"):
-            search.fit(X, y)
-
-
 def test_a_scorer_is_called_only_at_the_depths_that_are_results(wine):
     depths = []
 
@@ -559,16 +385,6 @@ def test_a_scorer_is_called_only_at_the_depths_that_are_results(wine):
     model = EDRVFLClassifier(n_hidden=8, random_state=0)
     EDRVFLSearchCV(model, {"n_layers": [3]}, n_iter=None, cv=2, scoring=scorer, refit=False).fit(*wine)
     assert depths == [3, 3]
-
-
-def test_failures_are_counted_by_result(wine):
-    def scorer(estimator, X, y):
-        raise RuntimeError("no score")
-
-    model = EDRVFLClassifier(n_hidden=8, random_state=0)
-    search = EDRVFLSearchCV(model, {"n_layers": [3]}, n_iter=None, cv=2, scoring=scorer)
-    with pytest.raises(ValueError, match=r"All 2 scores failed.*no score"):
-        search.fit(*wine)
 
 
 @dataclasses.dataclass

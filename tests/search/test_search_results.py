@@ -5,7 +5,7 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 from edrvfl import EDRVFLClassifier
-from edrvfl._search.plan import result_rows
+from edrvfl._search.candidates import result_rows
 from edrvfl._search.results import best_first, rank, results_table
 
 ROWS = result_rows(EDRVFLClassifier(n_layers=2), [{"n_hidden": 5}, {"class_weight": {0: 1, 1: 2}}])

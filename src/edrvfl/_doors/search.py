@@ -1,8 +1,9 @@
-"""EDRVFLSearchCV: tune an estimator of the library by cross-validation, networks many at a time."""
+"""EDRVFLSearchCV: tune a network by cross-validation, many networks at a time."""
 
 from __future__ import annotations
 
 import itertools
+import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,36 +15,24 @@ from sklearn.base import clone
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.parallel import Parallel
 
 from .._fitting.portfolio import LARGEST_SEED
 from .._inputs.reading import refuse_source
-from .._seam.arrays import Array
 from .._seam.sklearn import Count, StrOptions, _fit_context
-from .._search import alone, together
-from .._search.candidates import Candidate, ResultRow
+from .._search.candidates import Candidate, ResultRow, result_rows
 from .._search.material import Material, prepare_material
+from .._search.parts import cut_search, seconds_left
 from .._search.results import best_first, results_table
-from .._search.strategy import Strategy
+from .._search.scorer import name_error
+from .._search.space import draw_configurations
 from .base import unchanged_on_failure
 from .classifier import EDRVFLClassifier
-from .kernel import LaplaceRidgeClassifier, LaplaceRidgeRegressor
-from .portfolio import EDRVFLPortfolioClassifier, EDRVFLPortfolioRegressor
 from .regressor import EDRVFLRegressor
-from .search_shell import SearchShell
-
-TUNED = (
-    EDRVFLClassifier,
-    EDRVFLRegressor,
-    LaplaceRidgeClassifier,
-    LaplaceRidgeRegressor,
-    EDRVFLPortfolioClassifier,
-    EDRVFLPortfolioRegressor,
-)
+from .tuned import Tuned
 
 
-class EDRVFLSearchCV(CallbackSupportMixin, SearchShell):
+class EDRVFLSearchCV(CallbackSupportMixin, Tuned):
     """Tune an edRVFL network by cross-validation, many networks at a time.
 
     Tries configurations of an estimator, scores each of them at every depth on every split, and refits the
@@ -51,25 +40,23 @@ class EDRVFLSearchCV(CallbackSupportMixin, SearchShell):
     Gram matrices as far as pruning lets them; on a GPU they are grown in stacks. Every score is that of the
     network fitted alone: encoder and calibration, too, are learnt from the training rows of the split.
 
-    It also tunes a portfolio or a kernel voter. These are fitted one by one, and have one score on a split.
+    For portfolios and kernel voters, which share no work and have one score on a split, take scikit-learn's
+    ``RandomizedSearchCV``.
 
     The search is a classifier or a regressor, as the estimator is: only a search of a classifier has
     `classes_`, `predict_proba`, `predict_log_proba` and `decision_function`.
 
     Parameters
     ----------
-    estimator : EDRVFLClassifier, EDRVFLRegressor, a portfolio or a kernel voter, default=None
+    estimator : EDRVFLClassifier or EDRVFLRegressor, default=None
         What is tuned: its parameters hold where the search does not set them. None is
         ``EDRVFLClassifier()``, the paper's WPedRVFL with calibrated probabilities. :func:`edrvfl.variant`
-        builds the paper's methods. Portfolios are :class:`EDRVFLPortfolioClassifier` and
-        :class:`EDRVFLPortfolioRegressor`, kernel voters :class:`LaplaceRidgeClassifier` and
-        :class:`LaplaceRidgeRegressor`.
+        builds the paper's methods.
 
     param_distributions : dict or list of dict, default=None
         Parameter name to a list of values or a scipy distribution, as in scikit-learn's
         ``RandomizedSearchCV``. None is the box of the paper's Table 2, without the parameters that the
-        estimator switches off or leaves to leave-one-out, see :func:`edrvfl.paper_configurations`; it is for
-        networks only.
+        estimator switches off or leaves to leave-one-out, see :func:`edrvfl.paper_configurations`.
 
     n_iter : int or None, default=200
         How many configurations are drawn; fewer are tried if lists have no more. None tries every
@@ -78,11 +65,11 @@ class EDRVFLSearchCV(CallbackSupportMixin, SearchShell):
     scoring : str or callable, default=None
         None is accuracy, or R^2 for a regressor. "accuracy" and "neg_log_loss", or "r2",
         "neg_mean_squared_error", "neg_root_mean_squared_error" and "neg_mean_absolute_error", are computed
-        for many networks at once; any other scorer is called once for each configuration and depth.
+        for many networks at once; any other scorer is called once for each configuration and depth, and must
+        return one number.
 
     n_jobs : int, default=None
-        Processes over splits and hidden settings, or splits and configurations, as in joblib. Inside several
-        processes the estimator's own `n_jobs` is 1. On a GPU it does nothing.
+        Processes over splits and hidden settings, as in joblib. On a GPU it does nothing.
 
     refit : bool, default=True
         Whether the best configurations are fitted on all rows, for `predict`.
@@ -100,20 +87,21 @@ class EDRVFLSearchCV(CallbackSupportMixin, SearchShell):
     memory : int, default=None
         Memory limit in MiB for all processes together, not counting the data. If it is too small for
         `n_jobs` processes, fewer are started. None is half of the memory that is free on the machine or on
-        the GPU. It is for networks only.
+        the GPU.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the configurations that are drawn. They are fitted with the estimator's own `random_state`;
-        if that is None, one seed for all of them is drawn from this one too.
+        if that is no number, one seed for all of them is drawn, and the results name it.
 
     verbose : int, default=0
-        1 prints a line for each part of the search. scikit-learn's callbacks are the other way to follow it:
+        1 prints a line for each part of the search, with how many parts there are and about how long the rest
+        takes. scikit-learn's callbacks are the other way to follow it:
         ``EDRVFLSearchCV().set_callbacks(sklearn.callback.ProgressBar())``.
 
     Attributes
     ----------
     cv_results_ : dict of arrays
-        A row for each configuration and, for networks, each depth: ``params``, ``param_n_layers`` and so on,
+        A row for each configuration and depth: ``params``, ``param_n_layers`` and so on,
         ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``, ``rank_test_score``. A
         configuration that names `n_layers` is scored at that depth alone.
 
@@ -121,9 +109,8 @@ class EDRVFLSearchCV(CallbackSupportMixin, SearchShell):
         Row of the winner: the best mean score; of several, the shallowest network, then the one drawn first.
 
     best_params_ : dict
-        What the search set, for a network with ``n_layers``. With the seed of the winner
-        ``clone(estimator).set_params(**best_params_, random_state=best_estimator_.random_state)`` is the
-        winner; an estimator that has a seed of its own needs no other.
+        What the search set, with ``n_layers``, and with ``random_state`` where the estimator has no number
+        there: ``clone(estimator).set_params(**best_params_)`` is the winner.
 
     best_score_ : float
         The winner's mean score over the splits.
@@ -162,8 +149,8 @@ class EDRVFLSearchCV(CallbackSupportMixin, SearchShell):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [*TUNED, None],
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": "no_validation",  # see _validate_params
         "param_distributions": [dict, list, None],
         "n_iter": [Count(1), None],
         "scoring": [str, callable, None],
@@ -271,16 +258,26 @@ class EDRVFLSearchCV(CallbackSupportMixin, SearchShell):
     def _estimator(self) -> Any:
         return EDRVFLClassifier() if self.estimator is None else self.estimator
 
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        if not isinstance(self._estimator(), (EDRVFLClassifier, EDRVFLRegressor)):
+            raise TypeError(
+                f"{type(self).__name__} tunes an EDRVFLClassifier or an EDRVFLRegressor, but estimator is of "
+                f"type {type(self.estimator).__name__}. Tune it with scikit-learn's RandomizedSearchCV."
+            )
+
     def _rows(self) -> list[ResultRow]:
         """Return one row for each candidate and depth that is scored."""
         state = check_random_state(self.random_state)
         estimator = clone(self._estimator())
-        strategy = _strategy_for(estimator)
-        drawn = strategy.draw(estimator, self.param_distributions, self.n_iter, state)
-        if not isinstance(estimator.random_state, Integral):  # one seed for the search and the refit
-            own = state if estimator.random_state is None else estimator.random_state
-            estimator.random_state = int(own.randint(LARGEST_SEED))
-        return strategy.rows(estimator, drawn)
+        drawn = draw_configurations(estimator, self.param_distributions, self.n_iter, state)
+        own = estimator.random_state
+        fixed = own if isinstance(own, Integral) else None
+        seed = int((own or state).randint(LARGEST_SEED)) if fixed is None else fixed
+        for one in drawn:  # one seed for the search and the refit, which the parameters of the winner name
+            if one.get("random_state", fixed) is None:
+                one["random_state"] = seed
+        return result_rows(estimator, drawn)
 
     def _score(
         self, material: Material, candidates: list[Candidate], whole: CallbackContext, given: dict[str, Any]
@@ -289,12 +286,13 @@ class EDRVFLSearchCV(CallbackSupportMixin, SearchShell):
         n_splits = len(material.splits)
         scores = numpy.full((len(candidates), n_splits, max(max(c.depths) for c in candidates)), numpy.nan)
         failures: list[str] = []
-        for one, why in material.refusals(candidates):
-            scores[one.number, ...] = self.error_score
-            failures += [why] * (n_splits * len(one.depths))
-        strategy, readable = _strategy_for(self._estimator()), material.readable(candidates)
-        jobs, parts = strategy.parts(material, readable, self.n_jobs, self.memory)
-        done = 0
+        for one in candidates:
+            if one.reading in material.refused:
+                scores[one.number, ...] = self.error_score
+                failures += [name_error(material.refused[one.reading])] * (n_splits * len(one.depths))
+        readable = [one for one in candidates if one.reading in material.searches]
+        jobs, parts = cut_search(material, readable, self.n_jobs, self.memory)
+        done, begun = 0, time.perf_counter()
         try:
             with _task(whole, "search", given, len(parts)) as context:
                 for values, wrong in Parallel(n_jobs=jobs, return_as="generator")(p.call for p in parts):
@@ -303,8 +301,8 @@ class EDRVFLSearchCV(CallbackSupportMixin, SearchShell):
                     failures += wrong.values()
                     done += 1
                     with _task(context, "part", given):
-                        where = f"{done}/{len(parts)}: split {part.split + 1}/{n_splits}"
-                        self._print(f"{where}, {part.label}", values)
+                        left = seconds_left(parts, done, time.perf_counter() - begun)
+                        self._print(f"{done}/{len(parts)}: split {part.split + 1}/{n_splits}", values, left)
         except KeyboardInterrupt as interrupt:
             interrupt.add_note(
                 f"{type(self).__name__} was interrupted after {done} of {len(parts)} parts of its search; it "
@@ -314,10 +312,11 @@ class EDRVFLSearchCV(CallbackSupportMixin, SearchShell):
         self._warn_of_failures(failures, n_splits * sum(len(c.depths) for c in candidates))
         return scores
 
-    def _print(self, part: str, values: numpy.ndarray) -> None:
+    def _print(self, part: str, values: numpy.ndarray, left: float) -> None:
         if self.verbose:
             best = numpy.max(values, initial=-numpy.inf, where=~numpy.isnan(values))
-            print(f"[{type(self).__name__}] {part}, best {best:.4f}")
+            networks = f"{len(values)} network{'s' * (len(values) > 1)}"
+            print(f"[{type(self).__name__}] {part}, {networks}, best {best:.4f}, about {left:.0f} s left")
 
     def _warn_of_failures(self, failures: Sequence[str], total: int) -> None:
         if len(failures) == total:
@@ -329,31 +328,6 @@ class EDRVFLSearchCV(CallbackSupportMixin, SearchShell):
                 FitFailedWarning,
                 stacklevel=6,
             )
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Say what the splitter and the scorer ask for, for scikit-learn's metadata routing."""
-        router = MetadataRouter(owner=self).add_self_request(self)
-        split, score = (MethodMapping().add(caller="fit", callee=callee) for callee in ("split", "score"))
-        router.add(splitter=self._splitter(), method_mapping=split)
-        return router.add(scorer=self._scorer(), method_mapping=score)
-
-    @property
-    def _fitted_array(self) -> Array:
-        return self.best_estimator_._fitted_array
-
-    @property
-    def classes_(self) -> Array:
-        """The labels that the winner knows."""
-        return self.best_estimator_.classes_
-
-    def _answers(self, X: Any, method: str) -> Array:
-        self._check_fitted_alike(X, method)
-        return _strategy_for(self.best_estimator_).answer(self, X, self.estimators_)
-
-
-def _strategy_for(estimator: Any) -> Strategy:
-    """Return the way to search: networks share work, other estimators do not."""
-    return together if hasattr(estimator, "n_layers") else alone
 
 
 @contextmanager

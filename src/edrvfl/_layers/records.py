@@ -62,8 +62,9 @@ class DrawSettings:
 PAPER_DRAWS = DrawSettings()
 
 # In which settings networks that are grown together may differ: where their features are the same, in those
-# of the read-out; in one stack, in these of the features too. In all others they must agree.
-OF_READ_OUT, OF_FEATURES = {"differs": "read-out"}, {"differs": "features"}
+# of the read-out; in one stack, in these of the features too. In all others they must agree. Networks that
+# differ in depth alone are one network, because the shallower one is its prefix.
+OF_READ_OUT, OF_FEATURES, OF_DEPTH = {"differs": "read-out"}, {"differs": "features"}, {"differs": "depth"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class Settings:
     neutral.
     """
 
-    n_layers: Any  # a number; "auto" until the training rows are known
+    n_layers: Any = field(metadata=OF_DEPTH)  # a number; "auto" until the training rows are known
     n_hidden: Any  # likewise
     activation: str = "relu"
     renormalize: bool = True

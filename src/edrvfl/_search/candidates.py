@@ -1,43 +1,91 @@
-"""What a search scores: estimators that are not fitted, and the rows of results that they fill."""
+"""What a search scores: networks that are not fitted, what they have in common, and the rows of results."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import dataclasses
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeVar
 
 from sklearn.base import clone
 
-from .._fitting.settings import InputSettings, input_settings
+from .._fitting.settings import InputSettings, NetworkSettings, network_settings
+from .._layers.records import PAPER_SHAPE, Settings
+
+Key = TypeVar("Key")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Everything that decides the scores of a network on a split. Two that are equal mean the same scores."""
+
+    network: NetworkSettings
+    seed: int  # of its random layers, and of the rows that are held back
+    coverage_from: str | None  # "split" holds rows back
+    class_weight: Hashable = None
+
+    @classmethod
+    def of(cls, estimator: Any) -> Work:
+        """Read the parameters of a network."""
+        weights = getattr(estimator, "class_weight", None)
+        weights = frozenset(weights.items()) if isinstance(weights, Mapping) else weights
+        seed = clone(estimator)._draw_seed()  # a clone, so that a RandomState instance does not move on
+        return cls(network_settings(estimator), seed, estimator.coverage_from, weights)
+
+
+def key_without(record: Key, *differing: str) -> Key:
+    """Return a record with None in the fields that are marked so: those in which networks may differ.
+
+    Every field that is not marked, here or in a record within, is part of the key.
+    """
+    changes: dict[str, Any] = {}
+    for field in dataclasses.fields(record):  # type: ignore[arg-type]
+        value = getattr(record, field.name)
+        if field.metadata.get("differs") in differing:
+            changes[field.name] = None
+        elif dataclasses.is_dataclass(value):
+            changes[field.name] = key_without(value, *differing)
+    return dataclasses.replace(record, **changes)  # type: ignore[type-var]
+
+
+@dataclass(frozen=True, eq=False)
 class Candidate:
-    """One configuration of the estimator that is tuned."""
+    """One network of a search."""
 
     number: int  # its place among all candidates
     estimator: Any  # with all its parameters, not fitted
-    depths: set[int]  # at which it is a result; {1} for an estimator without layers
+    depths: frozenset[int]  # at which it is a result
+    work: Work
 
     @property
-    def reader(self) -> InputSettings:
-        """How the columns of a frame are read."""
-        return input_settings(self.estimator)
+    def settings(self) -> Settings:
+        """The settings of the layers."""
+        return self.work.network.layers
 
     @property
-    def door(self) -> Hashable:
-        """A key: candidates that share it read the columns of a frame in the same way."""
-        return door_of(self.estimator)
+    def inputs(self) -> InputSettings:
+        """How the columns become inputs."""
+        return self.work.network.inputs
 
-    def at(self, depth: int) -> Any:  # noqa: ARG002
-        """Return the estimator of one row of the results, not fitted."""
-        return clone(self.estimator)
+    @cached_property
+    def stack(self) -> Work:
+        """A key: networks that share it have the same rows, inputs and random layers, and can be stacked."""
+        return key_without(self.work, "read-out", "features")
 
+    @cached_property
+    def features(self) -> Work:
+        """A key: networks that share it have the same features and differ in their read-outs."""
+        return key_without(self.work, "read-out")
 
-def door_of(estimator: Any) -> Hashable:
-    """Return a key that is the same for estimators that read the columns of a frame in the same way."""
-    inputs = input_settings(estimator)
-    return "numbers" if inputs.encoder is None else (inputs.categorical_features,)
+    @property
+    def reading(self) -> Hashable:
+        """A key: networks that share it read the columns of a frame in the same way."""
+        return self.inputs.encoder is None, self.inputs.categorical_features
+
+    def at(self, depth: int) -> Any:
+        """Return the network of this depth, not fitted."""
+        return clone(self.estimator).set_params(n_layers=depth)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +97,35 @@ class ResultRow:
     params: dict[str, Any]  # what the search set
 
 
-def configured(estimator: Any, base: dict[str, Any], configuration: Mapping[str, Any]) -> Any:
+def result_rows(estimator: Any, configurations: Sequence[Mapping[str, Any]]) -> list[ResultRow]:
+    """Return what is scored: every configuration at every depth, or at the depth that it names.
+
+    Configurations that differ in `n_layers` alone are one network, because a shallower one is its prefix.
+    """
+    base = estimator.get_params(deep=False)
+    networks: dict[Work, Any] = {}
+    rows: dict[tuple[Work, int], dict[str, Any]] = {}  # each network at each depth once
+    for configuration in configurations:
+        model = _configured(estimator, base, configuration)
+        for name, value in dataclasses.asdict(PAPER_SHAPE).items():
+            if getattr(model, name) == "auto":  # one shape for all splits and the refit, whatever their rows
+                setattr(model, name, value)
+        identity = key_without(Work.of(model), "depth")
+        network = networks.setdefault(identity, model)
+        network.n_layers = max(network.n_layers, model.n_layers)
+        for depth in [model.n_layers] if "n_layers" in configuration else range(1, model.n_layers + 1):
+            rows.setdefault((identity, depth), {**configuration, "n_layers": depth})
+    depths: dict[Work, set[int]] = {}
+    for identity, depth in rows:
+        depths.setdefault(identity, set()).add(depth)
+    candidates = {
+        identity: Candidate(i, model, frozenset(depths[identity]), Work.of(model))
+        for i, (identity, model) in enumerate(networks.items())
+    }
+    return [ResultRow(candidates[identity], depth, params) for (identity, depth), params in rows.items()]
+
+
+def _configured(estimator: Any, base: dict[str, Any], configuration: Mapping[str, Any]) -> Any:
     """Return an estimator with the parameters of a configuration, checked. Nothing of the user's is changed.
 
     `base` holds the estimator's own parameters.
@@ -59,7 +135,7 @@ def configured(estimator: Any, base: dict[str, Any], configuration: Mapping[str,
     model = type(estimator)(**base | own)
     if len(own) < len(values):  # settings of the encoder, or names that nobody knows
         of_encoder = [name for name in values if name.startswith("encoder__")]
-        if of_encoder and not hasattr(getattr(model, "encoder", model), "set_params"):
+        if of_encoder and not hasattr(model.encoder, "set_params"):
             raise ValueError(
                 f"{of_encoder[0]!r} sets a parameter of a TabularEncoder, but encoder={model.encoder!r}. "
                 "Give the estimator, or param_distributions, a TabularEncoder."

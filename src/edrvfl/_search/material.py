@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,8 @@ from .._inputs.table import Columns
 from .._seam.arrays import Array, on_accelerator
 from .._seam.sklearn import _check_sample_weight, _routing_enabled
 from .candidates import Candidate
-from .metrics import Sample, Search, Split, kernel_of, name_error, takes_sample_weight
+from .metrics import metric_of
+from .scorer import Sample, Scoring, Search, Split
 
 Read = tuple[Array, Array, Columns | None]  # rows, labels or values, and how the rows' columns were read
 
@@ -23,64 +25,49 @@ Read = tuple[Array, Array, Columns | None]  # rows, labels or values, and how th
 class Material:
     """What a search works on."""
 
-    X: Any  # rows as they came: a frame or an array
-    searches: Mapping[Hashable, Search]  # what parts of the search have in common, by candidates' door
-    refused: Mapping[Hashable, Exception]  # why no row can be read, by candidates' door
+    searches: Mapping[Hashable, Search]  # by how candidates read columns
+    refused: Mapping[Hashable, Exception]  # why no row can be read, by how candidates read columns
     splits: list[Split]
-
-    @property
-    def any_search(self) -> Search:
-        """A search, for what all of them have in common."""
-        return next(iter(self.searches.values()))
-
-    def readable(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Return the candidates that can read the rows."""
-        return [one for one in candidates if one.door not in self.refused]
-
-    def refusals(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, str]]:
-        """Return the candidates that cannot read the rows, with the reasons."""
-        return [(one, name_error(self.refused[one.door])) for one in candidates if one.door in self.refused]
 
 
 def prepare_material(
-    shell: Any, X: Any, y: Any, sample_weight: Any, params: dict[str, Any], candidates: Sequence[Candidate]
+    door: Any, X: Any, y: Any, sample_weight: Any, params: dict[str, Any], candidates: Sequence[Candidate]
 ) -> Material:
     """Check what was given to `fit` of a search estimator, and split it."""
-    tables, refused = _read(shell, X, y, candidates)
+    tables, refused = _read(door, X, y, candidates)
     table, y, columns = next(iter(tables.values()))
     given = _as_given(X, table, columns)
     if sample_weight is not None:
         sample_weight = _check_sample_weight(
             sample_weight, table, dtype=table.dtype, ensure_non_negative=True
         )
-    of_split, of_score = _route(shell, params, sample_weight)
+    metric = metric_of(door.scoring, door._classifies)
+    of_split, of_score = _route(door, params, None if metric else sample_weight)
     labels = to_host(y)
-    splits = _split(shell._splitter(labels), given, labels, of_split)
-    kernel = kernel_of(shell.scoring, shell._classifies)
-    seen, scoring = (given, shell._scorer()) if kernel is None else (None, shell.scoring)
-    classes = numpy.unique(labels) if shell._classifies else None
-    common = (classes, scoring, shell.error_score, on_accelerator(table))
+    splits = _split(door._splitter(labels), given, labels, of_split)
+    classes = numpy.unique(labels) if door._classifies else None
+    scorer, seen = (door._scorer(), given) if metric is None else (None, None)
+    scoring = Scoring(classes, metric, scorer, door._stand_in, door.error_score)
+    gpu = on_accelerator(table)
     searches = {
-        door: Search(Sample(table, labels, sample_weight, seen, of_score), columns, *common)
-        for door, (table, _, columns) in tables.items()
+        key: Search(Sample(table, labels, sample_weight, seen, of_score), columns, scoring, gpu)
+        for key, (table, _, columns) in tables.items()
     }
-    return Material(X if hasattr(X, "__dlpack__") else given, searches, refused, splits)
+    return Material(searches, refused, splits)
 
 
 def _read(
-    shell: Any, X: Any, y: Any, candidates: Sequence[Candidate]
+    door: Any, X: Any, y: Any, candidates: Sequence[Candidate]
 ) -> tuple[dict[Hashable, Read], dict[Hashable, Exception]]:
     """Read rows and labels once for each way in which candidates read columns; note where that fails."""
     tables: dict[Hashable, Read] = {}
     refused: dict[Hashable, Exception] = {}
-    for one in candidates:
-        if one.door in tables or one.door in refused:
-            continue
+    for key, inputs in {one.reading: one.inputs for one in candidates}.items():
         try:
-            tables[one.door] = shell._check_training_rows(X, y, one.reader)
+            tables[key] = door._check_training_rows(X, y, inputs)
         except (TypeError, ValueError) as error:
-            refused[one.door] = error
-    if refused and (not tables or shell.error_score == "raise"):
+            refused[key] = error
+    if refused and (not tables or door.error_score == "raise"):
         raise next(iter(refused.values()))
     return tables, refused
 
@@ -95,19 +82,26 @@ def _as_given(X: Any, table: Array, columns: Columns | None) -> Any:
     return to_host(X) if hasattr(X, "__dlpack__") else numpy.asarray(X, dtype=object)
 
 
-def _route(shell: Any, params: dict[str, Any], sample_weight: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the keyword arguments of the splitter and of the scorer."""
+def _route(door: Any, params: dict[str, Any], sample_weight: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the keyword arguments of the splitter and of the scorer, which may get these weights."""
     weights = {} if sample_weight is None else {"sample_weight": to_host(sample_weight)}
-    weights = weights if kernel_of(shell.scoring, shell._classifies) is None else {}
     if _routing_enabled():
-        routed = process_routing(shell, "fit", **params, **weights)
+        routed = process_routing(door, "fit", **params, **weights)
         return routed.splitter.split, routed.scorer.score
     if unknown := set(params) - {"groups"}:
         raise TypeError(
             f"fit got {', '.join(sorted(unknown))}; only groups can be passed while scikit-learn's "
             "metadata routing is off."
         )
-    return params, weights if takes_sample_weight(shell._scorer()) else {}
+    return params, weights if weights and _takes_sample_weight(door._scorer()) else {}
+
+
+def _takes_sample_weight(scorer: Any) -> bool:
+    """Tell whether a scorer, or the metric inside it, has a parameter `sample_weight`."""
+    try:
+        return "sample_weight" in inspect.signature(getattr(scorer, "_score_func", scorer)).parameters
+    except ValueError:  # a compiled function does not tell
+        return False
 
 
 def _split(splitter: Any, given: Any, labels: numpy.ndarray, params: dict[str, Any]) -> list[Split]:

@@ -45,7 +45,9 @@ def draw_configurations(
         return list(ParameterGrid(distributions))
     if distributions is None:
         return paper_configurations(n_iter, random_state, estimator)
-    spaces = _checked(distributions, n_iter)
+    spaces: list[Mapping[str, Any]] = ParameterSampler(distributions, n_iter).param_distributions
+    # The grid refuses lists that are empty or no lists, with scikit-learn's messages.
+    ParameterGrid([_select(space, lambda _, values: not hasattr(values, "rvs")) for space in spaces])
     if len(spaces) != 1:
         return _sample(spaces, n_iter, random_state)
     # Draw several read-outs for each hidden setting, because such networks can share their features.
@@ -57,24 +59,6 @@ def draw_configurations(
     settings = _sample(hidden, n_hidden, state)
     drawn = [(one, _sample(read_out, math.ceil(n_iter / n_hidden), state)) for one in settings]
     return [setting | weights for setting, several in drawn for weights in several][:n_iter]
-
-
-def draw_independently(distributions: Any, n_iter: int | None, random_state: Any) -> list[dict[str, Any]]:
-    """Return the configurations that scikit-learn's searches would try.
-
-    They are a random sample, or every combination of the lists if `n_iter` is None.
-    """
-    if n_iter is None:
-        return list(ParameterGrid(distributions))
-    return _sample(_checked(distributions, n_iter), n_iter, random_state)
-
-
-def _checked(distributions: Any, n_iter: int) -> list[Mapping[str, Any]]:
-    """Return the spaces of configurations, after a look at their values."""
-    spaces: list[Mapping[str, Any]] = ParameterSampler(distributions, n_iter).param_distributions
-    # The grid refuses lists that are empty or no lists, with scikit-learn's messages.
-    ParameterGrid([_select(space, lambda _, values: not hasattr(values, "rvs")) for space in spaces])
-    return spaces
 
 
 def _select(space: Mapping[str, Any], keep: Any) -> dict[str, Any]:

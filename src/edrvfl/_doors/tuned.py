@@ -1,4 +1,4 @@
-"""A search is a classifier or a regressor, as the estimator that it tunes."""
+"""A search is a classifier or a regressor, and answers as the networks that it tuned."""
 
 from __future__ import annotations
 
@@ -6,21 +6,26 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import numpy
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._models.coverage import Coverage
+from .._models.model import Model
 from .._seam.arrays import Array
-from .base import Classifies, predicts, read_labels, read_values, without_axis
+from .._search.scorer import StandIn
+from .base import Classifies, Predicts, predicts, read_labels, read_values, without_axis
 
 
 def _best_has(method: str) -> Callable[[Any], bool]:
     """Return a check that the best estimator answers alone, and has a method."""
 
-    def check(search: SearchShell) -> bool:
+    def check(search: Tuned) -> bool:
         if search.ensemble_size > 1:
             raise AttributeError(f"{method} is that of one estimator; set ensemble_size=1.")
         if not hasattr(search._estimator(), method):
@@ -31,13 +36,27 @@ def _best_has(method: str) -> Callable[[Any], bool]:
     return check
 
 
-class SearchShell(Classifies):
+class ClassStandIn(StandIn, ClassifierMixin, Classifies):
+    """What a scorer sees in place of a classifier."""
+
+    @property
+    def classes_(self) -> numpy.ndarray | None:
+        """All labels, those that the training rows of the split lack among them."""
+        return self.scorer.scoring.classes
+
+
+class ValueStandIn(StandIn, RegressorMixin, Predicts):
+    """What a scorer sees in place of a regressor."""
+
+
+class Tuned(Classifies):
     """An estimator that tunes another and answers as it does. Subclasses search."""
 
     scoring: Any
     cv: Any
     ensemble_size: int
     best_estimator_: Any
+    estimators_: list[Any]
 
     def _estimator(self) -> Any:
         """Return the estimator that is tuned."""
@@ -46,6 +65,10 @@ class SearchShell(Classifies):
     @property
     def _classifies(self) -> bool:
         return bool(self._estimator()._classifies)
+
+    @property
+    def _stand_in(self) -> type:
+        return ClassStandIn if self._classifies else ValueStandIn
 
     def _check_targets(self, y: Any) -> Any:
         return read_labels(self, y) if self._classifies else read_values(self, y)
@@ -64,6 +87,35 @@ class SearchShell(Classifies):
 
     def _splitter(self, labels: Any = None) -> Any:
         return check_cv(self.cv, labels, classifier=self._classifies)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say what the splitter and the scorer ask for, for scikit-learn's metadata routing."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        split, score = (MethodMapping().add(caller="fit", callee=callee) for callee in ("split", "score"))
+        router.add(splitter=self._splitter(), method_mapping=split)
+        return router.add(scorer=self._scorer(), method_mapping=score)
+
+    @property
+    def _model(self) -> Model:
+        model: Model = self.best_estimator_._model
+        return model
+
+    def _coverage_for(self, coverage: Any) -> Coverage:
+        found: Coverage = self.best_estimator_._coverage_for(coverage)
+        return found
+
+    @property
+    def classes_(self) -> Array:
+        """The labels that the winner knows."""
+        return self.best_estimator_.classes_
+
+    def _answers(self, X: Any, method: str) -> Array:
+        """Return the mean of what the estimators answer."""
+        self._check_fitted_alike(X, method)
+        total: Array = 0.0
+        for model in self.estimators_:
+            total = total + model._answers(X, method)
+        return total / len(self.estimators_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -128,43 +180,5 @@ class SearchShell(Classifies):
         check_is_fitted(self)
         self.best_estimator_.save(path)
 
-    @available_if(_best_has("predict_interval"))
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
-        """Return the prediction intervals of `best_estimator_`, where it is a regressor and answers alone.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        coverage : float, default=0.9
-            The share of rows whose value is to be in the interval.
-
-        Returns
-        -------
-        lower, upper : arrays of shape (n_samples,), or (n_samples, n_outputs) for several outputs
-            The ends of the intervals, in the units of `fit`.
-        """
-        self._check_fitted_alike(X, "predict_interval")
-        ends: tuple[Array, Array] = self.best_estimator_.predict_interval(X, coverage)
-        return ends
-
-    @available_if(_best_has("predict_set"))
-    def predict_set(self, X: Any, coverage: float = 0.9) -> Array:
-        """Return the prediction sets of `best_estimator_`, where it is a classifier and answers alone.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        coverage : float, default=0.9
-            The share of rows whose class is to be in their set.
-
-        Returns
-        -------
-        sets : array of bool of shape (n_samples, n_classes)
-            Which classes are in the set of each row, in the order of `classes_`.
-        """
-        self._check_fitted_alike(X, "predict_set")
-        return self.best_estimator_.predict_set(X, coverage)
+    predict_set = available_if(_best_has("predict_set"))(Classifies.predict_set)
+    predict_interval = available_if(_best_has("predict_interval"))(Predicts.predict_interval)
