@@ -22,7 +22,7 @@ from edrvfl._fitting.voters import Data, Member, answer, fit_voter, grow_network
 from edrvfl import EDRVFLClassifier, LaplaceRidgeClassifier, TabularEncoder
 from edrvfl._doors.encoder import learn_network_inputs
 from edrvfl._doors.members import MEMBERS, NEUTRAL, PAIRS, SHARED, SIGMOID, SPARSE
-from edrvfl._inputs.judged import judge_some
+from edrvfl._inputs.chosen import judge_some
 from edrvfl._inputs.rows import prepare_rows
 from edrvfl._inputs.table import learn_table, open_table
 from edrvfl._loo.jury import Jury

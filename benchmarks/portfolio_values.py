@@ -28,7 +28,7 @@ from edrvfl import EDRVFLRegressor, LaplaceRidgeRegressor
 from edrvfl._doors.encoder import learn_network_inputs
 from edrvfl._doors.members import BINS, PAIRS, RAW, SIGMOID, SPARSE
 from edrvfl._fitting.kernel import kernel_answers
-from edrvfl._inputs.judged import judge_some
+from edrvfl._inputs.chosen import judge_some
 from edrvfl._inputs.rows import prepare_values
 from edrvfl._inputs.table import learn_table, open_table, read_table
 from edrvfl._loo.jury import ValueJury

@@ -8,11 +8,10 @@ import numpy as np
 from array_api_compat import array_namespace
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
+from edrvfl._inputs.chosen import Judged
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
-from edrvfl._inputs.judged import Judged
 from edrvfl._inputs.rows import Rows
-from edrvfl._inputs.targets import Classes, Values
-from edrvfl._inputs.weights import RowWeights
+from edrvfl._inputs.targets import Classes, RowWeights, Values
 from edrvfl._layers.draws import Draws, Recipe
 from edrvfl._layers.grow import Problem, grow, start
 from edrvfl._layers.layers import fill_inputs, new_features, replay

@@ -10,7 +10,7 @@ from hypothesis import assume
 from sklearn.utils.class_weight import compute_sample_weight
 
 from edrvfl import EDRVFLClassifier, EDRVFLRegressor, RowBlocks
-from edrvfl._inputs.held_back import hold_back
+from edrvfl._inputs.chosen import hold_back
 
 NEAR = 1e-8  # how far probabilities may differ
 # how far values may differ, in units of their standard deviation: a penalty of 2^-12 beside a Gram of columns

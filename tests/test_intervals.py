@@ -23,7 +23,7 @@ from edrvfl import (
     variant,
 )
 from edrvfl._fitting.coverage import _weights_of
-from edrvfl._inputs.held_back import hold_back
+from edrvfl._inputs.chosen import hold_back
 
 NETWORK = {"n_layers": 3, "n_hidden": 60, "random_state": 0}
 FEW = [("net", EDRVFLRegressor(n_layers=2, n_hidden=40)), ("kernel", LaplaceRidgeRegressor())]

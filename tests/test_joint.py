@@ -13,8 +13,7 @@ from sklearn.metrics import log_loss
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, EDRVFLSearchCV, variant
 from edrvfl._fitting.settings import network_settings
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
-from edrvfl._inputs.targets import Classes
-from edrvfl._inputs.weights import RowWeights
+from edrvfl._inputs.targets import Classes, RowWeights
 from edrvfl._layers.draws import Draws, Recipe
 from edrvfl._layers.grow import Problem, grow, start
 from edrvfl._layers.layers import fill_inputs, new_features

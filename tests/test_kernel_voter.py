@@ -11,8 +11,8 @@ from sklearn.kernel_ridge import KernelRidge
 from edrvfl import LaplaceRidgeClassifier
 from edrvfl._fitting.kernel import fit_kernel
 from edrvfl._fitting.systems import BANDWIDTHS, LAMBDAS, KernelSettings
+from edrvfl._inputs.chosen import Judged
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
-from edrvfl._inputs.judged import Judged
 from edrvfl._inputs.rows import prepare_rows
 from edrvfl._models.kernel import kernel_scores
 from edrvfl._seam.arrays import converted

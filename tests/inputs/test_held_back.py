@@ -5,7 +5,7 @@ import pytest
 import sklearn
 from helpers import to_host
 
-from edrvfl._inputs.held_back import hold_back, n_held_back
+from edrvfl._inputs.chosen import hold_back, n_held_back
 
 
 def test_how_many():

@@ -5,7 +5,7 @@ import pytest
 from array_api_compat import array_namespace
 from helpers import to_host
 
-from edrvfl._inputs.judged import judge_some, n_judged
+from edrvfl._inputs.chosen import judge_some, n_judged
 from edrvfl._inputs.targets import Classes, Values
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edrvfl._inputs.order import draw_rows, row_hashes
+from edrvfl._inputs.rows import draw_rows, row_hashes
 
 
 def row_order(X):

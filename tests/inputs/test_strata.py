@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edrvfl._inputs.chosen import GROUPS, codes_of, groups, ranking
 from edrvfl._inputs.rows import prepare_rows, prepare_values
-from edrvfl._inputs.strata import GROUPS, codes_of, groups, ranking
 
 
 def values_of(y, counts=None):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edrvfl import EDRVFLRegressor, LaplaceRidgeClassifier, LaplaceRidgeRegressor
-from edrvfl._inputs.weights import RowWeights
+from edrvfl._inputs.targets import RowWeights
 
 
 @pytest.mark.parametrize("counts", [None, [1.0, 3.0]])

@@ -13,8 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
-from edrvfl._inputs.targets import Classes, side_by_side
-from edrvfl._inputs.weights import RowWeights
+from edrvfl._inputs.targets import Classes, RowWeights, side_by_side
 from edrvfl._layers.draws import Draws, Recipe
 from edrvfl._layers.grow import Problem, grow, start
 from edrvfl._layers.layers import ACTIVATIONS, fill_inputs, new_features

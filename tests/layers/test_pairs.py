@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
-from edrvfl._inputs.order import row_hashes
-from edrvfl._inputs.rows import prepare_rows, prepare_values
+from edrvfl._inputs.rows import prepare_rows, prepare_values, row_hashes
 from edrvfl._layers.draws import draw_pairs, pair_differences
 
 

@@ -6,7 +6,7 @@ from helpers import to_host
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edrvfl._loo.combine import CLASS_RULES, RULES, combine, combine_staged, log_odds, log_probabilities
+from edrvfl._loo.follow import CLASS_RULES, RULES, combine, combine_staged, log_odds, log_probabilities
 
 SCORES = np.array([[[1.0, 0.0]], [[0.0, 3.0]], [[1.0, 0.0]]])  # three layers, one row, two classes
 

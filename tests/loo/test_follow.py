@@ -9,10 +9,9 @@ from scipy.special import softmax
 
 from edrvfl import EDRVFLClassifier
 from edrvfl._fitting.settings import network_settings
+from edrvfl._inputs.chosen import judge_some
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
-from edrvfl._inputs.judged import judge_some
-from edrvfl._inputs.targets import Classes
-from edrvfl._inputs.weights import RowWeights
+from edrvfl._inputs.targets import Classes, RowWeights
 from edrvfl._layers.draws import Draws, Recipe
 from edrvfl._layers.grow import Problem, grow, start
 from edrvfl._layers.layers import fill_inputs, new_features
@@ -129,7 +128,7 @@ def test_stages_are_those_of_leaving_each_row_out(rng, calibration, ensemble, k,
 
 @pytest.mark.parametrize("weight_from", ["train", "loo"])
 def test_a_part_of_the_rows_is_judged(rng, monkeypatch, weight_from):
-    monkeypatch.setattr("edrvfl._inputs.judged.n_judged", lambda m, k: min(m, 30))
+    monkeypatch.setattr("edrvfl._inputs.chosen.n_judged", lambda m, k: min(m, 30))
     X, y = two_or_three_classes(rng, 80, 3)
     counts = rng.choice([1.0, 2.0], 80)
     judged = judge_some(Classes(y, 3, X[:0, 0]))

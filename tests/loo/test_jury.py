@@ -6,9 +6,8 @@ from helpers import beside
 from scipy.stats import norm
 from sklearn.metrics import accuracy_score, log_loss, mean_squared_error, r2_score
 
-from edrvfl._inputs.judged import Judged, judge_some
-from edrvfl._inputs.targets import Classes, Values
-from edrvfl._inputs.weights import RowWeights
+from edrvfl._inputs.chosen import Judged, judge_some
+from edrvfl._inputs.targets import Classes, RowWeights, Values
 from edrvfl._loo.calibrate import calibrate
 from edrvfl._loo.jury import Jury, ValueJury
 

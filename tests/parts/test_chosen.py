@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edrvfl import EDRVFLClassifier, EDRVFLRegressor, RowBlocks
-from edrvfl._inputs.held_back import hold_back
+from edrvfl._inputs.chosen import hold_back
 from edrvfl._inputs.rows import prepare_rows, prepare_values
 from edrvfl._parts.chosen import hold_back_parted, ledger
 from edrvfl._parts.rows import parted_rows

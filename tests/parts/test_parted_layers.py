@@ -14,8 +14,7 @@ from sklearn.base import clone
 from edrvfl import EDRVFLClassifier, EDRVFLRegressor, RowBlocks
 from edrvfl._inputs.inputs import Inputs
 from edrvfl._inputs.rows import Rows
-from edrvfl._inputs.targets import Classes, Values
-from edrvfl._inputs.weights import RowWeights
+from edrvfl._inputs.targets import Classes, RowWeights, Values
 from edrvfl._layers.draws import draw
 from edrvfl._layers.records import HiddenLayer
 from edrvfl._parts.grow import unshifted

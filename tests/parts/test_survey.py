@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edrvfl import EDRVFLClassifier, EDRVFLRegressor, RowBlocks
-from edrvfl._inputs.judged import judge_some
+from edrvfl._inputs.chosen import judge_some
 from edrvfl._inputs.moments import ValueScale
 from edrvfl._inputs.rows import prepare_rows, prepare_values
-from edrvfl._inputs.weights import WeightSums
+from edrvfl._inputs.targets import WeightSums
 from edrvfl._parts.chosen import judged_rows
 from edrvfl._parts.parts import Part
 from edrvfl._parts.rows import deal, parted_rows

@@ -6,7 +6,7 @@ from helpers import beside, random_counts, random_regression, to_host
 from scipy.spatial.distance import cdist
 from sklearn.kernel_ridge import KernelRidge
 
-from edrvfl._inputs.judged import Judged
+from edrvfl._inputs.chosen import Judged
 from edrvfl._inputs.targets import Values
 from edrvfl._ridge.equations import Regression
 from edrvfl._ridge.kernel import (

@@ -6,8 +6,7 @@ from helpers import random_counts, random_regression, regression, to_host
 from reference import scores_without_each_row
 from sklearn.linear_model import Ridge
 
-from edrvfl._ridge.choose import ridge_by_loo
-from edrvfl._ridge.many import read_outs
+from edrvfl._ridge.choose import read_outs, ridge_by_loo
 from edrvfl._ridge.solve import ridge
 from edrvfl._seam.arrays import ignore_overflow
 

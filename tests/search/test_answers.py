@@ -92,7 +92,7 @@ def test_rows_that_a_network_alone_holds_back_are_not_fitted(scoring, weighted):
 
 
 def test_a_part_of_the_rows_is_judged_as_in_the_network_alone(monkeypatch):
-    monkeypatch.setattr("edrvfl._inputs.judged.n_judged", lambda m, k: min(m, 25))
+    monkeypatch.setattr("edrvfl._inputs.chosen.n_judged", lambda m, k: min(m, 25))
     X, y = mixed_rows()
     space = {
         "layer_votes": ["prefix", "weighted"],

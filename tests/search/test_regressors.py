@@ -111,7 +111,7 @@ def test_weights_are_repeated_rows(two, scoring):
 
 
 def test_a_part_of_the_rows_is_judged_as_in_the_network_alone(rows, monkeypatch):
-    monkeypatch.setattr("edrvfl._inputs.judged.MOST_JUDGED", 25)
+    monkeypatch.setattr("edrvfl._inputs.chosen.MOST_JUDGED", 25)
     space = {"layer_votes": ["prefix", "weighted"], "regularization": [1.0, "loo"]}
     search = grid_of(NETWORK, space, refit=False).fit(*rows)
     np.testing.assert_allclose(by_split(search), theirs(search, *rows), atol=1e-9)

@@ -9,12 +9,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.callback import CallbackSupportMixin
 
 from .._fitting.settings import check_readout
-from .._loo.combine import CLASS_RULES, log_odds
-from .._loo.follow import CALIBRATIONS
+from .._loo.follow import CALIBRATIONS, CLASS_RULES, log_odds
 from .._models.network import Network
 from .._seam.arrays import Array
 from .._seam.sklearn import StrOptions
-from .base import Classifies
+from .answers import Classifies
 from .encoder import TabularEncoder
 from .layered import CONSTRAINTS, fit_layers, staged_answers
 from .telling import ACCURACY

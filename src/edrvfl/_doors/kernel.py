@@ -17,7 +17,8 @@ from .._fitting.settings import kernel_settings
 from .._loo.follow import CALIBRATIONS
 from .._models.kernel import KernelModel
 from .._seam.sklearn import Count, Interval, StrOptions
-from .base import COMMON, Classifies, Predicts
+from .answers import Classifies, Predicts
+from .base import COMMON
 from .encoder import ENCODERS, TabularEncoder
 from .telling import ACCURACY, R2
 

@@ -11,7 +11,7 @@ from sklearn.callback import CallbackSupportMixin
 from .._loo.follow import CALIBRATIONS
 from .._models.portfolio import Portfolio
 from .._seam.sklearn import StrOptions
-from .base import Classifies, Predicts
+from .answers import Classifies, Predicts
 from .classifier import EDRVFLClassifier
 from .kernel import LaplaceRidgeClassifier, LaplaceRidgeRegressor
 from .members import MEMBERS, VALUE_MEMBERS

@@ -11,7 +11,7 @@ from sklearn.callback import CallbackSupportMixin
 from .._fitting.settings import check_readout
 from .._models.network import Network
 from .._seam.arrays import Array
-from .base import Predicts, without_axis
+from .answers import Predicts, without_axis
 from .encoder import TabularEncoder
 from .layered import CONSTRAINTS, fit_layers, staged_answers
 from .telling import R2

@@ -15,11 +15,12 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._inputs.reading import read_labels, read_values
 from .._models.coverage import Coverage
 from .._models.model import Model
 from .._seam.arrays import Array
 from .._search.scorer import StandIn
-from .base import Classifies, Predicts, predicts, read_labels, read_values, without_axis
+from .answers import Classifies, Predicts, predicts, without_axis
 
 
 def _best_has(method: str) -> Callable[[Any], bool]:

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy
 
+from .._inputs.chosen import HeldBack
 from .._inputs.encoding import EncoderSettings
-from .._inputs.held_back import HeldBack
 from .._inputs.rows import as_matrix, prepare_values, to_host, weights_on_host
-from .._inputs.targets import Values
-from .._inputs.weights import equal_rows
+from .._inputs.targets import Values, equal_rows
 from .._layers.records import Settings
 from .._loo.coverage import Margins, OwnProbabilities, choose_widths, spread_targets
 from .._loo.follow import Votes

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 import numpy
 
+from .._inputs.chosen import Judged, judge_some
 from .._inputs.encoding import EncoderSettings, learn_inputs
 from .._inputs.inputs import Inputs
-from .._inputs.judged import Judged, judge_some
 from .._inputs.rows import Rows
 from .._inputs.table import Columns
 from .._layers.draws import Draws, Recipe

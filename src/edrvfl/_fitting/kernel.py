@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy
 
+from .._inputs.chosen import Judged, judge_some
 from .._inputs.inputs import Inputs
-from .._inputs.judged import Judged, judge_some
 from .._inputs.rows import Rows, to_host
 from .._inputs.targets import Values
 from .._loo.follow import Follower, Stage, Votes

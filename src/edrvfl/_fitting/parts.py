@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .._inputs.held_back import HeldBack
+from .._inputs.chosen import HeldBack
 from .._parts.chosen import hold_back_parted, judged_rows
 from .._parts.parts import Parts
 from .._parts.rows import PartedRows, parted_rows

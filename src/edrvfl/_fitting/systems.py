@@ -9,13 +9,10 @@ from typing import Any
 import numpy
 from scipy.special import softmax
 
+from .._inputs.chosen import Judged, codes_of, ranking
 from .._inputs.inputs import Inputs
-from .._inputs.judged import Judged
-from .._inputs.order import draw_rows
-from .._inputs.rows import Rows, to_host
-from .._inputs.strata import codes_of, ranking
-from .._inputs.targets import Targets, Values
-from .._inputs.weights import RowWeights
+from .._inputs.rows import Rows, draw_rows, to_host
+from .._inputs.targets import RowWeights, Targets, Values
 from .._loo.jury import ValueJury, jury_of
 from .._ridge.equations import Regression
 from .._ridge.kernel import (

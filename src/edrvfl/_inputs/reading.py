@@ -10,7 +10,8 @@ import narwhals.stable.v2 as narwhals
 import numpy
 from array_api_compat import is_array_api_obj
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, validate_data
 
 from .._seam.arrays import Array, array_namespace
 from .rows import to_host
@@ -147,3 +148,49 @@ def _is_numeric(column: Any) -> bool:
     except (ValueError, TypeError):
         return False
     return True
+
+
+def _as_numbers(y: numpy.ndarray, name: str) -> numpy.ndarray:
+    """Return objects as numbers, and refuse text, and dates, which NumPy would take for numbers."""
+    dates, cause = y.dtype.kind in "mM", None
+    try:
+        if y.dtype.kind == "O":
+            return y.astype(float)
+    except (ValueError, TypeError) as error:
+        cause = error
+    what = "dates or times" if dates else f"{next(v for v in y.ravel().tolist() if not _is_number(v))!r}"
+    raise ValueError(
+        f"{name} predicts numbers, but y holds {what}. Turn y into numbers, or use a classifier for classes."
+    ) from cause
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (ValueError, TypeError):
+        return False
+    return not isinstance(value, str)
+
+
+def read_labels(estimator: BaseEstimator, y: Any) -> Any:
+    """Return y, which must hold labels."""
+    refuse_missing_targets(y, "label")
+    if isinstance(y, numpy.ndarray) and y.dtype.kind == "T":  # scikit-learn does not know NumPy's newest text
+        y = y.astype(object)
+    y = validate_data(estimator, "no_validation", y)
+    check_classification_targets(y)
+    return y
+
+
+def read_values(estimator: BaseEstimator, y: Any) -> Any:
+    """Return y, which must hold finite numbers, of one output or of several."""
+    name = type(estimator).__name__
+    if getattr(y, "ndim", 1) > 2:
+        raise ValueError(
+            f"{name} takes y of shape (n_samples,) or (n_samples, n_outputs), got {tuple(y.shape)}."
+        )
+    refuse_missing_targets(y, "value")
+    y = validate_data(estimator, "no_validation", y, multi_output=True)
+    if isinstance(y, numpy.ndarray) and y.dtype.kind in "OUSmM":
+        y = _as_numbers(y, name)
+    return check_array(y, ensure_2d=False, dtype="numeric", input_name="y", estimator=estimator)

@@ -20,7 +20,7 @@ from .inputs import Bins, Numbers, taken
 from .moments import Moments
 from .ranked import Ranked
 from .rows import to_host
-from .weights import weight_of_one
+from .targets import weight_of_one
 
 Step = Callable[[Array, Array | None], Any]  # makes a sum of rows (m, d) and their counts
 

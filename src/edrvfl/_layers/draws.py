@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy
 
+from .._inputs.chosen import groups
 from .._inputs.inputs import Inputs
 from .._inputs.rows import Rows, to_host, weights_on_host
-from .._inputs.strata import groups
 from .._seam.arrays import Array, array_namespace, converted, from_numpy, take_rows
 from .records import PAPER_DRAWS, DrawSettings, Settings
 

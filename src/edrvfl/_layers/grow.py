@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy
 
-from .._inputs.judged import Judged
-from .._inputs.targets import Targets, layer_losses
-from .._inputs.weights import RowWeights
+from .._inputs.chosen import Judged
+from .._inputs.targets import RowWeights, Targets, layer_losses
+from .._ridge.choose import read_outs
 from .._ridge.equations import Regression, normal_equations
-from .._ridge.many import read_outs
 from .._ridge.nested import NestedReadOuts
 from .._ridge.solve import ReadOut, require_finite
 from .._seam.arrays import Array, array_namespace, device, empty_rows, take_rows

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy
 
-from .._inputs.judged import Judged
+from .._inputs.chosen import Judged
 from .._inputs.rows import to_host, weights_on_host
-from .._inputs.targets import Classes, Targets, Values
-from .._inputs.weights import RowWeights, rows_worth
+from .._inputs.targets import Classes, RowWeights, Targets, Values, rows_worth
 from .calibrate import SMALLEST, Calibration, calibrate, log_loss
 
 TINY = 1e-30  # a loss that counts as none

@@ -12,7 +12,7 @@ from .._inputs.table import Columns
 from .._layers.layers import ACTIVATIONS, fill_inputs, new_features, replay
 from .._layers.records import PAPER_DRAWS, DrawSettings, HiddenLayer
 from .._loo.calibrate import Calibration
-from .._loo.combine import RULES, combine, combine_staged
+from .._loo.follow import RULES, combine, combine_staged
 from .._seam.arrays import Array, array_namespace, converted, device, from_numpy, ignore_overflow, row_blocks
 from .._seam.fields import Between, Labels, Long, OneOf, floats
 from .._seam.threads import suitable_threads

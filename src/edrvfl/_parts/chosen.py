@@ -10,11 +10,8 @@ from typing import Any
 
 import numpy
 
-from .._inputs.held_back import HeldBack, hold_back
-from .._inputs.judged import Judged, judged_places, stands_for
-from .._inputs.order import row_hashes
-from .._inputs.rows import Rows, to_host
-from .._inputs.strata import codes_of
+from .._inputs.chosen import HeldBack, Judged, codes_of, hold_back, judged_places, stands_for
+from .._inputs.rows import Rows, row_hashes, to_host
 from .._inputs.targets import Classes, Targets
 from .._seam.arrays import Array, array_namespace, device, from_numpy
 from .rows import PartedRows, deal

@@ -23,7 +23,7 @@ from .._inputs.encoding import EncoderSettings, learn_from_sums
 from .._inputs.inputs import Inputs
 from .._inputs.rows import Rows, weights_on_host
 from .._inputs.sums import InOrder, Look, LookAt, Step
-from .._inputs.weights import WeightSums
+from .._inputs.targets import WeightSums
 from .._seam.arrays import Array
 from .parts import Together
 from .quantiles import Counted, first_count, in_order

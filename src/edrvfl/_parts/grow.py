@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy
 
+from .._inputs.chosen import Judged
 from .._inputs.inputs import Inputs
-from .._inputs.judged import Judged
 from .._inputs.rows import Rows, to_host
 from .._layers.draws import Drawn, Draws
 from .._layers.grow import Grown, overflow_message
 from .._layers.layers import importance, next_weights, renormalisation, surviving_columns
 from .._layers.records import HiddenLayer, Settings
+from .._ridge.choose import read_outs
 from .._ridge.equations import NormalEquations, Regression, linear_system
 from .._ridge.leave_one_out import LeastNorm
-from .._ridge.many import read_outs
 from .._ridge.solve import require_finite
 from .._seam.arrays import Array, array_namespace, device, free_bytes, from_numpy, itemsize, on_accelerator
 from .._seam.linalg import Cholesky, add_to_diagonal, factorise

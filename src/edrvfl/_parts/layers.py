@@ -13,7 +13,7 @@ from functools import reduce
 from .._inputs.inputs import Inputs
 from .._inputs.moments import Moments
 from .._inputs.rows import Rows
-from .._inputs.weights import RowWeights
+from .._inputs.targets import RowWeights
 from .._layers.layers import ACTIVATIONS, activate, fill_inputs, new_features, project
 from .._layers.records import HiddenLayer
 from .._ridge.equations import NormalEquations, Regression

@@ -10,8 +10,7 @@ import numpy
 from .._inputs.moments import ValueScale
 from .._inputs.rows import Rows, as_matrix, standard_values, to_host
 from .._inputs.table import Columns, learn_table, open_table, read_table
-from .._inputs.targets import Classes
-from .._inputs.weights import RowWeights
+from .._inputs.targets import Classes, RowWeights
 from .._seam.arrays import Array, array_namespace, converted, from_numpy
 from .parts import Part
 from .survey import Survey

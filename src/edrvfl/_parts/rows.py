@@ -17,7 +17,7 @@ from .._inputs.rows import (
     to_host,
     weights_on_host,
 )
-from .._inputs.weights import WeightSums
+from .._inputs.targets import WeightSums
 from .._seam.arrays import Array, array_namespace, from_numpy
 from .parts import Part, Several, about_block
 from .reader import Reader

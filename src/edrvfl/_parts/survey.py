@@ -13,7 +13,7 @@ from .._inputs.moments import ValueScale
 from .._inputs.reading import open_training_table, read_training_numbers
 from .._inputs.rows import as_matrix, refuse_one_class
 from .._inputs.table import Columns
-from .._inputs.weights import WeightSums
+from .._inputs.targets import WeightSums
 from .columns import Kinds, look_at_columns, with_texts
 from .parts import Part, about_block
 from .watched import WatchedParts

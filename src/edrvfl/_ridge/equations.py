@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from .._inputs.judged import Judged
+from .._inputs.chosen import Judged
 from .._inputs.targets import Targets
 from .._seam.arrays import (
     Array,

@@ -13,10 +13,9 @@ import numpy
 
 from .._seam.arrays import Array, array_namespace, device, on_accelerator, row_blocks, take_entries, take_rows
 from .._seam.linalg import Cholesky, add_to_diagonal, factorise, half_inverse
-from .choose import ridge_by_loo
+from .choose import read_outs, ridge_by_loo, together
 from .equations import Regression, dual_system, gram_of_rows
 from .leave_one_out import from_leverage
-from .many import read_outs, together
 from .solve import ReadOut, require_finite, ridge
 
 

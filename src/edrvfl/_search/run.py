@@ -15,8 +15,7 @@ from .._inputs.targets import side_by_side as products
 from .._layers.draws import Draws, Recipe
 from .._layers.grow import Grown, Problem, grow, start
 from .._layers.layers import fill_inputs, new_features
-from .._loo.combine import RULES
-from .._loo.follow import Follower, Stage, Votes
+from .._loo.follow import RULES, Follower, Stage, Votes
 from .._seam.arrays import Array, array_namespace, device, from_numpy, ignore_overflow
 from .._seam.threads import suitable_threads
 from .candidates import Candidate

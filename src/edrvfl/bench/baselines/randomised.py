@@ -20,7 +20,7 @@ from sklearn.model_selection import ParameterSampler
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils import check_random_state
 
-from edrvfl._doors.base import Classifies
+from edrvfl._doors.answers import Classifies
 from edrvfl._inputs.rows import prepare_rows
 from edrvfl._inputs.rows import to_host as to_numpy
 from edrvfl._inputs.targets import Classes, Values
