@@ -1,4 +1,4 @@
-"""What classifiers answer, labels, probabilities and sets, and what regressors answer, values and intervals."""
+"""What classifiers answer (labels, probabilities, sets) and what regressors answer (values, intervals)."""
 
 from __future__ import annotations
 
