@@ -189,6 +189,19 @@ def next_layer(branch: Branch, drawn: Drawn, counts: Array | None, m: int) -> Hi
     return HiddenLayer(branch.inputs, W, scale, shift)
 
 
+def folded(layer: HiddenLayer, bias: int) -> HiddenLayer:
+    """H = g([A, 1] W): put scale and shift into the weights, which saves two passes over H.
+
+    `bias` is the place of the constant in [H, X, 1], right behind X.
+    """
+    xp, W = array_namespace(layer.W), layer.W
+    W = W if layer.scale is None else W * layer.scale
+    W = xp.concat([W, layer.shift[None, :]])
+    if isinstance(layer.inputs, slice):
+        return HiddenLayer(slice(layer.inputs.start, bias + 1), W, None, None)
+    return HiddenLayer(xp.concat([layer.inputs, from_numpy([bias], layer.inputs)]), W, None, None)
+
+
 def replay(layer: HiddenLayer, activation: str, D: Array) -> None:
     """Replace H in D = [H, X, 1] by the features of a known layer."""
     H = D[..., : layer.W.shape[-1]]

@@ -121,7 +121,7 @@ class HiddenLayer:
     inputs: Array | slice  # which columns of the previous [H, X, 1] are A
     W: Array  # (inputs, n)
     scale: Array | None  # (n,); None without re-normalisation
-    shift: Array  # (n,)
+    shift: Array  # (n,); None where scale and shift are folded into W
 
 
 @dataclass(frozen=True, slots=True, eq=False)

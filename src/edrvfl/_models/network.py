@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from .._inputs.inputs import Inputs
 from .._inputs.table import Columns
-from .._layers.layers import ACTIVATIONS, fill_inputs, new_features, replay
+from .._layers.layers import ACTIVATIONS, fill_inputs, folded, new_features, replay
 from .._layers.records import PAPER_DRAWS, DrawSettings, HiddenLayer
 from .._loo.calibrate import Calibration
 from .._loo.follow import RULES, combine, combine_staged
@@ -98,8 +98,9 @@ class Network(Record):
         answer = array_namespace(X).empty((X.shape[0], self.n_outputs), dtype=X.dtype, device=device(X))
         calibration = self.calibrations[-1]
         with suitable_threads(X, self.row_numbers, self.n_hidden):
+            network = self._folded_for(X.shape[0])
             for rows in row_blocks(X, X.shape[0], self.row_numbers):
-                P = _of_all_layers(self, X[rows, :], None if Z is None else Z[rows, :])
+                P = _of_all_layers(network, X[rows, :], None if Z is None else Z[rows, :])
                 answer[rows, :] = P if calibration is None else calibration(P)
         return answer
 
@@ -125,6 +126,13 @@ class Network(Record):
                     answer[l, rows, :] = P
         for l in range(depth):
             yield answer[l, ...]
+
+    def _folded_for(self, m: int) -> Network:
+        """Return the network with scales and shifts in its weights, if that pays for so many rows."""
+        if m < self.n_hidden + self.inputs.width:
+            return self
+        bias = self.n_hidden + self.inputs.width
+        return dataclasses.replace(self, layers=tuple(folded(layer, bias) for layer in self.layers))
 
     @property
     def row_numbers(self) -> int:

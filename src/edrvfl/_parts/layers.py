@@ -14,7 +14,7 @@ from .._inputs.inputs import Inputs
 from .._inputs.moments import Moments
 from .._inputs.rows import Rows
 from .._inputs.targets import RowWeights
-from .._layers.layers import ACTIVATIONS, activate, fill_inputs, new_features, project
+from .._layers.layers import ACTIVATIONS, activate, fill_inputs, folded, new_features, project
 from .._layers.records import HiddenLayer
 from .._ridge.equations import NormalEquations, Regression
 from .._ridge.leave_one_out import LeastNorm, from_leverage
@@ -57,24 +57,6 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Folded:
-    """A hidden layer whose scale and shift are in its weights: H = g([A, 1] W), without two passes over H."""
-
-    inputs: Array | slice  # which columns of the previous [H, X, 1] are [A, 1]
-    W: Array  # (inputs, n)
-
-    @classmethod
-    def of(cls, layer: HiddenLayer, bias: int) -> Folded:
-        """Fold a layer; `bias` is the place of the constant in [H, X, 1], right behind X."""
-        xp, W = array_namespace(layer.W), layer.W
-        W = W if layer.scale is None else W * layer.scale
-        W = xp.concat([W, layer.shift[None, :]])
-        if isinstance(layer.inputs, slice):
-            return cls(slice(layer.inputs.start, bias + 1), W)
-        return cls(xp.concat([layer.inputs, from_numpy([bias], layer.inputs)]), W)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Seen:
     """Some rows as the newest layer's read-out sees them."""
 
@@ -90,14 +72,14 @@ class Depth:
     inputs: Inputs
     n_hidden: int
     activation: str
-    layers: tuple[Folded, ...] = ()
+    layers: tuple[HiddenLayer, ...] = ()  # folded
     verdicts: tuple[Verdict, ...] = ()  # of the layers before the newest; empty without weighting
     joint: bool = False
 
     def with_layer(self, layer: HiddenLayer) -> Depth:
         """Return the network with one layer more."""
-        folded = Folded.of(layer, self.n_hidden + self.inputs.width)
-        return replace(self, layers=(*self.layers, folded))
+        bias = self.n_hidden + self.inputs.width
+        return replace(self, layers=(*self.layers, folded(layer, bias)))
 
     @property
     def width(self) -> int:
