@@ -17,12 +17,13 @@ from pathlib import Path
 
 import numpy as np
 from common import SMALL
-from edrvfl._fitting.voters import Data, Member, answer, fit_voter, grow_network
 
 from edrvfl import EDRVFLClassifier, LaplaceRidgeClassifier, TabularEncoder
-from edrvfl._doors.encoder import learn_network_inputs
 from edrvfl._doors.members import MEMBERS, NEUTRAL, PAIRS, SHARED, SIGMOID, SPARSE
-from edrvfl._inputs.chosen import judge_some
+from edrvfl._fitting.data import InMemory
+from edrvfl._fitting.portfolio import prepare_members
+from edrvfl._fitting.race import fit_member
+from edrvfl._fitting.settings import kernel_settings, network_settings
 from edrvfl._inputs.rows import prepare_rows
 from edrvfl._inputs.table import learn_table, open_table
 from edrvfl._loo.jury import Jury
@@ -83,30 +84,25 @@ def fit(cache: Path, job: str) -> None:
     X, columns = learn_table(open_table(dataset.X), "from_dtype")
     rows = prepare_rows(X[split.fit], dataset.y[split.fit])
     seen = split.validation & np.isin(dataset.y, rows.classes)
-    data = Data(rows, columns, judge_some(rows.targets))
-    jury = Jury.of(rows.targets, rows.weights, data.judged)
+    data = InMemory(rows, columns)
+    jury = data.jury
     found |= {"codes": jury.codes, "weights": jury.weights, "honest": jury.honest}
     found["y"] = np.searchsorted(rows.classes, dataset.y[seen])
-    inputs = {}
-    for place, (label, estimator) in enumerate(CANDIDATES.items()):
-        if f"{label}|loo" in found:
-            continue
-        key = str(estimator.encoder), estimator.input_scaling
-        if key not in inputs:
-            inputs[key] = learn_network_inputs(rows, estimator, columns, int(i))
-        member = Member(label, estimator, inputs[key], 100 * int(i) + place)
+    tried = {
+        label: network_settings(one) if hasattr(one, "n_layers") else kernel_settings(one)
+        for label, one in CANDIDATES.items()
+        if f"{label}|loo" not in found
+    }
+    for member in prepare_members(data, tried, int(i)):
+        label = member.name
         began = time.process_time()
-        done = (
-            grow_network(data, member, None, estimator.n_layers)
-            if member.is_network
-            else fit_voter(data, member)
-        )
+        done = fit_member(data, member, None, member.depth)
         seconds = time.process_time() - began
         prefixes = (
             [done.voter.prefix(l + 1) for l in range(len(done.stages))] if member.is_network else [done.voter]
         )
         found[f"{label}|loo"] = np.stack([stage.P for stage in done.stages]).astype(np.float32)
-        found[f"{label}|val"] = np.stack([answer(voter, X[seen]) for voter in prefixes]).astype(np.float32)
+        found[f"{label}|val"] = np.stack([voter.answer(X[seen]) for voter in prefixes]).astype(np.float32)
         found[f"{label}|s"] = np.array(seconds)
     np.savez_compressed(file, **found)
     print(f"{job}: {sum(float(v) for k, v in found.items() if k.endswith('|s')):.0f} s", flush=True)

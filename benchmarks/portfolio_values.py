@@ -19,21 +19,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from common import SMALL, need
-from edrvfl._fitting.voters import Data, Member, fit_voter, grow_network
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.model_selection import train_test_split
 
 from edrvfl import EDRVFLRegressor, LaplaceRidgeRegressor
-from edrvfl._doors.encoder import learn_network_inputs
 from edrvfl._doors.members import BINS, PAIRS, RAW, SIGMOID, SPARSE
-from edrvfl._fitting.kernel import kernel_answers
-from edrvfl._inputs.chosen import judge_some
+from edrvfl._fitting.data import InMemory
+from edrvfl._fitting.portfolio import prepare_members
+from edrvfl._fitting.race import Member, fit_member
+from edrvfl._fitting.settings import kernel_settings, network_settings
 from edrvfl._inputs.rows import prepare_values
 from edrvfl._inputs.table import learn_table, open_table, read_table
 from edrvfl._loo.jury import ValueJury
 from edrvfl._loo.pool import averaged, equal_kinds, keep_heavy, pool_weights
-from edrvfl._models.network import staged_answers
 from edrvfl.bench.contenders import as_categories_or_codes
 
 
@@ -162,14 +161,10 @@ def back(loo: np.ndarray, test: np.ndarray, t: np.ndarray, change: Callable) -> 
     return [np.mean([change(np.clip(P + e, low, high)) for e in errors], axis=0) for P in (loo, test)]
 
 
-def answers_of(data: Data, member: Member, X_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def answers_of(data: InMemory, member: Member, X_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Fit a candidate, and return its leave-one-out and its test answers (depths, rows), in units of y."""
-    if member.is_network:
-        done = grow_network(data, member, None, member.estimator.n_layers)
-        test = list(staged_answers(done.voter, X_test))
-    else:
-        done = fit_voter(data, member)
-        test = [kernel_answers(done.voter, X_test)]
+    done = fit_member(data, member, None, member.depth)
+    test = list(done.voter.staged(X_test)) if member.is_network else [done.voter.answer(X_test)]
     targets = data.rows.targets
     loo = np.stack([stage.P for stage in done.stages]) * targets.sd + targets.mean
     return loo[..., 0], np.stack(test)[..., 0]
@@ -185,15 +180,16 @@ def fit(cache: Path, job: str) -> None:
     found, began = {"y_test": y_test}, time.process_time()
     for prefix, (there, home) in {"": (None, None), **changes(y)}.items():
         t = there(y) if there else y
-        rows, inputs = prepare_values(numbers, t), {}
-        data = Data(rows, columns, judge_some(rows.targets))
+        data = InMemory(prepare_values(numbers, t), columns)
         judged = slice(None) if data.judged is None else np.asarray(data.judged.rows)
-        for place, label in enumerate(LIBRARY if there else CANDIDATES):
-            estimator = CANDIDATES[label]
-            key = estimator.encoder, estimator.input_scaling
-            if key not in inputs:
-                inputs[key] = learn_network_inputs(rows, estimator, columns, seed)
-            member = Member(label, estimator, inputs[key], 100 * seed + place)
+        settings = {
+            label: (network_settings if hasattr(CANDIDATES[label], "n_layers") else kernel_settings)(
+                CANDIDATES[label]
+            )
+            for label in (LIBRARY if there else CANDIDATES)
+        }
+        for member in prepare_members(data, settings, seed):
+            label = member.name
             loo, test = answers_of(data, member, numbers_test)
             if there:
                 loo, test = back(loo, test, t[judged], home)

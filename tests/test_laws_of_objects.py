@@ -96,7 +96,7 @@ def test_a_fit_that_fails_changes_nothing(name):
     bad = np.full(len(y), np.nan) if name.startswith("value") else np.zeros(len(y))
     for estimator in (fresh, model):
         before = set(vars(estimator))
-        with pytest.raises(ValueError, match="NaN" if name.startswith("value") else "class"):
+        with pytest.raises(ValueError, match="missing value" if name.startswith("value") else "class"):
             estimator.fit(X[:, :3], bad)
         for after in () if "kernel" in name else (1, 3):
             recorder = Interrupting(stop_after=after)
@@ -117,7 +117,7 @@ def test_a_fit_that_fails_changes_nothing(name):
     [
         (np.zeros(90), "at least one non-zero"),
         (-np.ones(90), "Negative values"),
-        (np.full(90, np.nan), "NaN"),
+        (np.full(90, np.nan), "y has a missing value in row 0"),
         (np.ones(3), "expected"),
         (np.full(90, 1e307), r"The weights are too large.*Divide the weights by their mean"),
         (np.full(90, 1e300), r"The weights are too large.*Divide the weights by their mean"),
@@ -149,10 +149,10 @@ def test_targets_that_are_not_classes(name, y, message):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (np.where(np.arange(60) == 3, np.nan, 1.0), "Input y contains NaN"),
+        (np.where(np.arange(60) == 3, np.nan, 1.0), "y has a missing value in row 3"),
         (np.where(np.arange(60) == 3, np.inf, 1.0), "Input y contains infinity"),
-        (np.array([None, *range(59)], dtype=object), "Input y contains NaN"),
-        (pl.Series([None, *range(59)]), "Input y contains NaN"),
+        (np.array([None, *range(59)], dtype=object), "y has a missing value in row 0"),
+        (pl.Series([None, *range(59)]), "y has a missing value in row 0"),
         (np.zeros((60, 1, 1)), r"takes y of shape .* or \(n_samples, n_outputs\), got \(60, 1, 1\)"),
         (np.full(60, "high"), "Regressor predicts numbers, but y holds 'high'.*use a classifier"),
         (pd.Series([1.0, "low"] * 30, dtype=object), "predicts numbers, but y holds 'low'"),

@@ -17,7 +17,10 @@ MARKS = {
     "gamma": "features",
     "alpha": "features",
     "p": "features",
+    **dict.fromkeys(("activation", "renormalize", "weight_from", "joint"), "growth"),
+    **dict.fromkeys(("rule", "layer_votes", "calibration", "judges"), "growth"),
 }
+PREPARED = ("read-out", "features", "growth", "depth")
 
 
 def work_of(estimator=NETWORK, **params):
@@ -35,7 +38,7 @@ def flips(record):
             yield field.name, dataclasses.replace(record, **{field.name: "another value"})
 
 
-@pytest.mark.parametrize("marks", [("depth",), ("read-out",), ("read-out", "features")], ids=str)
+@pytest.mark.parametrize("marks", [("depth",), ("read-out",), ("read-out", "features"), PREPARED], ids=str)
 def test_every_field_is_part_of_a_key_but_those_that_are_marked(marks):
     work = work_of()
     tried = dict(flips(work))

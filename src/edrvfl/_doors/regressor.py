@@ -105,13 +105,13 @@ class EDRVFLRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
         first ones, as many as give the smallest leave-one-out squared error. "weighted": a weighted mean,
         chosen layer after layer so that this error falls, and pulled to an equal one.
 
-    encoder : {"standard", "robust", "bins"}, TabularEncoder or None, default="bins"
+    encoder : {"standard", "robust", "bins"}, TabularEncoder or None, default="robust"
         How the columns of a frame or array become the network's inputs, learnt from the training rows.
-        "standard" brings numbers to mean 0 and variance 1. "robust" also clips outliers, smoothly. "bins"
-        puts piecewise-linear bins beside them, for effects that have thresholds: it is as good as "standard"
-        on most tables and far better on skewed columns, where the values of "standard" run away. Each of
-        these takes missing values and columns of categories and text. A :class:`TabularEncoder` sets the
-        details, for instance which columns of numbers are categories. None takes finite numbers as they are.
+        "standard" brings numbers to mean 0 and variance 1; beside skewed columns its values run away.
+        "robust" uses median and quartiles and clips outliers, smoothly. "bins" puts piecewise-linear bins
+        beside that, for effects that have thresholds. Each of these takes missing values and columns of
+        categories and text. A :class:`TabularEncoder` sets the details, for instance which columns of
+        numbers are categories. None takes finite numbers as they are.
 
     coverage_from : {"loo", "split"} or None, default="loo"
         Where `predict_interval` takes its quantiles from. "loo": from the training rows' leave-one-out
@@ -233,7 +233,7 @@ class EDRVFLRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
         prune_rate: float = 0.0,
         readout: str = "layers",
         layer_votes: str = "equal",
-        encoder: str | TabularEncoder | None = "bins",
+        encoder: str | TabularEncoder | None = "robust",
         coverage_from: str | None = "loo",
         random_state: Any = None,
         verbose: int = 0,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .._inputs.encoding import EncoderSettings
-from .._layers.records import DrawSettings, Settings, scaling_for_rows
+from .._layers.records import OF_GROWTH, DrawSettings, Settings, scaling_for_rows
 from .._loo.follow import Votes
 from .systems import KernelSettings
 
@@ -31,9 +31,9 @@ class NetworkSettings:
     """Everything that decides how a network is fitted, beside the training rows and the seed."""
 
     layers: Settings
-    votes: Votes
+    votes: Votes = field(metadata=OF_GROWTH)
     inputs: InputSettings
-    judges: bool  # whether the leave-one-out scores of every layer are wanted
+    judges: bool = field(metadata=OF_GROWTH)  # whether the leave-one-out scores of every layer are wanted
 
     def for_rows(self, m: float) -> NetworkSettings:
         """Return these settings with what "auto" stands for with so many training rows."""
@@ -57,7 +57,7 @@ def encoder_settings(encoder: Any) -> EncoderSettings | None:
         return None
     if isinstance(encoder, str):
         return EncoderSettings(encoder)
-    names = [field.name for field in dataclasses.fields(EncoderSettings)]
+    names = [one.name for one in dataclasses.fields(EncoderSettings)]
     return EncoderSettings(**{name: getattr(encoder, name) for name in names})
 
 

@@ -174,9 +174,9 @@ def _is_number(value: Any) -> bool:
 
 def read_labels(estimator: BaseEstimator, y: Any) -> Any:
     """Return y, which must hold labels."""
-    refuse_missing_targets(y, "label")
     if isinstance(y, numpy.ndarray) and y.dtype.kind == "T":  # scikit-learn does not know NumPy's newest text
         y = y.astype(object)
+    refuse_missing_targets(y, "label")
     y = validate_data(estimator, "no_validation", y)
     check_classification_targets(y)
     return y

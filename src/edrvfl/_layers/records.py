@@ -61,10 +61,12 @@ class DrawSettings:
 
 PAPER_DRAWS = DrawSettings()
 
-# In which settings networks that are grown together may differ: where their features are the same, in those
-# of the read-out; in one stack, in these of the features too. In all others they must agree. Networks that
-# differ in depth alone are one network, because the shallower one is its prefix.
+# In which settings networks that share work may differ: where their features are the same, in those of the
+# read-out; in one stack, in these of the features too; with the same rows, inputs and random layers, also in
+# how they grow. In all others they must agree. Networks that differ in depth alone are one network, because
+# the shallower one is its prefix.
 OF_READ_OUT, OF_FEATURES, OF_DEPTH = {"differs": "read-out"}, {"differs": "features"}, {"differs": "depth"}
+OF_GROWTH = {"differs": "growth"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +81,18 @@ class Settings:
 
     n_layers: Any = field(metadata=OF_DEPTH)  # a number; "auto" until the training rows are known
     n_hidden: Any  # likewise
-    activation: str = "relu"
-    renormalize: bool = True
+    activation: str = field(default="relu", metadata=OF_GROWTH)
+    renormalize: bool = field(default=True, metadata=OF_GROWTH)
     lam: Any = field(default=None, metadata=OF_READ_OUT)
     gamma: Any = field(default=1.0, metadata=OF_FEATURES)
     alpha: Any = field(default=0.0, metadata=OF_FEATURES)
     omega_r: Any = field(default=1.0, metadata=OF_READ_OUT)
     p: Any = field(default=0.0, metadata=OF_FEATURES)
-    weight_from: str = "train"  # or "loo": whose predictions decide which samples are right (Eq. 12)
+    # "train" or "loo": whose predictions decide which samples are right (Eq. 12)
+    weight_from: str = field(default="train", metadata=OF_GROWTH)
     draws: DrawSettings = PAPER_DRAWS
-    joint: bool = False  # whether one read-out is over all layers (dRVFL), instead of one for each layer
+    # whether one read-out is over all layers (dRVFL), instead of one for each layer
+    joint: bool = field(default=False, metadata=OF_GROWTH)
 
     def for_rows(self, m: float) -> Settings:
         """Return these settings with the width and depth that they have for so many training rows."""

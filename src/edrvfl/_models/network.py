@@ -13,7 +13,16 @@ from .._layers.layers import ACTIVATIONS, fill_inputs, folded, new_features, rep
 from .._layers.records import PAPER_DRAWS, DrawSettings, HiddenLayer
 from .._loo.calibrate import Calibration
 from .._loo.follow import RULES, combine, combine_staged
-from .._seam.arrays import Array, array_namespace, converted, device, from_numpy, ignore_overflow, row_blocks
+from .._seam.arrays import (
+    Array,
+    array_namespace,
+    converted,
+    device,
+    from_numpy,
+    ignore_overflow,
+    on_accelerator,
+    row_blocks,
+)
 from .._seam.fields import Between, Labels, Long, OneOf, floats
 from .._seam.threads import suitable_threads
 from .model import Record
@@ -98,7 +107,7 @@ class Network(Record):
         answer = array_namespace(X).empty((X.shape[0], self.n_outputs), dtype=X.dtype, device=device(X))
         calibration = self.calibrations[-1]
         with suitable_threads(X, self.row_numbers, self.n_hidden):
-            network = self._folded_for(X.shape[0])
+            network = self._folded_for(X)
             for rows in row_blocks(X, X.shape[0], self.row_numbers):
                 P = _of_all_layers(network, X[rows, :], None if Z is None else Z[rows, :])
                 answer[rows, :] = P if calibration is None else calibration(P)
@@ -127,9 +136,12 @@ class Network(Record):
         for l in range(depth):
             yield answer[l, ...]
 
-    def _folded_for(self, m: int) -> Network:
-        """Return the network with scales and shifts in its weights, if that pays for so many rows."""
-        if m < self.n_hidden + self.inputs.width:
+    def _folded_for(self, X: Array) -> Network:
+        """Return the network with scales and shifts in its weights, if that pays for so many rows.
+
+        A GPU scales, shifts and activates in one pass anyway.
+        """
+        if X.shape[0] < self.n_hidden + self.inputs.width or on_accelerator(X):
             return self
         bias = self.n_hidden + self.inputs.width
         return dataclasses.replace(self, layers=tuple(folded(layer, bias) for layer in self.layers))

@@ -23,7 +23,7 @@ from .arrays import Array, row_blocks
 
 WORK_OF_A_THREAD = 3.2e7  # multiplications of one matrix product that keep a thread busy (measured)
 PRODUCTS = 10  # so many of them, one after another, are worth a second thread: a tenth of a second
-LARGE_SYSTEM = 1_000  # columns; up to here even 16 idle cores are at most twice as fast at eigenvalues as one
+LARGE_SYSTEM = 400  # columns; a smaller one takes milliseconds, whatever the products around it are worth
 
 
 @cache

@@ -69,8 +69,13 @@ class Candidate:
         return self.work.network.inputs
 
     @cached_property
+    def prepared(self) -> Work:
+        """A key: networks that share it have the same rows, inputs and random layers."""
+        return key_without(self.work, "read-out", "features", "growth", "depth")
+
+    @cached_property
     def stack(self) -> Work:
-        """A key: networks that share it have the same rows, inputs and random layers, and can be stacked."""
+        """A key: networks that share it are prepared alike, and can be stacked."""
         return key_without(self.work, "read-out", "features")
 
     @cached_property

@@ -34,7 +34,7 @@ def cut_search(
     # One process keeps the networks of a width together, which share their random layers. The widest come
     # first, so that no process is left with a long task at the end.
     # With several processes smaller pieces balance better, at the price of drawing layers again.
-    pieces = groups(candidates, lambda c: c.features if jobs > 1 else c.stack)
+    pieces = groups(candidates, lambda c: c.features if jobs > 1 else c.prepared)
     pieces.sort(key=lambda piece: -piece[0].settings.n_hidden)
     return jobs, [
         Part(i, piece, delayed(score_split)(searches[piece[0].reading], piece, splits[i], budget))

@@ -20,27 +20,27 @@ from .._seam.arrays import Array, array_namespace, device, from_numpy, ignore_ov
 from .._seam.threads import suitable_threads
 from .candidates import Candidate
 from .metrics import accuracy
-from .plan import Stack, side_by_side, stack_settings, stacks
+from .plan import Stack, groups, side_by_side, stack_settings, stacks
 from .scorer import Sample, Scoring, Search, Split, SplitScorer
 
-Prepared = tuple[InMemory, Inputs, Draws]  # what candidates that can be stacked share on a split
+Prepared = tuple[InMemory, Inputs, Draws]  # what candidates that are prepared alike share on a split
 LayerScores = tuple[list[Candidate], int, Array, Array]  # networks, a depth, scores, whether finite
 
 
 def score_split(
     search: Search, candidates: Sequence[Candidate], split: Split, memory: int
 ) -> tuple[numpy.ndarray, dict[tuple[int, int], str]]:
-    """Score candidates that can be stacked at every depth of one split, each as if it had been fitted alone.
+    """Score candidates that are prepared alike at every depth of one split, each as if it were fitted alone.
 
     Return scores (candidates, depths), and what went wrong. A network that fails keeps the scores of the
     layers before, because the shallower network does not fail.
     """
     scorer = SplitScorer.of(search, split)
-    deepest = candidates[0].settings.n_layers
-    values = numpy.full((len(candidates), deepest), numpy.nan)
+    values = numpy.full((len(candidates), max(c.settings.n_layers for c in candidates)), numpy.nan)
     place = {candidate: i for i, candidate in enumerate(candidates)}
     prepare = cache(lambda: _prepare(candidates[0], scorer.train, search.columns))
-    waiting = list(stacks(candidates, search.size(split, candidates[0].inputs), memory))
+    size = search.size(split, candidates[0].inputs)
+    waiting = [s for alike in groups(candidates, lambda c: c.stack) for s in stacks(alike, size, memory)]
     while waiting:
         stack = waiting.pop()
         members = [candidate for read_outs in stack for candidate in read_outs]
@@ -60,8 +60,9 @@ def score_split(
         if error is not None and len(members) > 1:
             waiting += [[[candidate]] for candidate in members]
         elif error is not None:
+            deepest = members[0].settings.n_layers
             failed = scorer.excuse(error, members[0], range(depth + 1, deepest + 1))
-            values[place[members[0]], depth:] = failed
+            values[place[members[0]], depth:deepest] = failed
     return values, scorer.failures
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import csv
 import gzip
 import itertools
@@ -46,7 +47,6 @@ class Source:
 
     path: Path
     name: str
-    copy: Any = None  # a temporary file, which is there as long as this is
 
     def __str__(self) -> str:
         return self.name
@@ -161,10 +161,10 @@ def open_table(path: Path, separator: str) -> Table:
 def _find(path: Path) -> Source:
     """Return where a table is; standard input is copied, because tables are read more than once."""
     if str(path) == "-":
-        copy = tempfile.NamedTemporaryFile()  # noqa: SIM115  # it goes when the table goes
-        shutil.copyfileobj(sys.stdin.buffer, copy)
-        copy.flush()
-        return Source(Path(copy.name), "standard input", copy)
+        with tempfile.NamedTemporaryFile(delete=False) as copy:
+            atexit.register(Path(copy.name).unlink, missing_ok=True)
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        return Source(Path(copy.name), "standard input")
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise ValueError(
             f"{path}: is no file, but a pipe or a device. Save the table to a file first, or take - for "
