@@ -117,7 +117,7 @@ def test_the_epochs_of_the_search_become_a_parameter_of_the_refit():
 def test_networks_of_one_growth_score_as_grown_one_by_one(split):
     scn = METHODS["SCN"]
     drawn = [c | {"max_nodes": n} for c, n in zip(scn.configurations(3, 0), (20, 5, 60), strict=True)]
-    together = scn.search(drawn, [split], seed=3)[0].scores
+    together = scn.search(drawn, split, seed=3).scores
     alone = search_one_by_one(scn, drawn, split, 3, "cpu").scores
     np.testing.assert_array_equal(together, alone)
     assert len(set(together.ravel())) > 1
@@ -129,10 +129,8 @@ def test_networks_searched_at_once_score_as_fitted_one_by_one_at_every_depth(nam
         METHODS[name], fixed={**METHODS[name].fixed, "n_layers": 1 if name == "RVFL" else 3}
     )
     configurations = [c | {"n_hidden": min(c["n_hidden"], 24)} for c in method.configurations(6, 0)]
-    (at_once,) = method.search(configurations, [split], seed=1)
-    (one_by_one,) = dataclasses.replace(method, search_with=search_one_by_one).search(
-        configurations, [split], seed=1
-    )
+    at_once = method.search(configurations, split, seed=1)
+    one_by_one = search_one_by_one(method, configurations, split, 1, "cpu")
     np.testing.assert_array_equal(at_once.scores, one_by_one.scores)
     for (c, l), score in np.ndenumerate(at_once.scores):
         model = variant(name, random_state=1, **{**configurations[c], "n_layers": l + 1})
@@ -140,23 +138,20 @@ def test_networks_searched_at_once_score_as_fitted_one_by_one_at_every_depth(nam
 
 
 def test_boosting_hands_its_rounds_on(split):
-    boosting, configurations = (
-        METHODS["HistGradientBoosting"],
-        [{"learning_rate": 0.5}, {"max_leaf_nodes": 3}],
-    )
-    (result,) = boosting.search(configurations, [split], seed=0)
+    boosting = METHODS["HistGradientBoosting"]
+    configurations = [{"learning_rate": 0.5}, {"max_leaf_nodes": 3}]
+    result = boosting.search(configurations, split, seed=0)
     assert result.scores.shape == (2, 1)
     fitted = boosting.build(configurations[1], 0).fit(split.X_fit, split.y_fit)
     assert result.epochs[1] == fitted.n_rounds_
 
 
 def test_networks_hand_no_epochs_on_because_their_refits_stop_early_too(split):
-    (result,) = METHODS["SNN"].search([{"max_epochs": 3}], [split], seed=0)
-    assert result.epochs is None
+    assert METHODS["SNN"].search([{"max_epochs": 3}], split, seed=0).epochs is None
 
 
 @pytest.mark.parametrize("name", METHOD_GROUPS["fnn"])
-def test_twenty_four_networks_are_few_stacks(name):
+def test_twenty_four_networks_are_few_searches(name):
     method = METHODS[name]
     batches = method.batches(method.configurations(24, 5))
     assert len(batches) == (3 if name == "Highway" else 4)

@@ -198,44 +198,6 @@ def test_epochs_of_the_search_are_a_field_of_the_refit(iris):
     assert cell.record(done).choices["strict"].test_accuracy[2] == (expected,)
 
 
-# --- stacks ----------------------------------------------------------------------------------------------
-
-
-def few_networks(trials, seed):
-    rates = (0.01, 0.1, 1.0, 0.3)
-    return [
-        {"n_layers": 1 + i % 3, "n_units": 8 + 4 * (i % 2), "learning_rate": rates[i]} for i in range(trials)
-    ]
-
-
-def test_networks_in_stacks_go_the_way_of_networks_trained_alone(iris, monkeypatch):
-    pytest.importorskip("torch")
-    row = dataclasses.replace(METHODS["Highway"], configurations=few_networks, fixed={"max_epochs": 8})
-    alone = dataclasses.replace(row, fit_together=None, shares=())
-    stacked, plain = (make_cell(method, iris, trials=4, seeds=2) for method in (row, alone))
-    assert stacked.pending({}) == [SearchUnit((0, 2)), SearchUnit((1, 3))]
-    one, other = finish_units(stacked), finish_units(plain)
-    for unit in stacked.pending({}):
-        for place, i in enumerate(unit.configurations):
-            (expected,) = other[SearchUnit((i,))]["scores"]
-            np.testing.assert_allclose(one[unit]["scores"][place], expected, atol=0.03)
-    refits = list(filter(is_refit, one))
-    assert stacked.together(refits) == [tuple(refits)]
-    assert stacked.together(stacked.pending({})) == [tuple(stacked.pending({}))]
-    monkeypatch.setattr(protocol, "ROWS_OF_ONE_CALL", 149)
-    calls = stacked.together(refits)
-    assert {unit for call in calls for unit in call} == set(refits)
-    assert len(calls) == len({few_networks(4, 0)[unit.configuration]["n_units"] for unit in refits})
-    assert stacked.together(stacked.pending({})) == [(unit,) for unit in stacked.pending({})]
-    assert plain.together(refits) == [(unit,) for unit in refits]
-    for unit, value in one.items():
-        if is_refit(unit):
-            again = plain.compute(unit)
-            assert value["test_accuracy"] == pytest.approx(again["test_accuracy"], abs=0.03)
-            assert value["log_loss"] == pytest.approx(again["log_loss"], rel=1e-3)
-            assert value["fit_seconds"] > 0
-
-
 # --- what may not matter, and what may not be seen -------------------------------------------------------
 
 

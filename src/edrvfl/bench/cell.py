@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
@@ -185,31 +185,9 @@ class Cell(Protocol[R_co]):
         """Do one unit."""
         ...
 
-    def together(self, units: Sequence[Any]) -> Sequence[tuple[Unit, ...]]:
-        """Say which of some units are done in one call. That may not depend on which others are left."""
-        ...
-
-    def compute_together(self, units: Sequence[Any]) -> Sequence[Value]:
-        """Do several units that belong together, in one call."""
-        ...
-
     def record(self, done: Done) -> R_co:
         """Make the record when all units are done, or one of them failed."""
         ...
-
-
-class OneByOne:
-    """A cell, as far as its units are done one by one."""
-
-    __slots__ = ()
-
-    def together(self, units: Sequence[Any]) -> list[tuple[Unit, ...]]:
-        """Put every unit into a call of its own."""
-        return [(unit,) for unit in units]
-
-    def compute_together(self, units: Sequence[Any]) -> list[Value]:
-        """Never called: no two units belong together."""
-        raise NotImplementedError(f"{type(self).__name__} does one unit at a time, but got {len(units)}.")
 
 
 def key_of(description: Mapping[str, Any]) -> str:

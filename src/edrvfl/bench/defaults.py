@@ -18,7 +18,7 @@ import numpy as np
 
 from .baselines.boosting import EXTRA
 from .baselines.packages import missing_package
-from .cell import DefaultsUnit, Done, OneByOne, Unit, Value, find_failure, key_of, seed_of
+from .cell import DefaultsUnit, Done, Unit, Value, find_failure, key_of, seed_of
 from .contenders import Contender
 from .data import FRAME_GROUPS, UCI24, Dataset, Task
 from .methods import CONTENDERS, DEFAULT_GROUPS, TABLE, contender_names
@@ -39,7 +39,7 @@ RECORD_OF: Mapping[Task, type[AsItComesRecord]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DefaultsCell(OneByOne):
+class DefaultsCell:
     """A contender on a dataset."""
 
     key: str

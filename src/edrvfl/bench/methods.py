@@ -100,8 +100,7 @@ def _fnn(name: str, architecture: str) -> Row:
         partial(fnn.FNNClassifier, architecture),
         partial(fnn.configurations, architecture),
         fixed={"validation_fraction": 0.1},  # its default, here for the key: refits of old held nothing out
-        shares=("n_units", "form", "bottleneck", "block_layers"),  # networks of one kind share a stack
-        fit_together=fnn.fit_together,
+        shares=("n_units", "form", "bottleneck", "block_layers"),  # a kind of networks
         missing=partial(missing_package, name, "torch", "fnn"),
     )
     return Row(name, "paper", method)

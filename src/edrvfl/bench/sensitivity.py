@@ -13,7 +13,7 @@ import numpy as np
 from edrvfl import EDRVFLClassifier
 
 from . import paper
-from .cell import Done, OneByOne, SensitivityUnit, Unit, Value, find_failure, key_of, seed_of
+from .cell import Done, SensitivityUnit, Unit, Value, find_failure, key_of, seed_of
 from .data import Dataset
 from .protocol import PROTOCOL_VERSION
 from .record import SensitivityRecord, stamp
@@ -32,7 +32,7 @@ SYMBOLS: Mapping[str, str] = {"correct_weight": "omega_r", "prune_rate": "p"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SensitivityCell(OneByOne):
+class SensitivityCell:
     """One value of omega_r and of p on one dataset. A grid that grows later finds its old cells done."""
 
     key: str

@@ -16,7 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from . import paper
-from .cell import Done, OneByOne, TimingUnit, Unit, Value, find_failure, key_of, seed_of
+from .cell import Done, TimingUnit, Unit, Value, find_failure, key_of, seed_of
 from .data import Dataset
 from .methods import METHOD_GROUPS
 from .record import TimingRecord, stamp
@@ -31,7 +31,7 @@ WARMUPS, REPEATS, THREADS = 1, 5, 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TimingCell(OneByOne):
+class TimingCell:
     """A method on the training rows of a dataset's first split. Run these cells with `jobs=1`."""
 
     key: str
