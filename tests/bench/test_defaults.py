@@ -15,7 +15,7 @@ from sklearn.metrics import log_loss
 import edrvfl
 from edrvfl import EDRVFLClassifier
 from edrvfl.bench import defaults
-from edrvfl.bench.cell import DefaultsUnit, key_of, seed_of
+from edrvfl.bench.cell import DefaultsUnit, seed_of
 from edrvfl.bench.contenders import Contender, as_categories, as_categories_or_codes, as_named_texts
 from edrvfl.bench.data import load_dataset, load_frame
 from edrvfl.bench.data.frames import frame_dataset
@@ -63,8 +63,7 @@ PRIOR = Contender("prior", "", prior, lambda train, test: (train, test, {}))
 
 
 def a_cell(contender, dataset, seeds=1):
-    cell = DefaultsCell("", contender, dataset, seeds, "a processor")
-    return dataclasses.replace(cell, key=key_of(cell.describe()))
+    return DefaultsCell(contender, dataset, seeds, "a processor")
 
 
 # --- how a frame is handed over --------------------------------------------------------------------------

@@ -7,7 +7,6 @@ fitted again on fit and validation rows and scored on the test rows, with severa
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from .cell import Done, RefitUnit, SearchUnit, Unit, Value, find_failure, key_of, seed_of
+from .cell import Cell, Done, RefitUnit, SearchUnit, Unit, Value, find_failure, seed_of
 from .data import Dataset, Split
 from .device import arrays_on, device_name
-from .record import Choice, RunRecord, stamp
+from .record import Choice, RunRecord
 from .scores import METRICS, fit_and_score
 from .searching import Configuration, Method, SearchSplit
 
@@ -29,11 +28,10 @@ TIE_DIGITS = 12  # accuracies that agree to so many digits are equal
 # --- the cell ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StudyCell:
+@dataclass(frozen=True, eq=False)
+class StudyCell(Cell[RunRecord]):
     """A method on a dataset. Everything it will try is drawn beforehand."""
 
-    key: str
     method: Method
     dataset: Dataset
     configurations: tuple[Configuration, ...]
@@ -73,22 +71,18 @@ class StudyCell:
 
     def record(self, done: Done) -> RunRecord:
         """Put the values of all units together."""
-        message = find_failure(done)
+        head = self.head(done, self.device)
+        chosen = _refit_units(self, done) if head["status"] == "ok" else ()
         searched = [value for unit, value in done.items() if isinstance(unit, SearchUnit)]
         return RunRecord(
-            key=self.key,
-            method=self.method.name,
-            dataset=self.dataset.name,
             checksum=self.dataset.checksum,
-            status="failed" if message else "ok",
-            message=message,
             n_configurations=len(self.configurations),
             seeds=self.seeds,
-            choices={} if message else {k: _choice(self, done, u) for k, u in _refit_units(self, done)},
+            choices={name: _choice(self, done, units) for name, units in chosen},
             search_seconds=math.fsum(value.get("seconds", 0.0) for value in searched),
             device=device_name(self.device),
             protocol=PROTOCOL_VERSION,
-            **stamp(self.device),
+            **head,
         )
 
 
@@ -97,8 +91,7 @@ def make_cell(method: Method, dataset: Dataset, trials: int, seeds: int, device:
     if trials < 1 or seeds < 1:
         raise ValueError(f"trials and seeds must be at least 1, got trials={trials} and seeds={seeds}.")
     configurations = tuple(method.configurations(trials, seed_of("configurations", dataset.name)))
-    cell = StudyCell("", method, dataset, configurations, seeds, "cpu" if method.cpu_only else device)
-    return dataclasses.replace(cell, key=key_of(cell.describe()))
+    return StudyCell(method, dataset, configurations, seeds, "cpu" if method.cpu_only else device)
 
 
 # --- search ------------------------------------------------------------------------------------------
