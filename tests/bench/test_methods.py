@@ -27,38 +27,21 @@ def split():
 # --- the rows --------------------------------------------------------------------------------------------
 
 
-def test_two_hundred_trials_are_twenty_hidden_settings_with_ten_readouts_inside_the_box():
+def test_two_hundred_trials_come_hidden_setting_by_hidden_setting():
     drawn = METHODS["WPedRVFL"].configurations(200, seed=3)
-    assert len(drawn) == 200
     hidden = [tuple(c[k] for k in ("n_hidden", "norm_scale", "norm_shift", "prune_rate")) for c in drawn]
     assert len(set(hidden)) == 20
     assert all(len(set(hidden[i : i + 10])) == 1 for i in range(0, 200, 10))
-    assert len({json.dumps(c) for c in drawn}) == 200, "no configuration is tried twice"
     assert set(column(drawn, "n_hidden")) == {20, 32, 50, 100, 200, 316, 500, 1000}
-    for name, low, high in (
-        ("norm_scale", 0.5, 2),
-        ("norm_shift", -2, 2),
-        ("prune_rate", 0, 0.999),
-        ("regularization", 2.0**-12, 2.0**12),
-        ("correct_weight", 0.001, 1),
-    ):
-        values = column(drawn, name)
-        assert low <= values.min() < values.max() <= high, name
-    assert 0 in column(drawn, "prune_rate")
-    assert 1 in column(drawn, "correct_weight")
 
 
-@pytest.mark.parametrize("trials", [1, 2, 4, 7, 20, 50, 199, 200, 333])
+@pytest.mark.parametrize("trials", [1, 2, 7, 199, 200, 333])
 def test_any_number_of_trials_and_none_is_repeated(trials):
-    drawn = METHODS["edRVFL_O"].configurations(trials, seed=0)
-    assert len(drawn) == trials
-    assert len({json.dumps(c) for c in drawn}) == trials
-    assert set(drawn[0]) == {"n_hidden", "regularization"}
-
-
-def test_no_trials_is_refused():
-    with pytest.raises(ValueError, match="n_iter must be at least 1"):
-        METHODS["WPedRVFL"].configurations(0, 0)
+    for name in ("edRVFL_O", "WPedRVFL"):
+        draw = METHODS[name].configurations
+        drawn = draw(trials, 1)
+        assert len({json.dumps(c) for c in drawn}) == len(drawn) == trials
+        assert json.loads(json.dumps(drawn)) == draw(trials, 1) != draw(trials, 2)
 
 
 def test_methods_share_their_hidden_settings_and_readouts():
@@ -66,13 +49,6 @@ def test_methods_share_their_hidden_settings_and_readouts():
     for name in FAMILY:
         for full, own in zip(drawn["WPedRVFL"], drawn[name], strict=True):
             assert own.items() <= full.items()
-
-
-def test_configurations_depend_on_the_seed_alone():
-    draw = METHODS["WPedRVFL"].configurations
-    assert draw(20, 1) == draw(20, 1)
-    assert draw(20, 1) != draw(20, 2)
-    assert json.loads(json.dumps(draw(20, 1))) == draw(20, 1), "plain numbers, exact in JSON"
 
 
 @pytest.mark.parametrize("name", FAMILY)

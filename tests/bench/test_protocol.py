@@ -229,12 +229,6 @@ def test_units_do_not_depend_on_the_order_in_which_they_are_done(cell, done):
         assert same_results(cell.compute(unit), done[unit], tolerance=0)
 
 
-def test_methods_share_seeds_and_configurations(iris):
-    drawn = make_cell(METHODS["edRVFL_N"], iris, 4, 2).configurations
-    for own, full in zip(drawn, make_cell(METHODS["WPedRVFL"], iris, 4, 2).configurations, strict=True):
-        assert own.items() <= full.items()
-
-
 def test_the_key_hashes_what_decides_the_figures(iris, cell):
     same = make_cell(SMALL, load_dataset("iris"), trials=4, seeds=2, device="cuda")
     assert same.key == cell.key == key_of(json.loads(json.dumps(cell.describe())))

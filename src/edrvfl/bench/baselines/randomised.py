@@ -21,7 +21,6 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils import check_random_state
 
 from edrvfl._doors.base import Classifies
-from edrvfl._inputs.rows import prepare_rows
 from edrvfl._inputs.rows import to_host as to_numpy
 from edrvfl._inputs.targets import Classes, Values
 from edrvfl._ridge.equations import Regression
@@ -86,6 +85,7 @@ class ScoredClassifier(ClassifierMixin, Classifies):
     """A classifier that derives all its answers from one method, `_scores`, through the library's shell."""
 
     random_state: Any
+    class_weight = None  # every row counts alike
     classes_: Any = None  # stored by `fit`; there is no model that knows them
     _columns = None  # finite numbers are taken as they are
 
@@ -98,13 +98,8 @@ class ScoredClassifier(ClassifierMixin, Classifies):
 
     def _prepare_training_rows(self, X: Any, y: Any) -> tuple[Array, Classes]:
         """Check X and y, store the labels in `classes_`, and return X with its targets on its device."""
-        rows = prepare_rows(*self._check_training_rows(X, y)[:2])
+        rows = self._prepare_rows(*self._check_training_rows(X, y)[:2], None)
         assert isinstance(rows.targets, Classes)
-        if rows.targets.width < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes, but y holds only one class "
-                f"({to_numpy(rows.classes).tolist()[0]!r}). Pass rows of another class too."
-            )
         self.classes_ = rows.classes
         return rows.X, rows.targets
 
