@@ -303,3 +303,17 @@ def test_torch_tensors_give_the_same_figures(iris, done, monkeypatch):
     assert same_results(tensors.compute(second), done[second])
     unit = next(filter(is_refit, done))
     assert same_results(tensors.compute(unit), done[unit], tolerance=1e-7)
+
+
+def few_networks(trials, seed):
+    return [{"n_layers": 1 + i, "n_units": 8, "dropout": 0.1 * i} for i in range(trials)]
+
+
+def test_networks_that_torch_trains_are_searched_together_and_take_tensors(iris, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    method = dataclasses.replace(METHODS["Highway"], configurations=few_networks, fixed={"max_epochs": 3})
+    plain, tensors = (make_cell(method, iris, trials=2, seeds=1, device=d) for d in ("cpu", "cpu:0"))
+    assert plain.pending({}) == [SearchUnit((0, 1))]
+    for unit in (SearchUnit((0, 1)), RefitUnit(1, 1, 2, 0)):
+        assert same_results(plain.compute(unit), tensors.compute(unit), tolerance=0)
