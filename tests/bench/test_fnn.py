@@ -16,7 +16,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils.estimator_checks import check_estimator
 
-from edrvfl.bench.baselines import fnn
 from edrvfl.bench.baselines.fnn import FNNClassifier, configurations
 from edrvfl.bench.baselines.fnn.grids import GRIDS
 from edrvfl.bench.baselines.fnn.networks import (
@@ -31,6 +30,7 @@ from edrvfl.bench.baselines.fnn.networks import (
     highway_step,
 )
 from edrvfl.bench.baselines.fnn.training import SMOOTHING, hold_out
+from edrvfl.bench.methods import METHODS
 
 torch = pytest.importorskip("torch")
 
@@ -294,10 +294,10 @@ def test_torch_tensors_are_taken_where_they_lie():
 
 
 def test_a_missing_torch_is_named_with_its_extra_before_and_in_a_fit(monkeypatch):
-    assert fnn.missing_package() is None
+    assert METHODS["ResNet"].missing() is None
     monkeypatch.setitem(sys.modules, "torch", None)
-    message = fnn.missing_package()
-    assert message.endswith("ResNet needs the package torch: pip install 'edrvfl[fnn]'")
+    message = METHODS["ResNet"].missing()
+    assert message == "ResNet needs the package torch: pip install 'edrvfl[fnn]'"
     with pytest.raises(ImportError, match=re.escape(message)):
         FNNClassifier().fit([[0.0], [1.0]], [0, 1])
 

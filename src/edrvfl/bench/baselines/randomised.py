@@ -1,6 +1,7 @@
 """What SCN, BLS and H-ELM share: the scikit-learn shell, the ridge, building blocks, sampling.
 
-This is also the only file of the baselines that imports private modules of the library.
+This is also the only file of the baselines that imports private modules of the library. What is imported
+under its own name is passed on to the other files.
 """
 
 from __future__ import annotations
@@ -21,36 +22,15 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils import check_random_state
 
 from edrvfl._doors.base import Classifies
-from edrvfl._inputs.rows import to_host as to_numpy
+from edrvfl._inputs.rows import to_host as to_host
 from edrvfl._inputs.targets import Classes, Values
 from edrvfl._ridge.equations import Regression
 from edrvfl._ridge.solve import ridge as solve_ridge
-from edrvfl._seam.arrays import Array, from_numpy
-from edrvfl._seam.sklearn import Interval, StrOptions, _fit_context
-
-__all__ = [
-    "COUNT",
-    "NOT_NEGATIVE",
-    "POSITIVE",
-    "Array",
-    "AutoencodingClassifier",
-    "Interval",
-    "LogInteger",
-    "RandomisedClassifier",
-    "ScoredClassifier",
-    "Space",
-    "StrOptions",
-    "fit_context",
-    "from_numpy",
-    "random_layer",
-    "random_projection",
-    "ridge",
-    "sample_configurations",
-    "seed_sequence",
-    "soft_threshold",
-    "to_numpy",
-    "with_constant",
-]
+from edrvfl._seam.arrays import Array as Array
+from edrvfl._seam.arrays import from_numpy as from_numpy
+from edrvfl._seam.sklearn import Interval as Interval
+from edrvfl._seam.sklearn import StrOptions as StrOptions
+from edrvfl._seam.sklearn import _fit_context
 
 BLOCK_ROWS = 8192  # predictions compute the features of this many rows at a time, to bound the memory
 CONSTANT = 0.1  # the authors' code of BLS and of H-ELM appends this number to the inputs of every layer

@@ -21,7 +21,7 @@ from ..randomised import (
     StrOptions,
     fit_context,
     seed_sequence,
-    to_numpy,
+    to_host,
 )
 from .networks import BUILDERS, FORMS, Design, Sizes, draw_layers, forward_by_blocks
 from .training import Job, Rows, hold_out, train
@@ -32,11 +32,6 @@ if TYPE_CHECKING:
 
 NETWORKS = "Each of SNN, MSRAinit, Highway and ResNet"  # in the message about a missing package
 SMALLEST_BATCH, LARGEST_BATCH, STEPS = 32, 128, 64  # batch_size="auto" aims at 64 steps in an epoch
-
-
-def missing_package() -> str | None:
-    """Return None if PyTorch is installed, else a message that says how to install it."""
-    return packages.missing_package(NETWORKS, "torch", "fnn")
 
 
 class FNNClassifier(ScoredClassifier):
@@ -329,4 +324,4 @@ def _choose_device(device: str | None, X: Any) -> torch.device:
 
 def _to_host(array: Any) -> Any:
     """Copy a torch tensor to NumPy; return anything else, a frame or a list, as it is."""
-    return to_numpy(array.detach()) if is_torch_array(array) else array
+    return to_host(array.detach()) if is_torch_array(array) else array
