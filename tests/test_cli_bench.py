@@ -14,6 +14,7 @@ import pytest
 
 from edrvfl import cli
 from edrvfl.bench.methods import METHOD_GROUPS
+from edrvfl.bench.record import RECORDS
 from edrvfl.bench.store import CellState, Store
 from edrvfl.cli.run import equal_methods
 from edrvfl.cli.store import overview, seconds_left
@@ -122,6 +123,39 @@ def test_a_table_of_one_s_own(bench, in_folder):
     assert (status, "--csv and --target go together" in err) == (2, True)
     status, _, err = bench("run", "--csv", "no.csv", "--target", "kind", *options)
     assert (status, err) == (2, "edrvfl: no.csv: No such file or directory\n")
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "score"), [("kind", "defaults", "test accuracy"), ("weight", "values", "R²")]
+)
+def test_a_table_of_one_s_own_with_texts_and_gaps_at_the_defaults(bench, in_folder, target, kind, score):
+    rows = [f"{['red', 'blue', ''][i % 3]},{i * i % 11 + i / 7},{'ab'[i % 3 > 0]}" for i in range(60)]
+    (in_folder / "mine.csv").write_text("\n".join(["colour,weight,kind", *rows]))
+    options = ["--methods", "edRVFL portfolio,LightGBM", "--seeds", "1", "--jobs", "1"]
+    status, out, _ = bench("defaults", "--csv", "mine.csv", "--target", target, *options)
+    assert status == 0
+    assert score in out
+    with Store("study.db") as store:
+        found = store.records_of(RECORDS[kind])
+    assert [(r.dataset, r.method, r.status) for r in found] == [
+        ("mine", "LightGBM", "ok"),
+        ("mine", "edRVFL portfolio", "ok"),
+    ]
+    if kind == "defaults":
+        assert found[1].accuracy > 95, "the colour tells the kind"
+    status, _, err = bench("defaults", "--csv", "mine.csv", *options)
+    assert (status, "--csv and --target go together" in err) == (2, True)
+
+
+def test_a_table_that_cannot_be_compared_at_the_defaults_is_refused(bench, in_folder):
+    for name, text, phrase in (
+        ("few.csv", "a,kind\n" + "1,x\n" * 20 + "2,y\n" * 2, "2 of them of 'y'; merge or drop small classes"),
+        ("oj.csv", "a,kind\n1,x\n", "'oj' already names a dataset of the study; rename the file"),
+        ("other.csv", "a,kinds\n1,x\n", "there is no column 'kind' (--target). Did you mean 'kinds'?"),
+    ):
+        (in_folder / name).write_text(text)
+        status, _, err = bench("defaults", "--csv", name, "--target", "kind")
+        assert (status, phrase in err) == (2, True), err
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,9 @@ def test_every_activation_learns(rng, activation):
 )
 def test_layers_are_those_of_the_reference(rng, k, params):
     X, y = noisy_values(rng, 42, 4, k)
-    model = EDRVFLRegressor(**{"n_layers": 3, "n_hidden": 10, "random_state": FixedSeed(5), **params})
+    model = EDRVFLRegressor(
+        **{"n_layers": 3, "n_hidden": 10, "encoder": "standard", "random_state": FixedSeed(5), **params}
+    )
     model.fit(X[:30], y[:30])
     p = model.get_params()
     expected = reference.layer_scores(

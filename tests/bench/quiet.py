@@ -8,8 +8,7 @@ def finish_units(cell):
     """Do every unit of a cell and return their values."""
     done = {}
     while units := cell.pending(done):
-        for some in cell.together(units):
-            done |= dict(zip(some, attempt(cell, some), strict=True))
+        done |= {unit: attempt(cell, unit) for unit in units}
     return done
 
 

@@ -15,7 +15,7 @@ from sklearn.metrics import log_loss
 import edrvfl
 from edrvfl import EDRVFLClassifier
 from edrvfl.bench import defaults
-from edrvfl.bench.cell import DefaultsUnit, key_of, seed_of
+from edrvfl.bench.cell import DefaultsUnit, seed_of
 from edrvfl.bench.contenders import Contender, as_categories, as_categories_or_codes, as_named_texts
 from edrvfl.bench.data import load_dataset, load_frame
 from edrvfl.bench.data.frames import frame_dataset
@@ -63,8 +63,7 @@ PRIOR = Contender("prior", "", prior, lambda train, test: (train, test, {}))
 
 
 def a_cell(contender, dataset, seeds=1):
-    cell = DefaultsCell("", contender, dataset, seeds, "a processor")
-    return dataclasses.replace(cell, key=key_of(cell.describe()))
+    return DefaultsCell(contender, dataset, seeds, "a processor")
 
 
 # --- how a frame is handed over --------------------------------------------------------------------------
@@ -80,6 +79,10 @@ def test_categories_are_those_of_the_training_rows_and_others_become_missing():
     assert asked["b"].equals(test["b"])
     assert settings == {}
     assert not isinstance(train["a"].dtype, pd.CategoricalDtype), "the study's own frame stays as it is"
+    made, asked, settings = as_categories_or_codes(train, test, most=0)
+    assert made["a"].tolist() == pytest.approx([0, 1, np.nan], nan_ok=True)
+    assert asked["a"].tolist() == pytest.approx([1, np.nan, np.nan], nan_ok=True)
+    assert settings == {}
 
 
 def test_a_column_of_more_texts_than_a_package_takes_becomes_numbers():
@@ -125,17 +128,25 @@ def test_the_record_says_what_a_plain_loop_finds():
     assert {"pandas", "lightgbm", "numpy"} <= set(record.versions)
 
 
-@pytest.mark.parametrize("name", ["HistGradientBoosting", "LightGBM", "XGBoost", "CatBoost"])
-def test_every_contender_takes_texts_gaps_and_values_never_seen(name, tiny):
-    contender = CLASSIFIERS[name]
+BOOSTING = ("HistGradientBoosting", "LightGBM", "XGBoost", "CatBoost")
+
+
+@pytest.mark.parametrize(
+    ("task", "name"),
+    [*(("classification", name) for name in BOOSTING), *(("regression", name) for name in REGRESSORS)],
+)
+def test_every_contender_takes_texts_gaps_and_values_never_seen(task, name, tiny, prices):
+    contender, dataset = CONTENDERS[task][name], tiny if task == "classification" else prices
     if name == "CatBoost":
         contender = dataclasses.replace(contender, estimator=partial(contender.estimator, iterations=20))
-    cell = a_cell(contender, tiny)
-    seen = [i for i, split in enumerate(tiny.splits) if split.test[3]]  # violet is a test row of these
-    assert seen
-    value = cell.compute(DefaultsUnit(seen[0], 0))
+    seen, *_ = (i for i, split in enumerate(dataset.splits) if split.test[3])  # violet is a test row of these
+    value = a_cell(contender, dataset).compute(DefaultsUnit(seen, 0))
     assert np.isfinite(list(value.values())).all()
-    assert value["test_accuracy"] <= 1
+    if task == "classification":
+        assert value["test_accuracy"] <= 1
+    else:
+        assert 0 < value["r2"] < 1
+        assert value["rmse"] < dataset.y.std()
 
 
 NETWORKS = [name for name, row in CLASSIFIERS.items() if row.code.startswith("EDRVFLClassifier")]
@@ -190,15 +201,6 @@ def test_the_usual_contenders_meet_frames_and_arrays(tiny):
     assert names(load_dataset("iris")) == DEFAULT_GROUPS["arrays"]
 
 
-def test_numbers_take_the_place_of_all_texts_where_a_method_knows_no_categories():
-    train = pd.DataFrame({"a": ["x", "y", None], "b": [1, 2, 3]})
-    test = pd.DataFrame({"a": ["y", "z", None], "b": [4, 5, 6]})
-    made, asked, settings = as_categories_or_codes(train, test, most=0)
-    assert made["a"].tolist() == pytest.approx([0, 1, np.nan], nan_ok=True)
-    assert asked["a"].tolist() == pytest.approx([1, np.nan, np.nan], nan_ok=True)
-    assert settings == {}
-
-
 # --- values ------------------------------------------------------------------------------------------
 
 
@@ -215,18 +217,6 @@ def test_the_record_of_values_says_what_a_plain_loop_finds():
         errors = model.predict(X[split.test]) - y[split.test]
         assert rmse == (pytest.approx(np.sqrt(np.mean(errors**2))),)
     assert ValuesRecord.from_json(record.to_json()) == record
-
-
-@pytest.mark.parametrize("name", REGRESSORS)
-def test_every_regressor_takes_texts_gaps_and_values_never_seen(name, prices):
-    contender = REGRESSORS[name]
-    if name == "CatBoost":
-        contender = dataclasses.replace(contender, estimator=partial(contender.estimator, iterations=20))
-    (seen, *_) = (i for i, split in enumerate(prices.splits) if split.test[3])  # violet is a test row
-    value = a_cell(contender, prices).compute(DefaultsUnit(seen, 0))
-    assert np.isfinite(list(value.values())).all()
-    assert 0 < value["r2"] < 1
-    assert value["rmse"] < prices.y.std()
 
 
 def test_a_method_is_what_the_task_of_the_dataset_asks_for(tiny, prices):
@@ -247,6 +237,7 @@ def test_both_tasks_share_a_run_and_an_export(tmp_path, tiny, prices):
     with Store(tmp_path / "other.db") as store:
         assert store.records_of(DefaultsRecord) == records[:1]
         assert store.records_of(ValuesRecord) == records[1:]
+        assert store.records() == [], "the search's records are others"
     found = defaults.Defaults.of(records)
     assert found.groups() == {"others": ("tiny",), "other values": ("prices",)}
     assert [found.task(names) for names in found.groups().values()] == ["classification", "regression"]
@@ -271,31 +262,6 @@ def test_nonsense_is_told_before_the_run(tiny, monkeypatch):
 
 
 # --- in a store --------------------------------------------------------------------------------------
-
-
-def test_a_run_is_resumed_shipped_and_read_again(tmp_path, tiny, monkeypatch):
-    cells = make_cells([tiny], ["HistGradientBoosting", "LightGBM"], seeds=2)
-    compute, done = DefaultsCell.compute, []
-
-    def interrupted(cell, unit):
-        if len(done) == 3:
-            raise KeyboardInterrupt
-        done.append(unit)
-        return compute(cell, unit)
-
-    monkeypatch.setattr(DefaultsCell, "compute", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        run(cells, tmp_path / "study.db")
-    monkeypatch.setattr(DefaultsCell, "compute", lambda cell, unit: done.append(unit) or compute(cell, unit))
-    records = run(cells, tmp_path / "study.db")
-    assert len(done) == 2 * 5 * 2, "no fit is done twice"
-    assert_same_records(records, [run_cell(cell) for cell in cells])
-    with Store(tmp_path / "study.db") as store:
-        assert store.records() == [], "the search's records are others"
-        export_file(store, tmp_path / "study.jsonl.gz")
-    import_files(tmp_path / "other.db", [tmp_path / "study.jsonl.gz"])
-    with Store(tmp_path / "other.db") as store:
-        assert store.records_of(DefaultsRecord) == records
 
 
 def test_cells_reach_other_processes(tiny):

@@ -1,7 +1,6 @@
 import dataclasses
 import gzip
 import json
-from pathlib import Path
 
 import pytest
 from stored import KEY, OTHER_KEY, SEARCHES, a_record, fill, note
@@ -223,16 +222,6 @@ def test_a_cell_that_never_ran_is_waiting_after_an_import(tmp_path):
         note(one)
         import_lines(two, export_lines(one))
         assert [(s.status, s.done) for s in two.states()] == [("waiting", 0)]
-
-
-def test_a_device_is_written_not_replaced(tmp_path):
-    """An export to /dev/null, through a link, leaves the device a device and the link a link."""
-    link = tmp_path / "out.jsonl"
-    link.symlink_to("/dev/null")
-    with Store(tmp_path / "study.db") as store:
-        export_file(store, link)
-    assert link.is_symlink()
-    assert Path("/dev/null").is_char_device()
 
 
 def test_a_link_keeps_leading_to_its_file(tmp_path):

@@ -16,7 +16,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils.estimator_checks import check_estimator
 
-from edrvfl.bench.baselines import fnn
 from edrvfl.bench.baselines.fnn import FNNClassifier, configurations
 from edrvfl.bench.baselines.fnn.grids import GRIDS
 from edrvfl.bench.baselines.fnn.networks import (
@@ -26,12 +25,12 @@ from edrvfl.bench.baselines.fnn.networks import (
     Sizes,
     alpha_dropout,
     draw_layers,
-    drop_neurons,
     dropout,
     forward,
-    highway_layer,
+    highway_step,
 )
 from edrvfl.bench.baselines.fnn.training import SMOOTHING, hold_out
+from edrvfl.bench.methods import METHODS
 
 torch = pytest.importorskip("torch")
 
@@ -57,7 +56,7 @@ def split(load):
 
 
 def dropped(h, rate, dropout, g):
-    return drop_neurons(h, torch.rand(h.shape, generator=g) < rate, dropout(rate))
+    return dropout(h, torch.rand(h.shape, generator=g) < rate, rate)
 
 
 # --- formulas ------------------------------------------------------------------------------------------
@@ -106,16 +105,17 @@ def test_highway_layer_with_closed_gates_is_the_identity_and_with_open_ones_is_t
     g = generator()
     h = torch.randn((50, 7), generator=g)
     transform, gate = ((torch.randn((7, 7), generator=g), torch.randn(7, generator=g)) for _ in range(2))
-    closed = highway_layer(h, transform, (gate[0], gate[1] - 200), same)
+    closed = highway_step([transform, (gate[0], gate[1] - 200)], h, same)
     assert torch.equal(closed, h)
-    opened = highway_layer(h, transform, (gate[0], gate[1] + 200), same)
+    opened = highway_step([transform, (gate[0], gate[1] + 200)], h, same)
     torch.testing.assert_close(opened, (h @ transform[0] + transform[1]).relu())
 
 
 def test_highway_layer_by_hand():
     h, W = torch.tensor([[2.0]]), torch.tensor([[3.0]])
     T = 1 / (1 + math.exp(-(2 * 0.5 - 1.2)))
-    made = highway_layer(h, (W, torch.tensor([1.0])), (torch.tensor([[0.5]]), torch.tensor([-1.2])), same)
+    gate = torch.tensor([[0.5]]), torch.tensor([-1.2])
+    made = highway_step([(W, torch.tensor([1.0])), gate], h, same)
     assert made.item() == pytest.approx(T * 7 + (1 - T) * 2)
 
 
@@ -294,10 +294,10 @@ def test_torch_tensors_are_taken_where_they_lie():
 
 
 def test_a_missing_torch_is_named_with_its_extra_before_and_in_a_fit(monkeypatch):
-    assert fnn.missing_package() is None
+    assert METHODS["ResNet"].missing() is None
     monkeypatch.setitem(sys.modules, "torch", None)
-    message = fnn.missing_package()
-    assert message.endswith("ResNet needs the package torch: pip install 'edrvfl[fnn]'")
+    message = METHODS["ResNet"].missing()
+    assert message == "ResNet needs the package torch: pip install 'edrvfl[fnn]'"
     with pytest.raises(ImportError, match=re.escape(message)):
         FNNClassifier().fit([[0.0], [1.0]], [0, 1])
 
@@ -348,7 +348,7 @@ def test_more_trials_are_of_few_kinds_and_evenly_spread(architecture):
         assert max(counts.values()) - min(counts.values()) <= (6 if name == "n_units" else 2), name
     for kind in kinds:
         depths = [c["n_layers"] for c in drawn if c["n_units"] == kind[0] and c.get("form") == kind[1]]
-        assert len(set(depths)) >= 5, "a stack has almost all depths"
+        assert len(set(depths)) >= 5, "a kind has almost all depths"
 
 
 def test_bad_requests_are_refused():

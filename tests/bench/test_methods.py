@@ -27,38 +27,21 @@ def split():
 # --- the rows --------------------------------------------------------------------------------------------
 
 
-def test_two_hundred_trials_are_twenty_hidden_settings_with_ten_readouts_inside_the_box():
+def test_two_hundred_trials_come_hidden_setting_by_hidden_setting():
     drawn = METHODS["WPedRVFL"].configurations(200, seed=3)
-    assert len(drawn) == 200
     hidden = [tuple(c[k] for k in ("n_hidden", "norm_scale", "norm_shift", "prune_rate")) for c in drawn]
     assert len(set(hidden)) == 20
     assert all(len(set(hidden[i : i + 10])) == 1 for i in range(0, 200, 10))
-    assert len({json.dumps(c) for c in drawn}) == 200, "no configuration is tried twice"
     assert set(column(drawn, "n_hidden")) == {20, 32, 50, 100, 200, 316, 500, 1000}
-    for name, low, high in (
-        ("norm_scale", 0.5, 2),
-        ("norm_shift", -2, 2),
-        ("prune_rate", 0, 0.999),
-        ("regularization", 2.0**-12, 2.0**12),
-        ("correct_weight", 0.001, 1),
-    ):
-        values = column(drawn, name)
-        assert low <= values.min() < values.max() <= high, name
-    assert 0 in column(drawn, "prune_rate")
-    assert 1 in column(drawn, "correct_weight")
 
 
-@pytest.mark.parametrize("trials", [1, 2, 4, 7, 20, 50, 199, 200, 333])
+@pytest.mark.parametrize("trials", [1, 2, 7, 199, 200, 333])
 def test_any_number_of_trials_and_none_is_repeated(trials):
-    drawn = METHODS["edRVFL_O"].configurations(trials, seed=0)
-    assert len(drawn) == trials
-    assert len({json.dumps(c) for c in drawn}) == trials
-    assert set(drawn[0]) == {"n_hidden", "regularization"}
-
-
-def test_no_trials_is_refused():
-    with pytest.raises(ValueError, match="n_iter must be at least 1"):
-        METHODS["WPedRVFL"].configurations(0, 0)
+    for name in ("edRVFL_O", "WPedRVFL"):
+        draw = METHODS[name].configurations
+        drawn = draw(trials, 1)
+        assert len({json.dumps(c) for c in drawn}) == len(drawn) == trials
+        assert json.loads(json.dumps(drawn)) == draw(trials, 1) != draw(trials, 2)
 
 
 def test_methods_share_their_hidden_settings_and_readouts():
@@ -66,13 +49,6 @@ def test_methods_share_their_hidden_settings_and_readouts():
     for name in FAMILY:
         for full, own in zip(drawn["WPedRVFL"], drawn[name], strict=True):
             assert own.items() <= full.items()
-
-
-def test_configurations_depend_on_the_seed_alone():
-    draw = METHODS["WPedRVFL"].configurations
-    assert draw(20, 1) == draw(20, 1)
-    assert draw(20, 1) != draw(20, 2)
-    assert json.loads(json.dumps(draw(20, 1))) == draw(20, 1), "plain numbers, exact in JSON"
 
 
 @pytest.mark.parametrize("name", FAMILY)
@@ -117,7 +93,7 @@ def test_the_epochs_of_the_search_become_a_parameter_of_the_refit():
 def test_networks_of_one_growth_score_as_grown_one_by_one(split):
     scn = METHODS["SCN"]
     drawn = [c | {"max_nodes": n} for c, n in zip(scn.configurations(3, 0), (20, 5, 60), strict=True)]
-    together = scn.search(drawn, [split], seed=3)[0].scores
+    together = scn.search(drawn, split, seed=3).scores
     alone = search_one_by_one(scn, drawn, split, 3, "cpu").scores
     np.testing.assert_array_equal(together, alone)
     assert len(set(together.ravel())) > 1
@@ -129,10 +105,8 @@ def test_networks_searched_at_once_score_as_fitted_one_by_one_at_every_depth(nam
         METHODS[name], fixed={**METHODS[name].fixed, "n_layers": 1 if name == "RVFL" else 3}
     )
     configurations = [c | {"n_hidden": min(c["n_hidden"], 24)} for c in method.configurations(6, 0)]
-    (at_once,) = method.search(configurations, [split], seed=1)
-    (one_by_one,) = dataclasses.replace(method, search_with=search_one_by_one).search(
-        configurations, [split], seed=1
-    )
+    at_once = method.search(configurations, split, seed=1)
+    one_by_one = search_one_by_one(method, configurations, split, 1, "cpu")
     np.testing.assert_array_equal(at_once.scores, one_by_one.scores)
     for (c, l), score in np.ndenumerate(at_once.scores):
         model = variant(name, random_state=1, **{**configurations[c], "n_layers": l + 1})
@@ -140,23 +114,20 @@ def test_networks_searched_at_once_score_as_fitted_one_by_one_at_every_depth(nam
 
 
 def test_boosting_hands_its_rounds_on(split):
-    boosting, configurations = (
-        METHODS["HistGradientBoosting"],
-        [{"learning_rate": 0.5}, {"max_leaf_nodes": 3}],
-    )
-    (result,) = boosting.search(configurations, [split], seed=0)
+    boosting = METHODS["HistGradientBoosting"]
+    configurations = [{"learning_rate": 0.5}, {"max_leaf_nodes": 3}]
+    result = boosting.search(configurations, split, seed=0)
     assert result.scores.shape == (2, 1)
     fitted = boosting.build(configurations[1], 0).fit(split.X_fit, split.y_fit)
     assert result.epochs[1] == fitted.n_rounds_
 
 
 def test_networks_hand_no_epochs_on_because_their_refits_stop_early_too(split):
-    (result,) = METHODS["SNN"].search([{"max_epochs": 3}], [split], seed=0)
-    assert result.epochs is None
+    assert METHODS["SNN"].search([{"max_epochs": 3}], split, seed=0).epochs is None
 
 
 @pytest.mark.parametrize("name", METHOD_GROUPS["fnn"])
-def test_twenty_four_networks_are_few_stacks(name):
+def test_twenty_four_networks_are_few_searches(name):
     method = METHODS[name]
     batches = method.batches(method.configurations(24, 5))
     assert len(batches) == (3 if name == "Highway" else 4)

@@ -198,44 +198,6 @@ def test_epochs_of_the_search_are_a_field_of_the_refit(iris):
     assert cell.record(done).choices["strict"].test_accuracy[2] == (expected,)
 
 
-# --- stacks ----------------------------------------------------------------------------------------------
-
-
-def few_networks(trials, seed):
-    rates = (0.01, 0.1, 1.0, 0.3)
-    return [
-        {"n_layers": 1 + i % 3, "n_units": 8 + 4 * (i % 2), "learning_rate": rates[i]} for i in range(trials)
-    ]
-
-
-def test_networks_in_stacks_go_the_way_of_networks_trained_alone(iris, monkeypatch):
-    pytest.importorskip("torch")
-    row = dataclasses.replace(METHODS["Highway"], configurations=few_networks, fixed={"max_epochs": 8})
-    alone = dataclasses.replace(row, fit_together=None, shares=())
-    stacked, plain = (make_cell(method, iris, trials=4, seeds=2) for method in (row, alone))
-    assert stacked.pending({}) == [SearchUnit((0, 2)), SearchUnit((1, 3))]
-    one, other = finish_units(stacked), finish_units(plain)
-    for unit in stacked.pending({}):
-        for place, i in enumerate(unit.configurations):
-            (expected,) = other[SearchUnit((i,))]["scores"]
-            np.testing.assert_allclose(one[unit]["scores"][place], expected, atol=0.03)
-    refits = list(filter(is_refit, one))
-    assert stacked.together(refits) == [tuple(refits)]
-    assert stacked.together(stacked.pending({})) == [tuple(stacked.pending({}))]
-    monkeypatch.setattr(protocol, "ROWS_OF_ONE_CALL", 149)
-    calls = stacked.together(refits)
-    assert {unit for call in calls for unit in call} == set(refits)
-    assert len(calls) == len({few_networks(4, 0)[unit.configuration]["n_units"] for unit in refits})
-    assert stacked.together(stacked.pending({})) == [(unit,) for unit in stacked.pending({})]
-    assert plain.together(refits) == [(unit,) for unit in refits]
-    for unit, value in one.items():
-        if is_refit(unit):
-            again = plain.compute(unit)
-            assert value["test_accuracy"] == pytest.approx(again["test_accuracy"], abs=0.03)
-            assert value["log_loss"] == pytest.approx(again["log_loss"], rel=1e-3)
-            assert value["fit_seconds"] > 0
-
-
 # --- what may not matter, and what may not be seen -------------------------------------------------------
 
 
@@ -265,12 +227,6 @@ def test_the_search_is_not_blind_to_labels_it_may_see(iris, done):
 def test_units_do_not_depend_on_the_order_in_which_they_are_done(cell, done):
     for unit in reversed(done):
         assert same_results(cell.compute(unit), done[unit], tolerance=0)
-
-
-def test_methods_share_seeds_and_configurations(iris):
-    drawn = make_cell(METHODS["edRVFL_N"], iris, 4, 2).configurations
-    for own, full in zip(drawn, make_cell(METHODS["WPedRVFL"], iris, 4, 2).configurations, strict=True):
-        assert own.items() <= full.items()
 
 
 def test_the_key_hashes_what_decides_the_figures(iris, cell):
@@ -347,3 +303,17 @@ def test_torch_tensors_give_the_same_figures(iris, done, monkeypatch):
     assert same_results(tensors.compute(second), done[second])
     unit = next(filter(is_refit, done))
     assert same_results(tensors.compute(unit), done[unit], tolerance=1e-7)
+
+
+def few_networks(trials, seed):
+    return [{"n_layers": 1 + i, "n_units": 8, "dropout": 0.1 * i} for i in range(trials)]
+
+
+def test_networks_that_torch_trains_are_searched_together_and_take_tensors(iris, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    method = dataclasses.replace(METHODS["Highway"], configurations=few_networks, fixed={"max_epochs": 3})
+    plain, tensors = (make_cell(method, iris, trials=2, seeds=1, device=d) for d in ("cpu", "cpu:0"))
+    assert plain.pending({}) == [SearchUnit((0, 1))]
+    for unit in (SearchUnit((0, 1)), RefitUnit(1, 1, 2, 0)):
+        assert same_results(plain.compute(unit), tensors.compute(unit), tolerance=0)

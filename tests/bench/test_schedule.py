@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from quiet import assert_same_records, finish_units, run_cell
+from quiet import assert_same_records, run_cell
 from scipy import stats
 from sklearn.model_selection import ParameterSampler
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -57,28 +57,7 @@ def sleepy(random_state, **params):
     time.sleep(60)
 
 
-def fit_slowly(models, rows, device):
-    """Pretend that networks are fitted at once."""
-    time.sleep(0.3)
-    return [model.fit(*own) for model, own in zip(models, rows, strict=True)], [0.3 / len(models)] * len(
-        models
-    )
-
-
-def fit_none(models, rows, device):
-    raise MemoryError("no room for a stack")
-
-
-def stacked(fit_together):
-    """Searches and refits are done in one call each."""
-    estimator = partial(narrow, "WPedRVFL")
-    shares = ("correct_weight",)
-    return Method("stacked", estimator, readouts, depth="n_layers", shares=shares, fit_together=fit_together)
-
-
 METHODS = {
-    "stacked": stacked(fit_slowly),
-    "stacks fail": stacked(fit_none),
     "weighted": Method("weighted", partial(narrow, "WPedRVFL"), readouts, depth="n_layers"),
     "plain": Method("plain", partial(narrow, "edRVFL_O"), readouts, depth="n_layers"),
     "slow": Method("slow", partial(slow, "WPedRVFL"), readouts, depth="n_layers"),
@@ -176,16 +155,13 @@ def test_a_method_without_its_package_is_refused_before_any_data_are_loaded():
 
 @pytest.fixture(scope="module")
 def studied(tmp_path_factory):
-    """A study of several methods, done by two processes: its store, and its records by method."""
-    path = tmp_path_factory.mktemp("studied") / "study.db"
-    names = ("slow", "stacked", "weighted", "one thread")
+    """The records of two methods, made by two processes."""
     with threadpool_limits(2):
-        records = run(cells(*names), path, jobs=2)
-    return path, {name: [record for record in records if record.method == name] for name in names}
+        return run(cells("slow", "one thread"), tmp_path_factory.mktemp("studied") / "study.db", jobs=2)
 
 
 def test_two_processes_give_the_records_of_a_quiet_run(studied, quiet_run):
-    assert_same_records(studied[1]["slow"], quiet_run)
+    assert_same_records(studied[::2], quiet_run)
 
 
 def test_a_finished_study_is_not_done_again(tmp_path, monkeypatch):
@@ -196,7 +172,7 @@ def test_a_finished_study_is_not_done_again(tmp_path, monkeypatch):
 
 
 def test_every_unit_is_done_on_one_thread(studied):
-    for record in studied[1]["one thread"]:
+    for record in studied:
         assert record.status == "ok", record.message
 
 
@@ -221,8 +197,8 @@ class Holding:
 def test_a_large_array_reaches_the_workers_as_a_memory_map():
     """Copying it with every unit would cost more than many a unit."""
     with schedule._in_processes(2) as workers:
-        found = [workers.submit(cell, (SearchUnit((0,)),)).result() for cell in (Holding(1000), Holding(1))]
-    assert [value["type"] for (value,) in found] == ["memmap", "ndarray"]
+        found = [workers.submit(cell, SearchUnit((0,))).result() for cell in (Holding(1000), Holding(1))]
+    assert [value["type"] for value in found] == ["memmap", "ndarray"]
 
 
 # --- killed and taken up again ---------------------------------------------------------------------------
@@ -279,58 +255,6 @@ def test_ctrl_c_ends_the_run_at_once_and_what_was_done_stays(tmp_path, start):
     assert finished_units(path) >= before
 
 
-# --- units that are done in one call ----------------------------------------------------------------------
-
-
-def is_refit(unit):
-    return isinstance(unit, RefitUnit)
-
-
-def test_refits_in_one_call_find_what_refits_one_by_one_find(studied):
-    path, found = studied
-    assert [record.status for name in ("stacked", "weighted") for record in found[name]] == ["ok"] * 4
-    for one, other in zip(found["stacked"], found["weighted"], strict=True):
-        for choice in ("paper", "strict"):
-            assert one.choices[choice].test_accuracy == other.choices[choice].test_accuracy
-            assert one.choices[choice].configuration == other.choices[choice].configuration
-    with Store(path) as store:
-        for cell in cells("stacked"):
-            seconds = [value["seconds"] for unit, value in store.values(cell.key).items() if is_refit(unit)]
-            assert len(set(seconds)) == 1
-            assert sum(seconds) >= 0.3, "shares of one call"
-
-
-def test_killed_within_a_call_all_of_its_units_are_left(tmp_path, start):
-    path = tmp_path / "study.db"
-    quiet = {cell.key: finish_units(cell) for cell in cells("stacked")}
-    process = start(path, method="stacked")
-    wait_for(lambda: finished_units(path) >= 3)
-    process.kill()
-    process.wait()
-    with Store(path) as store:
-        for cell in cells("stacked"):
-            found = store.values(cell.key)
-            searches, refits = set(cell.pending({})), set(filter(is_refit, quiet[cell.key]))
-            assert searches & found.keys() in (set(), searches)
-            assert refits & found.keys() in (set(), refits)
-    records = [cell.record(quiet[cell.key]) for cell in cells("stacked")]
-    assert_same_records(run(cells("stacked"), path), records)
-
-
-def test_a_failed_call_is_a_failure_of_each_of_its_units(tmp_path):
-    path = tmp_path / "study.db"
-    (record,) = run(cells("stacks fail", datasets=["iris"]), path)
-    assert record.status == "failed"
-    assert "MemoryError: no room for a stack" in record.message
-    with Store(path) as store:
-        values = store.values(record.key)
-        assert values.keys() == set(cells("stacks fail", datasets=["iris"])[0].pending({}))
-        assert len(values) > 1
-        assert all("no room" in value["error"] for value in values.values())
-        assert store.retry() == 1
-        assert not store.values(record.key)
-
-
 # --- failures --------------------------------------------------------------------------------------------
 
 
@@ -354,7 +278,7 @@ class NotFinite:
 
 
 def test_a_figure_that_is_not_finite_is_a_failure():
-    (value,) = schedule.attempt(NotFinite(), (RefitUnit(0, 1, 0, 0),))
+    value = schedule.attempt(NotFinite(), RefitUnit(0, 1, 0, 0))
     assert "not JSON compliant" in value["error"]
 
 

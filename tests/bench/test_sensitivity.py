@@ -5,13 +5,9 @@ import pytest
 from quiet import run_cell
 
 from edrvfl import EDRVFLClassifier
-from edrvfl.bench import schedule
 from edrvfl.bench.cell import SensitivityUnit, seed_of
 from edrvfl.bench.data import load_dataset
-from edrvfl.bench.record import SensitivityRecord
-from edrvfl.bench.schedule import run
 from edrvfl.bench.sensitivity import Sensitivity, fixed_settings, make_cells
-from edrvfl.bench.store import Store
 
 SMALL = {"n_hidden": 20, "n_layers": 2, "regularization": 1.0}
 
@@ -79,29 +75,17 @@ def test_bad_values_are_refused_before_any_work(wine, values, phrase):
         make_cells([wine], settings=SMALL, **values)
 
 
-def test_a_study_resumes_and_a_grid_that_grows_does_only_what_is_new(
-    tmp_path, wine, cells, records, monkeypatch
-):
-    path = tmp_path / "study.db"
-    with Store(path) as store:
-        store.add_cells(cells)
-        unit = SensitivityUnit(0, 0)
-        store.finish(cells[0].key, unit, {"test_accuracy": 12.5, "train_accuracies": [0.5, 0.5]})
-    (first, *others) = run(cells, path)
-    assert first.test_accuracy[0][0] == 12.5, "what was stored is not done again"
-    assert [r.test_accuracy for r in others] == [r.test_accuracy for r in records[1:]]
-    done = []
-    monkeypatch.setattr(
-        schedule, "attempt", lambda cell, unit, do=schedule.attempt: done.append(unit) or do(cell, unit)
-    )
+def test_a_grid_that_grows_keeps_its_cells(wine, cells):
     more = make_cells([wine], weights=(0.5, 0.2, 0.9), rates=(0.5,), seeds=2, settings=SMALL)
-    run(more, path)
-    assert len(done) == 2 * 4 * 2, "one new value for two activations, four splits, two seeds"
-    with Store(path) as store:
-        points = Sensitivity.of(store.records_of(SensitivityRecord)).curves("correct_weight")["wine", "relu"]
-        assert [point.value for point in points] == [1.0, 0.9, 0.5, 0.2]
-        assert store.states() == [], "the table of methods and datasets does not show them"
-        assert {state.status for state in store.states("sensitivity")} == {"ok"}
+    new = {cell.key: cell for cell in more}
+    for cell in cells:
+        assert new.pop(cell.key).describe() == cell.describe()
+    assert {(cell.activation, cell.correct_weight) for cell in new.values()} == {
+        ("relu", 0.9),
+        ("sigmoid", 0.9),
+    }
+    assert len(new) == 2
+    assert next(iter(new.values())).pending({}) == [SensitivityUnit(*at) for at in np.ndindex(4, 2)]
 
 
 def test_a_failure_is_a_record_that_the_curves_leave_out(cells, records):

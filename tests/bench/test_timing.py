@@ -7,10 +7,8 @@ from quiet import run_cell
 from edrvfl import variant
 from edrvfl.bench.data import load_dataset
 from edrvfl.bench.methods import METHODS
-from edrvfl.bench.record import TimingRecord
 from edrvfl.bench.schedule import run
 from edrvfl.bench.searching import Method
-from edrvfl.bench.store import Store
 from edrvfl.bench.timing import Timing, make_cells
 
 
@@ -72,14 +70,9 @@ def test_a_missing_package_is_told_before_anything_is_timed(wine):
         make_cells([dataclasses.replace(COUNTING, missing=missing_oracle)], [wine])
 
 
-def test_times_are_kept_and_not_measured_again(tmp_path, wine):
-    path = tmp_path / "study.db"
-    (first,) = run(make_cells([COUNTING], [wine]), path)
-    assert run(make_cells([COUNTING], [wine]), path) == [first]
-    assert run(make_cells([COUNTING], [wine], repeats=2), path) != [first]
-    with Store(path) as store:
-        assert len(store.records_of(TimingRecord)) == 2
-        assert store.records() == []
+def test_times_of_other_repeats_are_other_cells(wine):
+    one, same, other = (make_cells([COUNTING], [wine], repeats=n)[0] for n in (5, 5, 2))
+    assert one.key == same.key != other.key
 
 
 def test_a_method_that_fails_is_a_record(tmp_path, wine):

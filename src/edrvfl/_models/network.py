@@ -120,9 +120,9 @@ class Network(Record):
         computed block by block: whichever holds fewer numbers.
         """
         (c, k), depth = self.readouts[0].shape, len(self.layers)
-        threads = (X, self.row_numbers, self.n_hidden)
+        threads, network = (X, self.row_numbers, self.n_hidden), self._folded_for(X)
         if c < depth * k and not self.joint:  # a joint network holds the answers of all depths anyway
-            stages = _staged(self, X)
+            stages = _staged(network, X)
             for _ in range(depth):
                 with suitable_threads(*threads):  # not across a yield: the limit would reach the caller
                     P = next(stages)
@@ -131,7 +131,7 @@ class Network(Record):
         answer = array_namespace(X).empty((depth, X.shape[0], k), dtype=X.dtype, device=device(X))
         with suitable_threads(*threads):
             for rows in row_blocks(X, X.shape[0], self.row_numbers):
-                for l, P in enumerate(_staged(self, X[rows, :])):
+                for l, P in enumerate(_staged(network, X[rows, :])):
                     answer[l, rows, :] = P
         for l in range(depth):
             yield answer[l, ...]

@@ -9,14 +9,16 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from .record import RECORDS, Record, read_as
+from .record import RECORDS, Record, read_as, stamp
 
 R_co = TypeVar("R_co", bound=Record, covariant=True)
 Value = dict[str, Any]  # what a unit found, as plain data; of a unit that failed: "error" and "traceback"
@@ -159,57 +161,65 @@ def find_failure(done: Done) -> str | None:
 # --- cells -------------------------------------------------------------------------------------------
 
 
-class Cell(Protocol[R_co]):
+class Cell(ABC, Generic[R_co]):
     """One piece of the study that ends in one record: `protocol.StudyCell`, `sensitivity.SensitivityCell`,
     `timing.TimingCell` or `defaults.DefaultsCell`.
     """
 
-    @property
-    def key(self) -> str:
-        """The cell's identity in a store: `key_of(describe())`."""
-        ...
+    dataset: Any
+    seeds: int
 
+    @cached_property
+    def key(self) -> str:
+        """The cell's identity in a store."""
+        return key_of(self.describe())
+
+    @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Say what decides the cell's figures, as plain values, and how many units it needs at most.
 
         Every kind of cell has the entries "kind", "dataset", "method", "trials", "seeds" and "most_units".
         The commit, the versions and the device are not part of it.
         """
-        ...
 
+    @abstractmethod
     def pending(self, done: Done) -> list[Unit]:
         """Return the units that can be done now. None is left when `record` has all it needs."""
-        ...
 
+    @abstractmethod
     def compute(self, unit: Any) -> Value:
         """Do one unit."""
-        ...
 
-    def together(self, units: Sequence[Any]) -> Sequence[tuple[Unit, ...]]:
-        """Say which of some units are done in one call. That may not depend on which others are left."""
-        ...
-
-    def compute_together(self, units: Sequence[Any]) -> Sequence[Value]:
-        """Do several units that belong together, in one call."""
-        ...
-
+    @abstractmethod
     def record(self, done: Done) -> R_co:
         """Make the record when all units are done, or one of them failed."""
-        ...
+
+    def head(self, done: Done, device: str = "cpu") -> dict[str, Any]:
+        """Return the fields that every record has."""
+        message, described = find_failure(done), self.describe()
+        return {
+            "key": self.key,
+            "dataset": described["dataset"],
+            "method": described["method"],
+            "status": "failed" if message else "ok",
+            "message": message,
+            **stamp(device),
+        }
 
 
-class OneByOne:
-    """A cell, as far as its units are done one by one."""
+class FitCell(Cell[R_co]):
+    """A cell of one fit for each split and seed."""
 
-    __slots__ = ()
+    unit: ClassVar[type[SensitivityUnit] | type[DefaultsUnit]]
 
-    def together(self, units: Sequence[Any]) -> list[tuple[Unit, ...]]:
-        """Put every unit into a call of its own."""
-        return [(unit,) for unit in units]
+    def units(self) -> list[list[Unit]]:
+        """Return the fits by split and seed."""
+        splits = range(len(self.dataset.splits))
+        return [[self.unit(split, repeat) for repeat in range(self.seeds)] for split in splits]
 
-    def compute_together(self, units: Sequence[Any]) -> list[Value]:
-        """Never called: no two units belong together."""
-        raise NotImplementedError(f"{type(self).__name__} does one unit at a time, but got {len(units)}.")
+    def pending(self, done: Done) -> list[Unit]:
+        """Return the fits that are left."""
+        return [] if find_failure(done) else [u for row in self.units() for u in row if u not in done]
 
 
 def key_of(description: Mapping[str, Any]) -> str:

@@ -6,7 +6,6 @@ split and seed on the training rows (fit and validation rows), and scored on the
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.metadata
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,12 +17,12 @@ import numpy as np
 
 from .baselines.boosting import EXTRA
 from .baselines.packages import missing_package
-from .cell import DefaultsUnit, Done, OneByOne, Unit, Value, find_failure, key_of, seed_of
+from .cell import DefaultsUnit, Done, FitCell, Value, seed_of
 from .contenders import Contender
 from .data import FRAME_GROUPS, UCI24, Dataset, Task
 from .methods import CONTENDERS, DEFAULT_GROUPS, TABLE, contender_names
 from .protocol import PROTOCOL_VERSION
-from .record import AsItComesRecord, DefaultsRecord, ValuesRecord, stamp
+from .record import AsItComesRecord, DefaultsRecord, ValuesRecord
 from .scores import METRICS_OF, fit_and_score
 from .timing import find_processor
 
@@ -38,11 +37,12 @@ RECORD_OF: Mapping[Task, type[AsItComesRecord]] = MappingProxyType(
 # --- the cells ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DefaultsCell(OneByOne):
+@dataclass(frozen=True, eq=False)
+class DefaultsCell(FitCell[AsItComesRecord]):
     """A contender on a dataset."""
 
-    key: str
+    unit = DefaultsUnit
+
     contender: Contender
     dataset: Dataset
     seeds: int
@@ -63,15 +63,6 @@ class DefaultsCell(OneByOne):
             "most_units": len(self.dataset.splits) * self.seeds,
         }
 
-    def pending(self, done: Done) -> list[Unit]:
-        """Return the fits that are left."""
-        return [] if find_failure(done) else [u for row in self._units() for u in row if u not in done]
-
-    def _units(self) -> list[list[DefaultsUnit]]:
-        """Return the fits by split and seed."""
-        splits = range(len(self.dataset.splits))
-        return [[DefaultsUnit(split, repeat) for repeat in range(self.seeds)] for split in splits]
-
     def compute(self, unit: Any) -> Value:
         """Fit and score. What a frame needs before a package takes it is not counted in the seconds."""
         d, part = self.dataset, self.dataset.splits[unit.split]
@@ -84,25 +75,19 @@ class DefaultsCell(OneByOne):
 
     def record(self, done: Done) -> AsItComesRecord:
         """Put the values of all fits together."""
-        message = find_failure(done)
-        rows = [] if message else self._units()
+        head = self.head(done)
+        rows = self.units() if head["status"] == "ok" else []
         task = self.dataset.task
         metrics: dict[str, Any] = {
             m: tuple(tuple(done[u][m] for u in row) for row in rows) for m in METRICS_OF[task]
         }
-        made = stamp()
         return RECORD_OF[task](
-            key=self.key,
-            dataset=self.dataset.name,
-            method=self.contender.name,
             checksum=self.dataset.checksum,
-            status="failed" if message else "ok",
-            message=message,
             settings=dict(self.contender.settings),
             seeds=self.seeds,
             processor=self.processor,
             **metrics,
-            **{**made, "versions": {**made["versions"], **_find_packages()}},
+            **{**head, "versions": {**head["versions"], **_find_packages()}},
         )
 
 
@@ -128,8 +113,7 @@ def make_cells(
     cells, processor = [], find_processor()
     for dataset in datasets:
         for name in _usual(dataset) if names is None else contender_names(names):
-            cell = DefaultsCell("", _find_contender(name, dataset), dataset, seeds, processor)
-            cells.append(dataclasses.replace(cell, key=key_of(cell.describe())))
+            cells.append(DefaultsCell(_find_contender(name, dataset), dataset, seeds, processor))
     _check_installed({cell.contender.name: cell.contender for cell in cells}.values())
     return cells
 

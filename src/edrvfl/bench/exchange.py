@@ -9,8 +9,9 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,20 +82,7 @@ class ImportReport:
     conflicts: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class _CellLine:
-    key: str
-    description: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class _UnitLine:
-    cell: str
-    unit: Unit
-    value: Value
-
-
-_Entry = _CellLine | _UnitLine | Record
+_Entry = Callable[[Store, ImportReport], None]  # adds what a line holds, inside a transaction
 
 
 def import_files(path: str | Path, files: Iterable[str | Path]) -> dict[str, ImportReport]:
@@ -159,12 +147,12 @@ def _read_entry(line: Any) -> _Entry | None:
         case "cell":
             if key_of(line["description"]) != line["key"]:
                 raise ValueError("the key is not the hash of the description")
-            return _CellLine(line["key"], check_description(line["description"]))
+            return partial(_import_cell, line["key"], check_description(line["description"]))
         case "unit":
             cell, unit = read_as(str, line["cell"], "cell"), unit_from_dict(line["unit"])
-            return _UnitLine(cell, unit, check_value(unit, line["value"]))
+            return partial(_import_unit, cell, unit, check_value(unit, line["value"]))
         case "record":
-            return RECORDS[line["kind"]].from_json(json.dumps(line["record"]))
+            return partial(_import_record, RECORDS[line["kind"]].from_json(json.dumps(line["record"])))
         case other:
             raise ValueError(f"a line of an unknown sort: {other!r}")
 
@@ -176,29 +164,27 @@ def import_entries(store: Store, entries: Iterable[_Entry]) -> ImportReport:
     """
     report = ImportReport()
     with store.writing():
-        for entry in entries:
-            match entry:
-                case _CellLine(key, description):
-                    store.put_description(key, description)
-                case _UnitLine():
-                    _import_unit(store, entry, report)
-                case _:
-                    _import_record(store, entry, report)
+        for add in entries:
+            add(store, report)
     return report
 
 
-def _import_unit(store: Store, new: _UnitLine, report: ImportReport) -> None:
-    here = store.value(new.cell, new.unit)
-    if here is None or ("error" in here and "error" not in new.value):
+def _import_cell(key: str, description: Mapping[str, Any], store: Store, _: ImportReport) -> None:
+    store.put_description(key, description)
+
+
+def _import_unit(cell: str, unit: Unit, new: Value, store: Store, report: ImportReport) -> None:
+    here = store.value(cell, unit)
+    if here is None or ("error" in here and "error" not in new):
         report.new_units += 1
-        store.put_value(new.cell, new.unit, new.value, replace=True)
+        store.put_value(cell, unit, new, replace=True)
         return
     report.known_units += 1
-    if "error" not in new.value and not same_results(here, new.value):
-        report.conflicts.append(f"{new.unit} of cell {new.cell[:12]}")
+    if "error" not in new and not same_results(here, new):
+        report.conflicts.append(f"{unit} of cell {cell[:12]}")
 
 
-def _import_record(store: Store, new: Record, report: ImportReport) -> None:
+def _import_record(new: Record, store: Store, report: ImportReport) -> None:
     here = store.record(new.key)
     if here is None or (here.status == "failed" and new.status == "ok"):
         report.new_records += 1

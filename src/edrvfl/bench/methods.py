@@ -31,6 +31,7 @@ from .searching import SEARCH_MEMORY, Method, search_by_nodes, search_networks
 DEPTH = 10  # l_max of the paper
 # dRVFL holds the features of all layers: 1000 neurons in ten layers on the largest dataset take 9 GiB.
 JOINT_MEMORY = {"cpu": 10 * 1024, "cuda": 24 * 1024}
+TASKS: tuple[Task, ...] = ("classification", "regression")
 KINDS = ("ours", "peer", "paper")  # whose a method is, in the order of every table
 
 
@@ -73,9 +74,8 @@ def _searched(name: str, depth: int = DEPTH, memory: Mapping[str, int] = SEARCH_
 
 def _ours(name: str, classifier: str, regressor: str | None = None, **settings: Any) -> Row:
     """Make a row of an estimator of ours as it comes."""
-    made: dict[Task, Contender] = {"classification": _our_contender(name, classifier, settings)}
-    if regressor is not None:
-        made["regression"] = _our_contender(name, regressor, settings)
+    kinds = zip(TASKS, (classifier, regressor), strict=True)
+    made = {task: _our_contender(name, kind, settings) for task, kind in kinds if kind is not None}
     return Row(name, "ours", default=made)
 
 
@@ -100,8 +100,7 @@ def _fnn(name: str, architecture: str) -> Row:
         partial(fnn.FNNClassifier, architecture),
         partial(fnn.configurations, architecture),
         fixed={"validation_fraction": 0.1},  # its default, here for the key: refits of old held nothing out
-        shares=("n_units", "form", "bottleneck", "block_layers"),  # networks of one kind share a stack
-        fit_together=fnn.fit_together,
+        shares=("n_units", "form", "bottleneck", "block_layers"),  # a kind of networks
         missing=partial(missing_package, name, "torch", "fnn"),
     )
     return Row(name, "paper", method)
@@ -122,8 +121,7 @@ def _peer(
 ) -> Row:
     """Make a row of scikit-learn's; `final` makes what is refitted, where that is not what is searched."""
     method = Method(name, estimator, partial(peers.configurations, space=name), final=final, cpu_only=True)
-    tasks: tuple[Task, ...] = ("classification", "regression")
-    return Row(name, "peer", method, dict(zip(tasks, typed, strict=False)))
+    return Row(name, "peer", method, dict(zip(TASKS, typed, strict=False)))
 
 
 def _booster(
@@ -135,10 +133,9 @@ def _booster(
 ) -> Row:
     """Make a row of boosting. `typed` are the names of classifier and regressor, and what follows them."""
     *classes, call = typed
-    tasks: tuple[Task, ...] = ("classification", "regression")
     found = {
         task: Contender(name, f"{kind}{call}", partial(make, task=task), prepare, package)
-        for task, kind in zip(tasks, classes, strict=True)
+        for task, kind in zip(TASKS, classes, strict=True)
     }
     method = Method(
         name,
@@ -230,10 +227,7 @@ _ROWS = (  # ours and the paper's in the order of every table
 TABLE: Mapping[str, Row] = MappingProxyType({row.name: row for row in _ROWS})
 METHODS: Mapping[str, Method] = {row.name: row.tuned for row in _ROWS if row.tuned is not None}
 CONTENDERS: Mapping[Task, Mapping[str, Contender]] = {
-    "classification": {
-        row.name: row.default["classification"] for row in _ROWS if "classification" in row.default
-    },
-    "regression": {row.name: row.default["regression"] for row in _ROWS if "regression" in row.default},
+    task: {row.name: row.default[task] for row in _ROWS if task in row.default} for task in TASKS
 }
 
 METHOD_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(

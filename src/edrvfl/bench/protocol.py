@@ -7,7 +7,6 @@ fitted again on fit and validation rows and scored on the test rows, with severa
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,26 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from .cell import Done, RefitUnit, SearchUnit, Unit, Value, find_failure, key_of, seed_of
+from .cell import Cell, Done, RefitUnit, SearchUnit, Unit, Value, find_failure, seed_of
 from .data import Dataset, Split
 from .device import arrays_on, device_name
-from .record import Choice, RunRecord, stamp
-from .scores import METRICS, fit_and_score, score_fitted
+from .record import Choice, RunRecord
+from .scores import METRICS, fit_and_score
 from .searching import Configuration, Method, SearchSplit
 
 PROTOCOL_VERSION = 1  # part of every key: raise it when the same inputs give other figures
-ROWS_OF_ONE_CALL = 10_000  # up to here all searches of a cell, or all its refits, may be one call
 TIE_DIGITS = 12  # accuracies that agree to so many digits are equal
 
 
 # --- the cell ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StudyCell:
+@dataclass(frozen=True, eq=False)
+class StudyCell(Cell[RunRecord]):
     """A method on a dataset. Everything it will try is drawn beforehand."""
 
-    key: str
     method: Method
     dataset: Dataset
     configurations: tuple[Configuration, ...]
@@ -72,46 +69,20 @@ class StudyCell:
         """Do a search or a refit."""
         return search(self, unit) if isinstance(unit, SearchUnit) else refit(self, unit)
 
-    def together(self, units: Sequence[Any]) -> list[tuple[Unit, ...]]:
-        """Put units of a method that fits several models at once into one call; do others one by one.
-
-        On many rows a call takes only the refits of networks that share a stack, so that less is lost if it
-        does not end.
-        """
-        if self.method.fit_together is None:
-            return [(unit,) for unit in units]
-        few = len(self.dataset.y) <= ROWS_OF_ONE_CALL
-        groups: dict[Any, list[Unit]] = {}
-        for unit in units:
-            some = unit.configurations if isinstance(unit, SearchUnit) else (unit.configuration,)
-            kind = None if few else self.method.shared_by(self.configurations[some[0]])
-            groups.setdefault(kind, []).append(unit)
-        return [tuple(group) for group in groups.values()]
-
-    def compute_together(self, units: Sequence[Any]) -> list[Value]:
-        """Do searches, or refits, in one call."""
-        if isinstance(units[0], SearchUnit):
-            return search_together(self, units)
-        return refit_together(self, units)
-
     def record(self, done: Done) -> RunRecord:
         """Put the values of all units together."""
-        message = find_failure(done)
+        head = self.head(done, self.device)
+        chosen = _refit_units(self, done) if head["status"] == "ok" else ()
         searched = [value for unit, value in done.items() if isinstance(unit, SearchUnit)]
         return RunRecord(
-            key=self.key,
-            method=self.method.name,
-            dataset=self.dataset.name,
             checksum=self.dataset.checksum,
-            status="failed" if message else "ok",
-            message=message,
             n_configurations=len(self.configurations),
             seeds=self.seeds,
-            choices={} if message else {k: _choice(self, done, u) for k, u in _refit_units(self, done)},
+            choices={name: _choice(self, done, units) for name, units in chosen},
             search_seconds=math.fsum(value.get("seconds", 0.0) for value in searched),
             device=device_name(self.device),
             protocol=PROTOCOL_VERSION,
-            **stamp(self.device),
+            **head,
         )
 
 
@@ -120,8 +91,7 @@ def make_cell(method: Method, dataset: Dataset, trials: int, seeds: int, device:
     if trials < 1 or seeds < 1:
         raise ValueError(f"trials and seeds must be at least 1, got trials={trials} and seeds={seeds}.")
     configurations = tuple(method.configurations(trials, seed_of("configurations", dataset.name)))
-    cell = StudyCell("", method, dataset, configurations, seeds, "cpu" if method.cpu_only else device)
-    return dataclasses.replace(cell, key=key_of(cell.describe()))
+    return StudyCell(method, dataset, configurations, seeds, "cpu" if method.cpu_only else device)
 
 
 # --- search ------------------------------------------------------------------------------------------
@@ -129,24 +99,14 @@ def make_cell(method: Method, dataset: Dataset, trials: int, seeds: int, device:
 
 def search(cell: StudyCell, unit: SearchUnit) -> Value:
     """Score the unit's configurations on every split: scores (configuration, split, depth)."""
-    return search_together(cell, [unit])[0]
-
-
-def search_together(cell: StudyCell, units: Sequence[SearchUnit]) -> list[Value]:
-    """Do several searches at once."""
-    configurations = [cell.configurations[i] for unit in units for i in unit.configurations]
+    configurations = [cell.configurations[i] for i in unit.configurations]
+    seed = seed_of("search", cell.dataset.name)
     splits = [_search_split(cell.dataset, split) for split in cell.dataset.splits]
-    results = cell.method.search(configurations, splits, seed_of("search", cell.dataset.name), cell.device)
-    scores = np.stack([result.scores for result in results], axis=1)
-    epochs = [result.epochs for result in results if result.epochs is not None]
-    values: list[Value] = []
-    start = 0
-    for unit in units:
-        own = slice(start, start := start + len(unit.configurations))
-        values.append({"scores": scores[own].tolist()})
-        if epochs:
-            values[-1]["epochs"] = np.mean(epochs, axis=0)[own].tolist()
-    return values
+    results = [cell.method.search(configurations, split, seed, cell.device) for split in splits]
+    value: Value = {"scores": np.stack([result.scores for result in results], axis=1).tolist()}
+    if epochs := [result.epochs for result in results if result.epochs is not None]:
+        value["epochs"] = np.mean(epochs, axis=0).tolist()
+    return value
 
 
 def _search_split(d: Dataset, split: Split) -> SearchSplit:
@@ -211,29 +171,12 @@ def _refit_units(cell: StudyCell, done: Done) -> Iterator[tuple[str, list[list[R
         )
 
 
-def _build(cell: StudyCell, unit: RefitUnit) -> Any:
-    seed = seed_of("hidden", cell.dataset.name, unit.repeat)
-    configuration = cell.configurations[unit.configuration]
-    return cell.method.build(configuration, seed, unit.depth, unit.epochs, final=True)
-
-
-def refit_together(cell: StudyCell, units: Sequence[RefitUnit]) -> list[Value]:
-    """Do several refits at once. `fit_seconds` of each is its share of the time of all."""
-    assert cell.method.fit_together is not None
-    d, parts = cell.dataset, cell.dataset.splits
-    models = [_build(cell, unit) for unit in units]
-    rows = {s: (d.X[parts[s].train], d.y[parts[s].train]) for s in {unit.split for unit in units}}
-    fitted, seconds = cell.method.fit_together(models, [rows[unit.split] for unit in units], cell.device)
-    return [
-        score_fitted(model, d.X[parts[unit.split].test], d, parts[unit.split], own)
-        for model, unit, own in zip(fitted, units, seconds, strict=True)
-    ]
-
-
 def refit(cell: StudyCell, unit: RefitUnit) -> Value:
     """Fit on the fit and validation rows of a split, and score on its test rows."""
     d, part = cell.dataset, cell.dataset.splits[unit.split]
-    model = _build(cell, unit)
+    seed = seed_of("hidden", cell.dataset.name, unit.repeat)
+    configuration = cell.configurations[unit.configuration]
+    model = cell.method.build(configuration, seed, unit.depth, unit.epochs, final=True)
     with arrays_on(cell.device, d.X[part.train], d.X[part.test]) as (X_train, X_test):
         return fit_and_score(model, X_train, X_test, d, part)
 

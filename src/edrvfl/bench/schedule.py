@@ -16,7 +16,7 @@ import time
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -40,8 +40,7 @@ WATCH_SECONDS = 0.5  # how often a worker process looks whether the run still li
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 R = TypeVar("R", bound=Record)
-Units = tuple[Unit, ...]  # done in one call; mostly one unit
-Task = tuple[Cell[Any], Units]
+Task = tuple[Cell[Any], Unit]
 
 
 class StudyError(RuntimeError):
@@ -106,25 +105,19 @@ def run(
         return [cast(R, opened.record(cell.key)) for cell in cells]
 
 
-def attempt(cell: Cell[Any], units: Units) -> list[Value]:
-    """Do units in one call and return their values.
-
-    If the call fails, the value of each is the error and the end of its traceback. The seconds of a unit are
-    an equal share of those of the call.
-    """
+def attempt(cell: Cell[Any], unit: Unit) -> Value:
+    """Do a unit and return its value. If it fails, that is the error and the end of its traceback."""
     start = time.perf_counter()
     try:
         with warnings.catch_warnings():
             # The search tries penalties at which the Gram is singular; the least-norm answer is the method's.
             warnings.simplefilter("ignore", LinAlgWarning)
-            values = [cell.compute(units[0])] if len(units) == 1 else cell.compute_together(units)
-        seconds = (time.perf_counter() - start) / len(units)
-        values = [{**value, "seconds": seconds} for value in values]
-        json.dumps(values, allow_nan=False)  # a figure that is not finite is a failure
-        return values
+            value = cell.compute(unit)
+        value = {**value, "seconds": time.perf_counter() - start}
+        json.dumps(value, allow_nan=False)  # a figure that is not finite is a failure
+        return value
     except Exception as error:
-        failure = {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc(limit=-3)}
-        return [failure for _ in units]
+        return {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc(limit=-3)}
 
 
 # --- what is left to do ------------------------------------------------------------------------------
@@ -132,11 +125,11 @@ def attempt(cell: Cell[Any], units: Units) -> list[Value]:
 
 @dataclass(slots=True)
 class _Open:
-    """A cell without a record: what is done, what waits, and how many calls are in work."""
+    """A cell without a record: what is done, what waits, and how many units are in work."""
 
     cell: Cell[Any]
     done: dict[Unit, Value]
-    waiting: deque[Units] = field(default_factory=deque)
+    waiting: deque[Unit] = field(default_factory=deque)
     in_work: int = 0
 
 
@@ -149,13 +142,13 @@ class _Board:
         self.open = {c.key: _Open(c, store.values(c.key)) for c in cells if c.key not in closed}
 
     def take(self) -> Task | None:
-        """Return the next units for one call, and write the records of finished cells on the way.
+        """Return the next unit, and write the records of finished cells on the way.
 
         None means that whatever is left waits for units in work.
         """
         for key, cell in list(self.open.items()):
             if not cell.waiting and not cell.in_work:
-                cell.waiting.extend(cell.cell.together(cell.cell.pending(cell.done)))
+                cell.waiting.extend(cell.cell.pending(cell.done))
                 if not cell.waiting:
                     self._store.add_record(cell.cell.record(cell.done))
                     del self.open[key]
@@ -164,18 +157,14 @@ class _Board:
                 return cell.cell, cell.waiting.popleft()
         return None
 
-    def finish(self, task: Task, values: Sequence[Value]) -> None:
-        """Store the values of one call, all or none. After a failure the cell's other units are not begun.
-
-        So whoever takes the cell up again finds whole calls, and their figures are those of a quiet run.
-        """
-        cell, units = task
-        found = dict(zip(units, values, strict=True))
-        self._store.finish_all(cell.key, found)
+    def finish(self, task: Task, value: Value) -> None:
+        """Store the value of a unit. After a failure the cell's other units are not begun."""
+        cell, unit = task
+        self._store.finish(cell.key, unit, value)
         here = self.open[cell.key]
-        here.done |= found
+        here.done[unit] = value
         here.in_work -= 1
-        if any("error" in value for value in values):
+        if "error" in value:
             here.waiting.clear()
 
 
@@ -186,14 +175,14 @@ class _Board:
 class _Workers:
     """Where units are done."""
 
-    submit: Callable[[Cell[Any], Units], Future[list[Value]]]
-    room: Callable[[], int]  # how many calls may be in work at once
+    submit: Callable[[Cell[Any], Unit], Future[Value]]
+    room: Callable[[], int]  # how many units may be in work at once
     advice: str  # what to do if the workers are lost
 
 
 def _work(board: _Board, workers: _Workers, reporter: _Reporter) -> None:
     """Keep the workers busy until every cell has its record."""
-    in_work: dict[Future[list[Value]], Task] = {}
+    in_work: dict[Future[Value], Task] = {}
     reporter.report()
     while True:
         while len(in_work) < workers.room() and (task := board.take()) is not None:
@@ -204,17 +193,17 @@ def _work(board: _Board, workers: _Workers, reporter: _Reporter) -> None:
         lost = None
         for future in finished:
             try:
-                values = future.result()
+                value = future.result()
             except (BrokenExecutor, CancelledError) as error:
                 lost = error  # the others of `finished` may still have good values
                 continue
             except Exception as error:  # Dask gives up a unit over which several workers died
-                values = [{"error": f"{type(error).__name__}: {error}"} for _ in in_work[future][1]]
-            board.finish(in_work.pop(future), values)
+                value = {"error": f"{type(error).__name__}: {error}"}
+            board.finish(in_work.pop(future), value)
         if lost is not None:
             units = "; ".join(
-                f"{cell.describe()['method']} on {cell.describe()['dataset']}, {', '.join(map(str, some))}"
-                for cell, some in in_work.values()
+                f"{cell.describe()['method']} on {cell.describe()['dataset']}, {unit}"
+                for cell, unit in in_work.values()
             )
             reason = str(lost).partition("\n")[0] or type(lost).__name__
             raise StudyError(f"{workers.advice} In work were: {units}. ({reason})") from lost
@@ -260,9 +249,9 @@ def _start_workers(board: _Board, jobs: int, scheduler: str | None) -> AbstractC
 
 @contextmanager
 def _in_this_process() -> Iterator[_Workers]:
-    def submit(cell: Cell[Any], units: Units) -> Future[list[Value]]:
-        future: Future[list[Value]] = Future()
-        future.set_result(attempt(cell, units))
+    def submit(cell: Cell[Any], unit: Unit) -> Future[Value]:
+        future: Future[Value] = Future()
+        future.set_result(attempt(cell, unit))
         return future
 
     with threadpool_limits(1):
@@ -284,7 +273,7 @@ def _in_processes(jobs: int) -> Iterator[_Workers]:
     try:
         with _interrupts_delayed():
             pool.submit(os.getpid)  # starts all processes
-        # One call more than there are processes waits, so that none is idle while a value is stored.
+        # One unit more than there are processes waits, so that none is idle while a value is stored.
         yield _Workers(lambda c, u: pool.submit(_attempt_on_one_thread, c, u), lambda: jobs + 1, advice)
     finally:
         pool.terminate(kill_workers=True)
@@ -315,9 +304,9 @@ def _begin_worker(run: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _attempt_on_one_thread(cell: Cell[Any], units: Units) -> list[Value]:
+def _attempt_on_one_thread(cell: Cell[Any], unit: Unit) -> Value:
     threadpool_limits(1)  # for good: threads of one Dask worker would undo each other's limits
-    return attempt(cell, units)
+    return attempt(cell, unit)
 
 
 @contextmanager
@@ -333,13 +322,13 @@ def _on_dask(address: str, open_cells: Mapping[str, Any]) -> Iterator[_Workers]:
         raise StudyError(f"No Dask scheduler answers at {address!r}: {error}") from error
     sent: dict[str, Any] = {}
 
-    def submit(cell: Cell[Any], units: Units) -> Future[list[Value]]:
+    def submit(cell: Cell[Any], unit: Unit) -> Future[Value]:
         for key in sent.keys() - open_cells.keys():
             del sent[key]  # the cluster forgets the data of finished cells
         if cell.key not in sent:
             # A cell is a task of its own, not data: if the worker that holds it dies, Dask makes it again.
             sent[cell.key] = client.submit(_return_cell, cell, key=f"edrvfl-{cell.key}")
-        future: Future[list[Value]] = executor.submit(_attempt_on_one_thread, sent[cell.key], units)
+        future: Future[Value] = executor.submit(_attempt_on_one_thread, sent[cell.key], unit)
         return future
 
     def room() -> int:

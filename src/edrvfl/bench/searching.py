@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,7 @@ class SearchResult:
     epochs: tuple[float, ...] | None = None  # by configuration, where the refit takes them over
 
 
-# --- four ways to search -----------------------------------------------------------------------------
+# --- three ways to search ----------------------------------------------------------------------------
 
 
 def search_networks(
@@ -74,24 +73,6 @@ def search_one_by_one(
     with arrays_on(device, split.X_fit, split.X_validation) as (X_fit, X_validation):
         fitted = (method.build(c, seed).fit(X_fit, split.y_fit) for c in configurations)
         return _judge(method, fitted, X_validation, split.y_validation)
-
-
-def search_in_stacks(
-    method: Method,
-    configurations: Sequence[Configuration],
-    splits: Sequence[SearchSplit],
-    seed: int,
-    device: str,
-) -> list[SearchResult]:
-    """Fit every configuration on every split at once, and score each on its validation rows."""
-    assert method.fit_together is not None
-    models = [method.build(configuration, seed) for _ in splits for configuration in configurations]
-    rows = [(split.X_fit, split.y_fit) for split in splits for _ in configurations]
-    fitted = iter(method.fit_together(models, rows, device)[0])
-    return [
-        _judge(method, islice(fitted, len(configurations)), split.X_validation, split.y_validation)
-        for split in splits
-    ]
 
 
 def _judge(
@@ -135,9 +116,6 @@ class Method:
     fixed: Mapping[str, Any] = field(default_factory=dict)  # parameters that are not searched
     search_with: Callable[..., SearchResult] = search_one_by_one  # on one split
     shares: tuple[str, ...] = ()  # configurations that agree in these are searched in one call
-    # (models, rows of each, device) -> the models, fitted at once, and the seconds of each. A method that has
-    # it is searched on all splits at once, and `search_with` is not asked.
-    fit_together: Callable[..., tuple[list[Any], list[float]]] | None = None
     depth: str | None = None  # the parameter of which one fit scores all smaller values too
     epochs: str | None = None  # the parameter that early stopping finds in the search, for the refit
     final: Callable[..., Any] | None = None  # makes what is refitted, where that is not what is searched
@@ -147,16 +125,10 @@ class Method:
     missing: Callable[[], str | None] = _miss_nothing
 
     def search(
-        self,
-        configurations: Sequence[Configuration],
-        splits: Sequence[SearchSplit],
-        seed: int,
-        device: str = "cpu",
-    ) -> list[SearchResult]:
-        """Score configurations on the validation rows of each split, at every depth."""
-        if self.fit_together is not None:
-            return search_in_stacks(self, configurations, splits, seed, device)
-        return [self.search_with(self, configurations, split, seed, device) for split in splits]
+        self, configurations: Sequence[Configuration], split: SearchSplit, seed: int, device: str = "cpu"
+    ) -> SearchResult:
+        """Score configurations on the validation rows of a split, at every depth."""
+        return self.search_with(self, configurations, split, seed, device)
 
     def build(
         self,
@@ -189,12 +161,8 @@ class Method:
             return [(i,) for i in range(len(configurations))]
         found: dict[str, list[int]] = {}
         for i, configuration in enumerate(configurations):
-            found.setdefault(self.shared_by(configuration), []).append(i)
+            found.setdefault(str([configuration.get(name) for name in self.shares]), []).append(i)
         return [tuple(group) for group in found.values()]
-
-    def shared_by(self, configuration: Configuration) -> str:
-        """Name what a configuration has in common with those that are done in one call with it."""
-        return str([configuration.get(name) for name in self.shares])
 
 
 def check_installed(methods: Iterable[Method]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +12,10 @@ import numpy as np
 from edrvfl import EDRVFLClassifier
 
 from . import paper
-from .cell import Done, OneByOne, SensitivityUnit, Unit, Value, find_failure, key_of, seed_of
+from .cell import Done, FitCell, SensitivityUnit, Value, seed_of
 from .data import Dataset
 from .protocol import PROTOCOL_VERSION
-from .record import SensitivityRecord, stamp
+from .record import SensitivityRecord
 
 WEIGHTS = (1.0, 0.8, 0.6, 0.4, 0.2)  # omega_r, the weight of samples that are predicted correctly
 RATES = (0.0, 0.2, 0.4, 0.6, 0.8)  # p
@@ -31,11 +30,15 @@ SYMBOLS: Mapping[str, str] = {"correct_weight": "omega_r", "prune_rate": "p"}
 # --- the cells ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SensitivityCell(OneByOne):
-    """One value of omega_r and of p on one dataset. A grid that grows later finds its old cells done."""
+@dataclass(frozen=True, eq=False)
+class SensitivityCell(FitCell[SensitivityRecord]):
+    """One value of omega_r and of p on one dataset. A grid that grows later finds its old cells done.
 
-    key: str
+    All values share the hidden seeds, so they compare in pairs.
+    """
+
+    unit = SensitivityUnit
+
     dataset: Dataset
     activation: str
     correct_weight: float
@@ -72,15 +75,6 @@ class SensitivityCell(OneByOne):
             **self.settings,
         )
 
-    def pending(self, done: Done) -> list[Unit]:
-        """Return the fits that are left."""
-        return [] if find_failure(done) else [u for row in self._units() for u in row if u not in done]
-
-    def _units(self) -> list[list[SensitivityUnit]]:
-        """Return the fits by split and hidden seed. All values share the seeds, so they compare in pairs."""
-        splits = range(len(self.dataset.splits))
-        return [[SensitivityUnit(split, repeat) for repeat in range(self.seeds)] for split in splits]
-
     def compute(self, unit: Any) -> Value:
         """Fit on the training rows of a split and score on its test rows, in percent."""
         d, part = self.dataset, self.dataset.splits[unit.split]
@@ -91,15 +85,10 @@ class SensitivityCell(OneByOne):
 
     def record(self, done: Done) -> SensitivityRecord:
         """Put the values of all fits together."""
-        message = find_failure(done)
-        values = [] if message else [[done[unit] for unit in row] for row in self._units()]
+        head = self.head(done)
+        values = [[done[unit] for unit in row] for row in self.units()] if head["status"] == "ok" else []
         train = [accuracy for row in values for value in row for accuracy in value["train_accuracies"]]
         return SensitivityRecord(
-            key=self.key,
-            dataset=self.dataset.name,
-            method=paper.BEST,
-            status="failed" if message else "ok",
-            message=message,
             activation=self.activation,
             correct_weight=self.correct_weight,
             prune_rate=self.prune_rate,
@@ -107,7 +96,7 @@ class SensitivityCell(OneByOne):
             seeds=self.seeds,
             test_accuracy=tuple(tuple(value["test_accuracy"] for value in row) for row in values),
             train_accuracy=100 * float(np.mean(train)) if train else None,
-            **stamp(),
+            **head,
         )
 
 
@@ -160,9 +149,8 @@ def make_cells(
     for dataset in datasets:
         for activation in activations:
             for point in _vary_one(weights, rates):
-                cell = SensitivityCell("", dataset, activation, **point, settings=fixed, seeds=seeds)
+                cell = SensitivityCell(dataset, activation, **point, settings=fixed, seeds=seeds)
                 cell.build()._validate_params()  # scikit-learn's message names the parameter and its range
-                cell = dataclasses.replace(cell, key=key_of(cell.describe()))
                 cells[cell.key] = cell
     return list(cells.values())
 

@@ -234,13 +234,8 @@ class Store:
 
     def finish(self, cell: str, unit: Unit, value: Value) -> None:
         """Store the value of a unit. The first value stays."""
-        self.finish_all(cell, {unit: value})
-
-    def finish_all(self, cell: str, values: Mapping[Unit, Value]) -> None:
-        """Store the values of several units, all or none."""
         with self.writing():
-            for unit, value in values.items():
-                self.put_value(cell, unit, value)
+            self.put_value(cell, unit, value)
 
     def counts(self) -> dict[str, int]:
         """Return how many units of each cell are stored."""

@@ -16,10 +16,10 @@ import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from . import paper
-from .cell import Done, OneByOne, TimingUnit, Unit, Value, find_failure, key_of, seed_of
+from .cell import Cell, Done, TimingUnit, Unit, Value, seed_of
 from .data import Dataset
 from .methods import METHOD_GROUPS
-from .record import TimingRecord, stamp
+from .record import TimingRecord
 from .searching import Method, check_installed
 from .sensitivity import fixed_settings
 
@@ -30,11 +30,10 @@ WARMUPS, REPEATS, THREADS = 1, 5, 1
 # --- the cells ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TimingCell(OneByOne):
+@dataclass(frozen=True, eq=False)
+class TimingCell(Cell[TimingRecord]):
     """A method on the training rows of a dataset's first split. Run these cells with `jobs=1`."""
 
-    key: str
     method: Method
     dataset: Dataset
     settings: Mapping[str, Any]
@@ -80,23 +79,17 @@ class TimingCell(OneByOne):
 
     def record(self, done: Done) -> TimingRecord:
         """Put the seconds beside what was fitted and where."""
-        message = find_failure(done)
-        value = done[self.unit]
+        head, value = self.head(done), done[self.unit]
         rows, features = self._training_rows()[0].shape
         return TimingRecord(
-            key=self.key,
-            dataset=self.dataset.name,
-            method=self.method.name,
-            status="failed" if message else "ok",
-            message=message,
             rows=rows,
             features=features,
-            parameters="" if message else " ".join(repr(self.build(0)).split()),
+            parameters=" ".join(repr(self.build(0)).split()) if head["status"] == "ok" else "",
             seconds=tuple(value.get("fits", ())),
             **dataclasses.asdict(self.unit),
             blas=tuple(value.get("blas", ())),
             processor=self.processor,
-            **stamp(),
+            **head,
         )
 
     def _training_rows(self) -> tuple[np.ndarray, np.ndarray]:
@@ -139,8 +132,7 @@ def make_cells(
     for dataset in datasets:
         for method in methods:
             settings = family if method.name in METHOD_GROUPS["edrvfl"] else {}
-            cell = TimingCell("", method, dataset, settings, unit, processor)
-            cells.append(dataclasses.replace(cell, key=key_of(cell.describe())))
+            cells.append(TimingCell(method, dataset, settings, unit, processor))
     return cells
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from edrvfl.bench import defaults, sensitivity, timing
-from edrvfl.bench.data import ALL_FRAMES, dataset_names, load_dataset, load_frame
+from edrvfl.bench.data import ALL_FRAMES, Dataset, dataset_names, load_dataset, load_frame
+from edrvfl.bench.data.frames import frame_dataset
+from edrvfl.bench.data.own_table import check_class_sizes, table_name
 from edrvfl.bench.methods import METHODS, method_names
+from edrvfl.bench.tables import need_column, open_table
 
 from . import options
 from .run import run_cells
@@ -79,11 +83,19 @@ def measure_defaults(
         ),
     ] = None,
     datasets: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
-            metavar="NAME,...", help="Datasets, or the groups frames, confirmation, values, uci24 and demo."
+            metavar="NAME,...",
+            help="Datasets, or the groups frames, confirmation, values, uci24 and demo.",
+            show_default="frames, or none with --csv",
         ),
-    ] = FRAMES_ALONE,
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A table of your own: numbers, texts and gaps.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The column of that table which is predicted.")
+    ] = None,
     seeds: Annotated[
         int, typer.Option(metavar="N", parser=options.count, help="Fits of each split, with other seeds.")
     ] = defaults.SEEDS,
@@ -93,9 +105,27 @@ def measure_defaults(
     quiet: options.Quiet = False,
 ) -> int:
     """Fit and score methods at their packages' defaults, on frames with categories and gaps as they come."""
-    names = dataset_names(datasets, frames=True)
+    if (csv is None) != (target is None):
+        raise ValueError("--csv and --target go together: the table, and the column that is predicted.")
+    names = dataset_names(datasets or ([] if csv else FRAMES_ALONE), frames=True)
     loaded = [
         load_frame(n) if n in ALL_FRAMES else load_dataset(n, folder, progress=not quiet) for n in names
     ]
+    loaded += [_load_own(csv, target, quiet)] if csv is not None and target is not None else []
     cells = defaults.make_cells(loaded, methods, seeds)
     return run_cells(cells, store, jobs=jobs or options.cores(), quiet=quiet)[1]
+
+
+def _load_own(csv: Path, target: str, quiet: bool) -> Dataset:
+    """Read a table as `edrvfl fit` reads it, and draw its splits."""
+    from . import fit  # with pandas, which takes half a second
+
+    name, table = table_name(csv, frames=True), open_table(csv, ",")
+    names = [column for column in table.names if column != need_column(table, target, "--target")]
+    fit.check_names(table, names, [])
+    frame, y = fit.read_training(table, names, target, drop=False, quiet=quiet)
+    if not fit.has_classes(y, "auto"):
+        return frame_dataset(name, frame.assign(**{target: fit.values_of(table, y)}), target, "regression")
+    labels = fit.labels_of(table, y)
+    check_class_sizes(csv, target, labels.tolist())
+    return frame_dataset(name, frame.assign(**{target: labels}), target)

@@ -1,6 +1,7 @@
 """What SCN, BLS and H-ELM share: the scikit-learn shell, the ridge, building blocks, sampling.
 
-This is also the only file of the baselines that imports private modules of the library.
+This is also the only file of the baselines that imports private modules of the library. What is imported
+under its own name is passed on to the other files.
 """
 
 from __future__ import annotations
@@ -21,37 +22,15 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils import check_random_state
 
 from edrvfl._doors.answers import Classifies
-from edrvfl._inputs.rows import prepare_rows
-from edrvfl._inputs.rows import to_host as to_numpy
+from edrvfl._inputs.rows import to_host as to_host
 from edrvfl._inputs.targets import Classes, Values
 from edrvfl._ridge.equations import Regression
 from edrvfl._ridge.solve import ridge as solve_ridge
-from edrvfl._seam.arrays import Array, from_numpy
-from edrvfl._seam.sklearn import Interval, StrOptions, _fit_context
-
-__all__ = [
-    "COUNT",
-    "NOT_NEGATIVE",
-    "POSITIVE",
-    "Array",
-    "AutoencodingClassifier",
-    "Interval",
-    "LogInteger",
-    "RandomisedClassifier",
-    "ScoredClassifier",
-    "Space",
-    "StrOptions",
-    "fit_context",
-    "from_numpy",
-    "random_layer",
-    "random_projection",
-    "ridge",
-    "sample_configurations",
-    "seed_sequence",
-    "soft_threshold",
-    "to_numpy",
-    "with_constant",
-]
+from edrvfl._seam.arrays import Array as Array
+from edrvfl._seam.arrays import from_numpy as from_numpy
+from edrvfl._seam.sklearn import Interval as Interval
+from edrvfl._seam.sklearn import StrOptions as StrOptions
+from edrvfl._seam.sklearn import _fit_context
 
 BLOCK_ROWS = 8192  # predictions compute the features of this many rows at a time, to bound the memory
 CONSTANT = 0.1  # the authors' code of BLS and of H-ELM appends this number to the inputs of every layer
@@ -86,6 +65,7 @@ class ScoredClassifier(ClassifierMixin, Classifies):
     """A classifier that derives all its answers from one method, `_scores`, through the library's shell."""
 
     random_state: Any
+    class_weight = None  # every row counts alike
     classes_: Any = None  # stored by `fit`; there is no model that knows them
     _columns = None  # finite numbers are taken as they are
 
@@ -98,13 +78,8 @@ class ScoredClassifier(ClassifierMixin, Classifies):
 
     def _prepare_training_rows(self, X: Any, y: Any) -> tuple[Array, Classes]:
         """Check X and y, store the labels in `classes_`, and return X with its targets on its device."""
-        rows = prepare_rows(*self._check_training_rows(X, y)[:2])
+        rows = self._prepare_rows(*self._check_training_rows(X, y)[:2], None)
         assert isinstance(rows.targets, Classes)
-        if rows.targets.width < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes, but y holds only one class "
-                f"({to_numpy(rows.classes).tolist()[0]!r}). Pass rows of another class too."
-            )
         self.classes_ = rows.classes
         return rows.X, rows.targets
 

@@ -21,7 +21,7 @@ from .randomised import (
     RandomisedClassifier,
     from_numpy,
     sample_configurations,
-    to_numpy,
+    to_host,
 )
 
 SCALES = (0.5, 1, 3, 5, 7, 9, 15, 25, 50, 100, 150, 200)  # lambda in the authors' code
@@ -119,13 +119,13 @@ def find_node(X: Array, E: Array, Qt: Array, rules: Rules, rng: np.random.Genera
     The best candidate has the largest sum of margins. The result is None if no (lambda, r) has one.
     """
     xp = array_namespace(X)
-    energies = to_numpy(xp.sum(E * E, axis=0))
+    energies = to_host(xp.sum(E * E, axis=0))
     for scale in rules.scales:
         W = from_numpy(rng.uniform(-scale, scale, (X.shape[1] + 1, rules.n_candidates)), X)
         H = sigmoid_nodes(X, W)
         lengths = xp.sum(H * H, axis=0)
         lengths = xp.where(lengths > 0, lengths, 1.0)  # a node that is 0 in every row has a gain of 0
-        gains = to_numpy((xp.matrix_transpose(E) @ H) ** 2 / lengths)
+        gains = to_host((xp.matrix_transpose(E) @ H) ** 2 / lengths)
         refused = np.zeros(rules.n_candidates, dtype=bool)
         for r in rules.contractions:
             xi = margins(gains, energies, r)
@@ -160,7 +160,7 @@ def _find_dependent(H: Array, Qt: Array) -> np.ndarray:
     """Mark the columns of H that depend on the columns of Q."""
     xp = array_namespace(H)
     left = xp.linalg.vector_norm(H - xp.matrix_transpose(Qt) @ (Qt @ H), axis=0)
-    return to_numpy(left <= _least_part(H) * xp.linalg.vector_norm(H, axis=0))
+    return to_host(left <= _least_part(H) * xp.linalg.vector_norm(H, axis=0))
 
 
 def _least_part(like: Array) -> float:

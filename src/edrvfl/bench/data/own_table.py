@@ -13,6 +13,7 @@ import numpy as np
 
 from ..tables import Table, check_names, need_column, open_table
 from .catalogue import ALIASES, DEMO, GROUPS, UCI24
+from .frames import ALL_FRAMES
 from .records import DataError, Dataset, draw_dataset, import_extra
 
 # From these numbers on, drawing a quarter and then a quarter of the rest leaves every class in every part
@@ -29,9 +30,7 @@ def csv_dataset(path: str | Path, target: str) -> Dataset:
     The dataset is named after the file. Its splits are drawn in the same way as those of the demo group.
     """
     path = Path(path)
-    name = path.name.removesuffix(".gz").removesuffix(".csv")
-    if name.casefold() in {known.casefold() for known in (*UCI24, *DEMO, *GROUPS, *ALIASES)}:
-        raise DataError(f"{path}: {name!r} already names a dataset of the study; rename the file")
+    name = table_name(path)
     import_extra("pandas", "a table of your own")
     table = open_table(path, ",")
     table = replace(table, names=[name.strip() for name in table.names])
@@ -45,6 +44,15 @@ def csv_dataset(path: str | Path, target: str) -> Dataset:
     numbers, labels = _read(table, target)
     codes, classes = _encode_labels(path, target, labels)
     return draw_dataset(name, numbers, codes, classes)
+
+
+def table_name(path: Path, *, frames: bool = False) -> str:
+    """Return the name of a table's dataset, which none of the study may have."""
+    name = path.name.removesuffix(".gz").removesuffix(".csv")
+    taken = (*UCI24, *DEMO, *GROUPS, *ALIASES, *(ALL_FRAMES if frames else ()))
+    if name.casefold() in {known.casefold() for known in taken}:
+        raise DataError(f"{path}: {name!r} already names a dataset of the study; rename the file")
+    return name
 
 
 def _read(table: Table, target: str) -> tuple[np.ndarray, list[str]]:
@@ -75,7 +83,7 @@ def _encode_labels(path: Path, target: str, labels: list[str]) -> tuple[np.ndarr
     spelling: dict[Label, str] = {}
     for key, label in zip(keys, labels, strict=True):
         spelling.setdefault(key, label)  # a class is called what it is called first
-    _check_class_sizes(path, target, [spelling[key] for key in keys])
+    check_class_sizes(path, target, [spelling[key] for key in keys])
     numeric = all(isinstance(key, Decimal) for key in spelling)
     order: list[Any] = sorted(spelling, key=None if numeric else spelling.__getitem__)
     code = {key: i for i, key in enumerate(order)}
@@ -89,7 +97,7 @@ def _is_number(label: str) -> bool:
         return False
 
 
-def _check_class_sizes(path: Path, target: str, labels: list[str]) -> None:
+def check_class_sizes(path: Path, target: str, labels: list[Any]) -> None:
     """Raise a DataError if there are too few classes, or too few rows to split them."""
     counts = Counter(labels)
     smallest = min(counts, key=counts.__getitem__)

@@ -4,7 +4,7 @@ Klambauer et al., "Self-Normalizing Neural Networks" (2017), compared these four
 paper of WPedRVFL quotes their columns.
 """
 
-from .classifier import FNNClassifier, fit_together, missing_package
+from .classifier import FNNClassifier
 from .grids import configurations
 
-__all__ = ["FNNClassifier", "configurations", "fit_together", "missing_package"]
+__all__ = ["FNNClassifier", "configurations"]

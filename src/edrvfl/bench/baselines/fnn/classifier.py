@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,10 +21,10 @@ from ..randomised import (
     StrOptions,
     fit_context,
     seed_sequence,
-    to_numpy,
+    to_host,
 )
 from .networks import BUILDERS, FORMS, Design, Sizes, draw_layers, forward_by_blocks
-from .training import Job, Recipe, Rows, Trained, hold_out, train_jobs
+from .training import Job, Rows, hold_out, train
 
 if TYPE_CHECKING:
     import torch
@@ -33,29 +32,6 @@ if TYPE_CHECKING:
 
 NETWORKS = "Each of SNN, MSRAinit, Highway and ResNet"  # in the message about a missing package
 SMALLEST_BATCH, LARGEST_BATCH, STEPS = 32, 128, 64  # batch_size="auto" aims at 64 steps in an epoch
-
-
-def fit_together(
-    models: Sequence[FNNClassifier], rows: Sequence[tuple[Any, Any]], device: str | None = None
-) -> tuple[list[FNNClassifier], list[float]]:
-    """Fit classifiers, each on its own rows (X, y), in stacks on one device, where they answer afterwards.
-
-    Each becomes what its own `fit` would make of it, up to the order of sums. Returned are the classifiers
-    and the seconds of each, which are its share of the time of all.
-    """
-    where = _choose_device(device, rows[0][0])
-    jobs = []
-    for model, (X, y) in zip(models, rows, strict=True):
-        model.set_params(device=device)._validate_params()
-        jobs.append(model._prepare_job(X, y))
-    trained = train_jobs(jobs, where)
-    fitted = [model._keep(one, stacklevel=3) for model, one in zip(models, trained, strict=True)]
-    return fitted, [one.seconds for one in trained]
-
-
-def missing_package() -> str | None:
-    """Return None if PyTorch is installed, else a message that says how to install it."""
-    return packages.missing_package(NETWORKS, "torch", "fnn")
 
 
 class FNNClassifier(ScoredClassifier):
@@ -222,8 +198,19 @@ class FNNClassifier(ScoredClassifier):
             The fitted estimator.
         """
         where = _choose_device(self.device, X)
-        (trained,) = train_jobs([self._prepare_job(X, y)], where)
-        return self._keep(trained, stacklevel=4)
+        trained = train(self._prepare_job(X, y), where)
+        self._layers: Any = trained.layers  # they stay on the device, where they will be asked
+        self.n_epochs_ = trained.epoch
+        self.losses_ = tuple(trained.losses)
+        self.validation_losses_ = tuple(trained.validation_losses)
+        if trained.diverged:
+            warnings.warn(
+                f"The training diverged in epoch {len(trained.losses)} with learning_rate="
+                f"{self.learning_rate}; the weights of epoch {trained.epoch} were kept. Lower learning_rate.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
 
     def _prepare_job(self, X: Any, y: Any) -> Job:
         """Check the rows, hold some out, learn the scaling and draw the network."""
@@ -236,16 +223,19 @@ class FNNClassifier(ScoredClassifier):
         row_seed, weight_seed, batch_seed, dropout_seed = seed_sequence(self.random_state).spawn(4)
         self.scaler_, rows, held_out = self._divide(X.astype(np.float64), targets.codes, row_seed)
         design = self._design()
-        layers = draw_layers(design.plan, _generator(weight_seed))
-        recipe = Recipe(
+        return Job(
+            design,
+            draw_layers(design.plan, _generator(weight_seed)),
+            rows,
+            held_out,
             learning_rate=self.learning_rate,
             dropout=self.dropout,
             batch_size=_choose_batch_size(self.batch_size, len(rows.y)),
             epochs=self.max_epochs,
             patience=self.patience,
+            batch_seed=_integer(batch_seed),
+            dropout_seed=_integer(dropout_seed),
         )
-        kind, seeds = (self.architecture, self._sizes()), (_integer(batch_seed), _integer(dropout_seed))
-        return Job(kind, design, layers, rows, held_out, recipe, *seeds)
 
     def _divide(
         self, X: np.ndarray, codes: np.ndarray, seed: np.random.SeedSequence
@@ -262,23 +252,8 @@ class FNNClassifier(ScoredClassifier):
 
         return scaler, rows(~held), rows(held) if held.any() else None
 
-    def _keep(self, trained: Trained, stacklevel: int) -> FNNClassifier:
-        """Store what was trained."""
-        self._layers: Any = trained.layers  # they stay on the device, where they will be asked
-        self.n_epochs_ = trained.epoch
-        self.losses_ = trained.losses
-        self.validation_losses_ = trained.validation_losses
-        if trained.diverged:
-            warnings.warn(
-                f"The training diverged in epoch {len(trained.losses)} with learning_rate="
-                f"{self.learning_rate}; the weights of epoch {trained.epoch} were kept. Lower learning_rate.",
-                ConvergenceWarning,
-                stacklevel=stacklevel,
-            )
-        return self
-
-    def _sizes(self) -> Sizes:
-        return Sizes(
+    def _design(self) -> Design:
+        sizes = Sizes(
             n_features=self.n_features_in_,
             n_classes=len(self.classes_),
             n_layers=self.n_layers,
@@ -287,9 +262,7 @@ class FNNClassifier(ScoredClassifier):
             bottleneck=self.bottleneck,
             block_layers=self.block_layers,
         )
-
-    def _design(self) -> Design:
-        return BUILDERS[self.architecture](self._sizes())
+        return BUILDERS[self.architecture](sizes)
 
     def _scores(self, X: Any, method: str) -> np.ndarray:  # noqa: ARG002  rows of any library are taken
         """Compute the logits, in float64 as the notes of the class say."""
@@ -351,4 +324,4 @@ def _choose_device(device: str | None, X: Any) -> torch.device:
 
 def _to_host(array: Any) -> Any:
     """Copy a torch tensor to NumPy; return anything else, a frame or a list, as it is."""
-    return to_numpy(array.detach()) if is_torch_array(array) else array
+    return to_host(array.detach()) if is_torch_array(array) else array

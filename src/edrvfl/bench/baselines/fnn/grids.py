@@ -16,7 +16,7 @@ from .networks import FORMS
 # Depths, widths and learning rates are those of a public re-run of the SNN study on these data. Dropout,
 # forms, bottlenecks and the blocks of ResNet have not been verified against that study's appendix.
 _DEPTHS, _WIDTHS, _RATES = (2, 3, 4, 8, 16, 32), (1024, 512, 256), (0.01, 0.1, 1.0)
-WITHIN_A_KIND = ("n_layers", "learning_rate", "dropout")  # networks that differ in these share a stack
+WITHIN_A_KIND = ("n_layers", "learning_rate", "dropout")  # networks that differ in these are of one kind
 _PLAIN = {"n_layers": _DEPTHS, "n_units": _WIDTHS, "learning_rate": _RATES, "form": FORMS["snn"]}
 _BLOCKS = {
     "n_layers": (2, 3, 4, 8, 16),
@@ -62,10 +62,10 @@ KINDS = 4  # so many kinds of networks are tried on a dataset, and more only if 
 def configurations(architecture: str, trials: int = 4, seed: int = 0) -> list[dict[str, Any]]:
     """List what the search tries: the reduced grid for up to four trials, else draws from the whole grid.
 
-    Networks are trained in stacks of one kind: width, form and blocks. So four kinds are drawn first (Highway
-    has only three), more only if the trials exceed their points. Each kind gets the same number of trials. Of
-    the widths, forms, depths, learning rates and dropout rates each comes about as often as the others. No
-    configuration is drawn twice, so there are never more of them than the grid has points.
+    A kind is a width, a form and blocks. Four kinds are drawn first (Highway has only three), more only if
+    the trials exceed their points. Each kind gets the same number of trials. Of the widths, forms, depths,
+    learning rates and dropout rates each comes about as often as the others. No configuration is drawn twice,
+    so there are never more of them than the grid has points.
 
     Examples
     --------

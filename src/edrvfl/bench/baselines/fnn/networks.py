@@ -1,28 +1,26 @@
 """The four networks: which layers they draw, and how rows pass through them.
 
 A builder makes a `Design`, which holds the shape and the variance of every layer and the pass through one
-block of them. The kernels take one network, with rows (m, d), or a stack of networks, with rows (S, m, d) and
-weights (S, inputs, outputs). torch is imported inside the functions, because the study lists its methods
-without it.
+block of them. torch is imported inside the functions, because the study lists its methods without it.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-Layer = tuple["Tensor", "Tensor"]  # W (inputs, outputs), b (outputs,); in a stack with a leading axis
+Layer = tuple["Tensor", "Tensor"]  # W (inputs, outputs), b (outputs,)
 Drop = Callable[["Tensor"], "Tensor"]
-Affine = Callable[["Tensor", Layer], "Tensor"]
 
 HE, LECUN = 2.0, 1.0  # variance of a weight times the number of inputs
 GATE_BIAS = -2.0  # highway gates start nearly closed; their authors recommend -1 to -3, by depth
@@ -53,14 +51,6 @@ class Plan:
     bias: float = 0.0
 
 
-class Dropout(NamedTuple):
-    """What dropout does: scale (h, or `floor` where a neuron is dropped) + shift."""
-
-    scale: Any  # numbers, or one for each network of a stack
-    shift: Any
-    floor: float
-
-
 @dataclass(frozen=True, slots=True)
 class Design:
     """A network: the layers to draw, the pass through a block of them, and its kind of dropout.
@@ -70,23 +60,16 @@ class Design:
     """
 
     plan: tuple[Plan, ...]
-    step: Callable[[Sequence[Layer], Tensor, Drop, Affine], Tensor]  # through one block, or through the stem
-    dropout: Callable[[Any], Dropout]  # of the rate
-    drops: tuple[int, ...]  # how many neurons each dropout sees, in the order of the pass
+    step: Callable[[Sequence[Layer], Tensor, Drop], Tensor]  # through one block, or through the stem
+    dropout: Callable[[Tensor, Tensor, float], Tensor]  # of features, which of them are lost, and the rate
     block_layers: int = 1
     stem: bool = False
 
-    def blocks(self, layers: Sequence[Layer]) -> Iterator[Sequence[Layer]]:
-        """Cut the hidden layers into the stem and the blocks."""
-        if self.stem:
-            yield layers[:1]
-        for i in range(int(self.stem), len(layers), self.block_layers):
-            yield layers[i : i + self.block_layers]
-
     def hidden(self, layers: Sequence[Layer], h: Tensor, drop: Drop) -> Iterator[Tensor]:
-        """Yield the features after each block."""
-        for block in self.blocks(layers):
-            h = self.step(block, h, drop, affine)
+        """Yield the features after the stem and after each block."""
+        ends = range(self.block_layers + self.stem, len(layers) + 1, self.block_layers)
+        for begin, end in itertools.pairwise([0, *[1] * self.stem, *ends]):
+            h = self.step(layers[begin:end], h, drop)
             yield h
 
 
@@ -95,14 +78,12 @@ class Design:
 
 def snn(sizes: Sizes) -> Design:
     """h <- selu(h W + b), LeCun-normal weights, alpha dropout (Klambauer et al., 2017)."""
-    plan = _plan_chain(sizes, LECUN)
-    return Design(plan, partial(plain_step, activation="selu"), alpha_dropout, _widths(plan))
+    return Design(_plan_chain(sizes, LECUN), partial(plain_step, activation="selu"), alpha_dropout)
 
 
 def msra(sizes: Sizes) -> Design:
     """h <- relu(h W + b), He weights (He et al., "Delving Deep into Rectifiers", 2015)."""
-    plan = _plan_chain(sizes, HE)
-    return Design(plan, partial(plain_step, activation="relu"), dropout, _widths(plan))
+    return Design(_plan_chain(sizes, HE), partial(plain_step, activation="relu"), dropout)
 
 
 def highway(sizes: Sizes) -> Design:
@@ -110,7 +91,7 @@ def highway(sizes: Sizes) -> Design:
     n = sizes.n_units
     gated = (Plan(n, n, HE), Plan(n, n, LECUN, GATE_BIAS)) * sizes.n_layers
     plan = (Plan(sizes.n_features, n, HE), *gated, Plan(n, sizes.n_classes, LECUN))
-    return Design(plan, highway_step, dropout, (n,) * sizes.n_layers, block_layers=2, stem=True)
+    return Design(plan, highway_step, dropout, block_layers=2, stem=True)
 
 
 def resnet(sizes: Sizes) -> Design:
@@ -125,8 +106,7 @@ def resnet(sizes: Sizes) -> Design:
     gains = [*[HE] * (sizes.block_layers - 1), HE / sizes.n_layers]
     block = [Plan(i, o, g) for (i, o), g in zip(itertools.pairwise(ends), gains, strict=True)]
     plan = (Plan(sizes.n_features, n, HE), *block * sizes.n_layers, Plan(n, sizes.n_classes, LECUN))
-    drops = (inner,) * ((sizes.block_layers - 1) * sizes.n_layers)
-    return Design(plan, residual_step, dropout, drops, block_layers=sizes.block_layers, stem=True)
+    return Design(plan, residual_step, dropout, block_layers=sizes.block_layers, stem=True)
 
 
 BUILDERS: Mapping[str, Callable[[Sizes], Design]] = MappingProxyType(
@@ -151,10 +131,6 @@ def _plan_chain(sizes: Sizes, gain: float) -> tuple[Plan, ...]:
     return (*hidden, Plan(widths[-1], k, LECUN))
 
 
-def _widths(plan: Sequence[Plan]) -> tuple[int, ...]:
-    return tuple(p.outputs for p in plan[:-1])
-
-
 def draw_layers(plan: Sequence[Plan], generator: torch.Generator) -> list[Layer]:
     """Draw W and b of every layer, in float32 on the CPU: every device starts from the same network."""
     import torch
@@ -171,51 +147,44 @@ def draw_layers(plan: Sequence[Plan], generator: torch.Generator) -> list[Layer]
 
 
 def affine(h: Tensor, layer: Layer) -> Tensor:
-    """h W + b, of one network or of a stack."""
+    """h W + b."""
     W, b = layer
-    return b.addmm(h, W) if W.ndim == 2 else b.unsqueeze(-2).baddbmm(h, W)
+    return b.addmm(h, W)
 
 
-def plain_step(
-    block: Sequence[Layer], h: Tensor, drop: Drop, product: Affine = affine, *, activation: str
-) -> Tensor:
+def plain_step(block: Sequence[Layer], h: Tensor, drop: Drop, *, activation: str) -> Tensor:
     """g(h W + b)."""
     import torch
 
-    return drop(getattr(torch, activation)(product(h, block[0])))
+    return drop(getattr(torch, activation)(affine(h, block[0])))
 
 
-def highway_layer(h: Tensor, transform: Layer, gate: Layer, drop: Drop, product: Affine = affine) -> Tensor:
-    """T relu(h W_H + b_H) + (1 - T) h, T = sigmoid(h W_T + b_T); dropout never touches the carried h."""
-    return h.lerp(drop(product(h, transform).relu()), product(h, gate).sigmoid())
+def highway_step(block: Sequence[Layer], h: Tensor, drop: Drop) -> Tensor:
+    """relu(h W + b) in the stem, else T relu(h W_H + b_H) + (1 - T) h with T = sigmoid(h W_T + b_T).
 
-
-def highway_step(block: Sequence[Layer], h: Tensor, drop: Drop, product: Affine = affine) -> Tensor:
-    """relu(h W + b) in the stem, else a highway layer."""
+    Dropout never touches the carried h.
+    """
     if len(block) == 1:
-        return product(h, block[0]).relu()
+        return affine(h, block[0]).relu()
     transform, gate = block
-    return highway_layer(h, transform, gate, drop, product)
+    return h.lerp(drop(affine(h, transform).relu()), affine(h, gate).sigmoid())
 
 
-def residual_step(block: Sequence[Layer], h: Tensor, drop: Drop, product: Affine = affine) -> Tensor:
+def residual_step(block: Sequence[Layer], h: Tensor, drop: Drop) -> Tensor:
     """relu(h W + b) in the stem, else relu(h + F(h)); dropout is inside F and spares the shortcut."""
     *inner, last = block
     if not inner:
-        return product(h, last).relu()
+        return affine(h, last).relu()
     f = h
     for layer in inner:
-        f = drop(product(f, layer).relu())
-    return (h + product(f, last)).relu()
+        f = drop(affine(f, layer).relu())
+    return (h + affine(f, last)).relu()
 
 
-def forward(
-    design: Design, layers: Sequence[Layer], h: Tensor, drop: Drop | None = None, product: Affine = affine
-) -> Tensor:
-    """Compute the logits of rows h, of one network or of a stack. `drop` is given in training only."""
-    for block in design.blocks(layers[:-1]):
-        h = design.step(block, h, drop or _keep_all, product)
-    return product(h, layers[-1])
+def forward(design: Design, layers: Sequence[Layer], h: Tensor, drop: Drop | None = None) -> Tensor:
+    """Compute the logits of rows h. `drop` is given in training only."""
+    (last,) = deque(design.hidden(layers[:-1], h, drop or _keep_all), maxlen=1)
+    return affine(last, layers[-1])
 
 
 def forward_by_blocks(design: Design, layers: Sequence[Layer], X: Tensor) -> Tensor:
@@ -230,17 +199,12 @@ def _keep_all(h: Tensor) -> Tensor:
     return h
 
 
-def dropout(rate: Any) -> Dropout:
-    """h / (1 - rate), or 0 with probability rate."""
-    return Dropout(1 / (1 - rate), 0 * rate, 0.0)
+def dropout(h: Tensor, lost: Tensor, rate: float) -> Tensor:
+    """h / (1 - rate), or 0 where a neuron is lost."""
+    return h.masked_fill(lost, 0.0) / (1 - rate)
 
 
-def alpha_dropout(rate: Any) -> Dropout:
-    """a (h, or selu(-infinity) with probability rate) + b, which keeps mean 0 and variance 1."""
+def alpha_dropout(h: Tensor, lost: Tensor, rate: float) -> Tensor:
+    """a (h, or selu(-infinity) where a neuron is lost) + b, which keeps mean 0 and variance 1."""
     a = (1 - rate + SELU_FLOOR**2 * rate * (1 - rate)) ** -0.5
-    return Dropout(a, -a * rate * SELU_FLOOR, SELU_FLOOR)
-
-
-def drop_neurons(h: Tensor, lost: Tensor, kind: Dropout) -> Tensor:
-    """Put the floor in the place of the neurons where `lost` is True, then scale and shift all."""
-    return h.masked_fill(lost, kind.floor) * kind.scale + kind.shift
+    return h.masked_fill(lost, SELU_FLOOR) * a - a * rate * SELU_FLOOR

@@ -1,160 +1,175 @@
-"""Training: plain stochastic gradient descent with early stopping on rows that are held out.
-
-This file says what is to be trained and which networks share a stack; stack.py trains a stack.
-"""
+"""Training: plain stochastic gradient descent with early stopping on rows that are held out."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .networks import Design, Layer
+from .networks import Design, Drop, Layer, forward, forward_by_blocks
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
 SMOOTHING = 5  # early stopping watches the mean validation loss of this many epochs
-MEMORY = {"cpu": 1 << 30, "cuda": 20 << 30}  # bytes of a stack
-MEASURED_ROWS = 1024  # the held-out rows pass through a stack so many at a time
-KEPT_ARRAYS = 8  # arrays of the size of its output that autograd and dropout keep of a layer, at most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Inputs and class codes, on the CPU."""
+    """Inputs and class codes."""
 
     X: Tensor
     y: Tensor
 
+    def to(self, device: torch.device) -> Rows:
+        """Copy the rows to a device."""
+        return Rows(self.X.to(device), self.y.to(device))
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How to train; see the parameters of FNNClassifier."""
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """A network to train; see the parameters of FNNClassifier. Layers and rows are on the CPU."""
+
+    design: Design
+    layers: Sequence[Layer]
+    rows: Rows
+    held_out: Rows | None
     learning_rate: float
     dropout: float
     batch_size: int
     epochs: int
     patience: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Job:
-    """A network to train."""
-
-    kind: Any  # architecture and sizes; networks of one kind can share a stack
-    design: Design
-    layers: Sequence[Layer]  # drawn, on the CPU
-    rows: Rows
-    held_out: Rows | None
-    recipe: Recipe
     batch_seed: int
     dropout_seed: int
 
-    @property
-    def n_weights(self) -> int:
-        return sum(W.numel() + b.numel() for W, b in self.layers)
-
-    @property
-    def bytes(self) -> int:
-        """Estimate what the network takes in a stack: weights and a copy of the best, features, its rows."""
-        width = sum(len(b) for _, b in self.layers)
-        features = (KEPT_ARRAYS * self.recipe.batch_size + MEASURED_ROWS) * width
-        return self.rows.X.element_size() * (2 * self.n_weights + features + 2 * self.rows.X.numel())
-
-
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """The layers that were kept, their epoch, the losses of each epoch, and whether the training diverged.
-
-    `seconds` is the network's share of the time of all that were trained with it, in proportion to the
-    product of its weights and epochs.
-    """
-
-    layers: Sequence[Layer]
-    epoch: int
-    losses: tuple[float, ...]
-    validation_losses: tuple[float, ...]
-    diverged: bool
-    seconds: float = math.nan
-
 
 @dataclass(slots=True, eq=False)
-class Course:
-    """How the training of a network goes.
+class Trained:
+    """How a training goes: the layers that are kept, their epoch, the losses, and whether it diverged.
 
     With held-out rows, the layers of the epoch with the smallest smoothed validation loss are kept, and
     training ends after `patience` epochs without a smaller one. Without such rows, the layers of the last
     epoch are kept. An epoch after which a loss or a weight is not finite is discarded and ends the training.
     """
 
-    job: Job
+    layers: Sequence[Layer]
+    epoch: int = 0
     losses: list[float] = field(default_factory=list)
-    validation: list[float] = field(default_factory=list)
-    kept_epoch: int = 0
-    least: float = math.inf
+    validation_losses: list[float] = field(default_factory=list)
     diverged: bool = False
-    live: bool = True
 
-    def note(self, loss: float, validation: float | None, *, finite: bool) -> bool:
-        """Note what an epoch brought, and return whether its layers are the best so far."""
-        self.losses.append(loss)
-        if validation is not None:
-            self.validation.append(validation)
-        epoch, recipe = len(self.losses), self.job.recipe
-        if not (finite and math.isfinite(loss) and (validation is None or math.isfinite(validation))):
-            self.diverged, self.live = True, False
-            return False
-        # Without held-out rows every epoch counts as better than the one before.
-        smoothed = -float(epoch) if validation is None else float(np.mean(self.validation[-SMOOTHING:]))
-        better = smoothed < self.least
-        if better:
-            self.kept_epoch, self.least = epoch, smoothed
-        self.live = epoch < recipe.epochs and (better or epoch - self.kept_epoch < recipe.patience)
-        return better
-
-    def end(self, layers: Sequence[Layer]) -> Trained:
-        """Say how it ended."""
-        return Trained(layers, self.kept_epoch, tuple(self.losses), tuple(self.validation), self.diverged)
+    @property
+    def smoothed(self) -> float:
+        """What early stopping watches; without held-out rows every epoch is better than the one before."""
+        return float(np.mean(self.validation_losses[-SMOOTHING:] or -len(self.losses)))
 
 
-def group_jobs(jobs: Sequence[Job], memory: int) -> list[list[int]]:
-    """Put jobs into stacks: of one kind, and not more of them than fit into the memory.
+def train(job: Job, device: torch.device) -> Trained:
+    """Train a network on a device."""
+    import torch
 
-    A stack has one network at least, however large. Either all networks of a stack hold out rows, or none.
-    """
-    found: dict[Any, list[int]] = {}
-    for i, job in enumerate(jobs):
-        found.setdefault((job.kind, job.held_out is None, job.rows.X.dtype), []).append(i)
-    stacks: list[list[int]] = []
-    for group in found.values():
-        free = 0  # so that a group begins a stack of its own
-        for i in group:
-            if jobs[i].bytes > free:
-                stacks.append([])
-                free = memory
-            stacks[-1].append(i)
-            free -= jobs[i].bytes
-    return stacks
+    rows, held_out = job.rows.to(device), job.held_out.to(device) if job.held_out else None
+    layers = [(W.to(device, copy=True), b.to(device, copy=True)) for W, b in job.layers]
+    generator = torch.Generator().manual_seed(job.batch_seed)
+    trained, least = Trained(_copy(layers)), math.inf
+    for epoch in range(1, job.epochs + 1):
+        order = torch.randperm(len(rows.y), generator=generator).to(device)
+        trained.losses.append(_pass_once(job, layers, rows, order, epoch))
+        if held_out is not None:
+            trained.validation_losses.append(_measure(job.design, layers, held_out))
+        figures = torch.stack([p.sum() for layer in layers for p in layer])  # finite only if all terms are
+        if not (math.isfinite(trained.losses[-1] + trained.smoothed) and figures.isfinite().all()):
+            trained.diverged = True
+            break
+        if trained.smoothed < least:
+            trained.layers, trained.epoch, least = _copy(layers), epoch, trained.smoothed
+        elif epoch - trained.epoch >= job.patience:
+            break
+    return trained
 
 
-def train_jobs(jobs: Sequence[Job], device: torch.device, memory: int | None = None) -> list[Trained]:
-    """Train networks in stacks. Each is what it would be alone, up to the order of sums."""
-    from .stack import train_stack
+def _copy(layers: Sequence[Layer]) -> list[Layer]:
+    return [(W.detach().clone(), b.detach().clone()) for W, b in layers]
 
-    start = time.perf_counter()
-    found: dict[int, Trained] = {}
-    for places in group_jobs(jobs, memory or MEMORY.get(device.type, MEMORY["cpu"])):
-        found |= zip(places, train_stack([jobs[i] for i in places], device), strict=True)
-    seconds = time.perf_counter() - start
-    work = [job.n_weights * (1 + len(found[i].losses)) for i, job in enumerate(jobs)]
-    return [replace(found[i], seconds=seconds * own / sum(work)) for i, own in enumerate(work)]
+
+def _pass_once(job: Job, layers: Sequence[Layer], rows: Rows, order: Tensor, epoch: int) -> float:
+    """Descend once over all rows, batch by batch, and return their mean loss."""
+    import torch
+
+    parameters = [p.requires_grad_() for layer in layers for p in layer]
+    total = torch.zeros((), dtype=rows.X.dtype, device=order.device)
+    for step, batch in enumerate(torch.split(order, job.batch_size)):
+        logits = forward(job.design, layers, rows.X[batch], _make_drop(job, epoch, step))
+        loss = torch.nn.functional.cross_entropy(logits, rows.y[batch])
+        gradients = torch.autograd.grad(loss, parameters)
+        with torch.no_grad():
+            for p, gradient in zip(parameters, gradients, strict=True):
+                p.sub_(gradient, alpha=job.learning_rate)
+        total += loss.detach() * len(batch)
+    return total.item() / len(order)
+
+
+def _measure(design: Design, layers: Sequence[Layer], rows: Rows) -> float:
+    """Compute the mean loss of rows that do not train."""
+    import torch
+
+    return torch.nn.functional.cross_entropy(forward_by_blocks(design, layers, rows.X), rows.y).item()
+
+
+# --- which neurons are dropped -------------------------------------------------------------------------
+# SplitMix64 (Steele, Lea and Flood, 2014) as a function of a key and a counter: the draw of a neuron depends
+# on the seed, the epoch, the place of the dropout, the step, the row and the neuron, and on nothing else. So
+# a network draws the same on every device.
+
+GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+BITS = 24  # a draw is an integer below 2^24
+ROWS, NEURONS = 1 << 20, 1 << 20  # a counter has room for so many rows in a step and neurons in a row
+
+
+def _make_drop(job: Job, epoch: int, step: int) -> Drop | None:
+    """Make the dropout of one step, which is called once for each place in the network."""
+    if not job.dropout:
+        return None
+    of_epoch, places = splitmix64(job.dropout_seed, epoch), count(1)
+    least = round(job.dropout * (1 << BITS))
+
+    def drop(h: Tensor) -> Tensor:
+        return job.design.dropout(h, draw(splitmix64(of_epoch, next(places)), step, h) < least, job.dropout)
+
+    return drop
+
+
+def splitmix64(key: int, i: int) -> int:
+    """Return output number i, from 1, of the generator that starts at `key`."""
+    z = (key + i * GOLDEN) % (1 << 64)
+    for shift, factor in ((30, FIRST), (27, SECOND)):
+        z = (z ^ (z >> shift)) * factor % (1 << 64)
+    return z ^ (z >> 31)
+
+
+def draw(key: int, step: int, h: Tensor) -> Tensor:
+    """Return integers below 2^24, one for each neuron of each row of h: the highest bits of `splitmix64`."""
+    import torch
+
+    rows, neurons = (torch.arange(n, device=h.device) for n in h.shape)
+    z = ((rows + step * ROWS)[:, None] * NEURONS + neurons + 1) * _signed(GOLDEN) + _signed(key)
+    for shift, factor in ((30, FIRST), (27, SECOND)):
+        z ^= (z >> shift) & ((1 << (64 - shift)) - 1)  # the mask makes it a shift of unsigned numbers
+        z *= _signed(factor)
+    return (z >> (64 - BITS)) & ((1 << BITS) - 1)  # the last step of SplitMix64 leaves these bits as they are
+
+
+def _signed(number: int) -> int:
+    """Return the int64 with the bits of a uint64: torch has no arithmetic of the latter."""
+    return number - (1 << 64) if number >> 63 else number
+
+
+# --- rows that are held out ----------------------------------------------------------------------------
 
 
 def hold_out(codes: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:
