@@ -182,8 +182,8 @@ SMALL_STUDIES = {
 }
 
 
-def summary_of(*results):
-    return summarise(Study(results))
+def summary_of(*results, defaults=()):
+    return summarise(Study(results, defaults=Defaults.of(defaults)))
 
 
 def page_of(results):

@@ -36,7 +36,7 @@ def test_a_real_study_with_everything(store, tmp_path):
         store, tmp_path / "report.html", figures_folder=tmp_path / "new" / "figures"
     )
     text = page.read_text(encoding="utf-8")
-    assert "Over the 2 datasets that all 2 methods have" in text
+    assert "Over the 2 datasets that all 2 compared methods have" in text
     assert len(figures) == 16  # no scatter: iris and wine are not in the paper
     for svg, data in zip(figures[::2], figures[1::2], strict=True):
         assert svg.read_text(encoding="utf-8").startswith("<?xml")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from report_samples import DATASETS, HOSTILE, a_result, full_study
 
-from edrvfl.bench.report.html import html_text
+from edrvfl.bench.report.formats import html_text
 from edrvfl.bench.report.sections import make_page
 from edrvfl.bench.report.summary import summarise
 
@@ -302,7 +302,7 @@ def test_buttons_show_the_subject_all_or_none(page, summary):
 
 
 def test_what_is_missing_is_a_sentence_with_a_list_that_unfolds(page):
-    assert any("5 of 360 cells have no figure: PedRVFL 1, " in t for t in texts(page, "#missing > p"))
+    assert any("Cells without a figure: 5 of 360 (PedRVFL 1, " in t for t in texts(page, "#missing > p"))
     assert not find(page, "#table-missing")[0].is_displayed()
     press(page, "#missing summary")
     assert find(page, "#table-missing")[0].is_displayed()

@@ -111,7 +111,6 @@ def test_cells_without_a_figure_are_shown_and_explained(page):
     assert foot(grid) == {"mean": ["0.4000", "0.6000"], "average rank": ["1.00", "2.00"]}
     notes = " ".join(grid.notes)
     assert "over the 1 dataset without a gap" in notes
-    assert "A missing cell has no record in this store" in notes
     assert f"{NETWORK} on HMDA failed: it broke" in notes
 
 

@@ -6,22 +6,12 @@ import numpy as np
 import pandas as pd
 
 from ...figures import depth_figure
+from ...names import plural
 from ..page import Picture, Section
-from ..sentences import count
 from ..summary import Summary
 
 
 def show_depth(s: Summary) -> Section | None:
-    """Show the figure, or say why it cannot be shown."""
-    if not any("strict" in r.scored for r in s.results.values()):
-        return None
-    if (picture := _depth(s)) is None:
-        text = "Accuracy by depth is not shown: the validation scores of the searches are not at hand."
-        return Section("depth", "Depth", (text,))
-    return Section("depth", "Depth", pictures=(picture,))
-
-
-def _depth(s: Summary) -> Picture | None:
     """Average each depth over the datasets that all methods with several depths have."""
     curves = {pair: c for pair, c in s.study.depth_accuracies.items() if len(c) > 1}
     deep = [m for m in s.methods if any(m == method for _, method in curves)]
@@ -33,10 +23,11 @@ def _depth(s: Summary) -> Picture | None:
         deepest = min(len(curves[d, method]) for d in common)
         by_depth = np.mean([curves[d, method][:deepest] for d in common], axis=0)
         rows += [(method, l, round(float(value), 4), len(common)) for l, value in enumerate(by_depth, 1)]
-    return Picture(
+    picture = Picture(
         "accuracy_by_depth",
-        f"Validation accuracy in percent by depth, mean over {count(len(common), 'dataset')}",
+        f"Validation accuracy in percent by depth, mean over {plural(len(common), 'dataset')}",
         "Each depth with its own best configuration, so these are choices, not test figures.",
         pd.DataFrame(rows, columns=["method", "depth", "accuracy", "datasets"]),
         depth_figure,
     )
+    return Section("depth", "Depth", pictures=(picture,))
