@@ -199,6 +199,11 @@ def cells(grid):
     return {row.head: dict(zip(grid.columns[1:], row.cells, strict=True)) for row in grid.rows}
 
 
+def texts(rows):
+    """The texts of rows, of the body or the foot of a grid, by their heading."""
+    return {row.head: [cell.text for cell in row.cells] for row in rows}
+
+
 def ranks_table():
     """The table of the critical-difference figure, for the paper's Table 3."""
     cd = critical_difference(paper.accuracies())
