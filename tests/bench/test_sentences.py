@@ -9,6 +9,7 @@ from report_samples import DATASETS, FAMILY, SMALL_STUDIES, a_result, full_summa
 
 from edrvfl.bench import paper
 from edrvfl.bench.comparison import average_ranks, compare_pairs
+from edrvfl.bench.report.front import answer
 from edrvfl.bench.report.page import p_text
 from edrvfl.bench.report.sections import make_page
 from edrvfl.bench.report.sections.sensitivity import (
@@ -23,7 +24,6 @@ from edrvfl.bench.report.sections.sensitivity import (
 )
 from edrvfl.bench.report.sections.timing import timing_sentences
 from edrvfl.bench.report.sentences import compared
-from edrvfl.bench.report.sentences_answer import answer
 from edrvfl.bench.sensitivity import Point, Sensitivity
 from edrvfl.bench.timing import Timed
 

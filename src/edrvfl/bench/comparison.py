@@ -265,7 +265,6 @@ class CriticalDifference:
     ranks: tuple[float, ...]
     difference: float
     p_values: pd.DataFrame  # method against method, in the order of `methods`
-    groups: tuple[tuple[str, ...], ...]  # largest runs of methods that cannot be told apart, best first
     alpha: float
     n_datasets: int
 
@@ -283,13 +282,7 @@ def critical_difference(scores: pd.DataFrame, alpha: float = ALPHA) -> CriticalD
     p = scikit_posthocs.posthoc_nemenyi_friedman(complete).loc[list(methods), list(methods)].clip(upper=1.0)
     # scikit-posthocs gives p-values only; the difference itself is drawn in the figure (Demsar 2006).
     difference = float(stats.studentized_range.ppf(1 - alpha, k, np.inf)) * math.sqrt(k * (k + 1) / (12 * n))
-    groups: list[tuple[int, int]] = []
-    for start in range(k):
-        end = max(j for j in range(start, k) if ranks[j] - ranks[start] < difference)
-        if end > start and (not groups or end > groups[-1][1]):  # skip a run inside the run before
-            groups.append((start, end))
-    named = tuple(methods[start : end + 1] for start, end in groups)
-    return CriticalDifference(methods, ranks, difference, p, named, alpha, n)
+    return CriticalDifference(methods, ranks, difference, p, alpha, n)
 
 
 # --- all of it -------------------------------------------------------------------------------------------

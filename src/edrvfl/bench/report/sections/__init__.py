@@ -17,9 +17,8 @@ from ..page import Page
 from ..standing import Entry, Standing
 from ..study import Result
 from ..summary import CHOICES, Summary
-from .accuracy import show_accuracy
+from .accuracy import show_accuracy, show_depth
 from .defaults import show_defaults
-from .depth import show_depth
 from .origins import show_origins
 from .probabilities import show_probabilities
 from .published import show_differences, show_published
