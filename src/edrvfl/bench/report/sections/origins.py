@@ -59,9 +59,8 @@ def _versions_grid(s: Summary) -> Grid:
 def _partitions_grid(s: Summary) -> Grid:
     rows = []
     for dataset in s.datasets:
-        facts = dataset_facts(dataset)
         checksums = ", ".join(c[:16] for c in s.checksums[dataset]) or "no record"
-        rows.append(make_row(dataset, facts.shape, facts.printed, facts.partitions, checksums))
+        rows.append(make_row(dataset, *dataset_facts(dataset), checksums))
     columns = ("dataset", "rows / features / classes", "as the paper prints", "partitions", "checksum")
     note = "The checksum is the start of the SHA-256 of values, labels and partitions."
     return Grid("partitions", "Datasets and partitions", columns, tuple(rows), notes=(note,), folded=True)
