@@ -139,24 +139,10 @@ def full_study():
 # Read-only, so that the tests of one process share them, and each page its drawings.
 
 
-@cache
-def whole_summary():
-    return summarise(whole_study())
-
-
-@cache
-def whole_page():
-    return make_page(whole_summary())
-
-
-@cache
-def full_summary():
-    return summarise(full_study())
-
-
-@cache
-def full_page():
-    return make_page(full_summary())
+whole_summary = cache(lambda: summarise(whole_study()))
+whole_page = cache(lambda: make_page(whole_summary()))
+full_summary = cache(lambda: summarise(full_study()))
+full_page = cache(lambda: make_page(full_summary()))
 
 
 def hostile_study():

@@ -40,16 +40,6 @@ from edrvfl.bench.timing import Timed, Timing
 CONTENT = 1016  # pixels of the page's content where the window has 1280
 
 
-@pytest.fixture(scope="module")
-def summary():
-    return whole_summary()
-
-
-@pytest.fixture(scope="module")
-def page():
-    return whole_page()
-
-
 def pictures(page):
     return {picture.key: picture for section in page.sections for picture in section.pictures}
 
@@ -102,15 +92,15 @@ def test_wide_tables_put_the_subject_first():
 # --- accuracy --------------------------------------------------------------------------------------------
 
 
-def test_the_accuracies_and_their_foot(page, summary):
-    grid = grids(page)["accuracy-strict"]
-    scores = summary.standing.scores
+def test_the_accuracies_and_their_foot():
+    grid, standing = grids(whole_page())["accuracy-strict"], whole_summary().standing
+    scores = standing.scores
     for dataset, row in cells(grid).items():
         for method, cell in row.items():
             assert cell.value == scores.loc[dataset, method]
             assert cell.text == f"{cell.value:.2f} ± 0.25"
             assert (cell.mark == "best") == (cell.value == scores.loc[dataset].max())
-    expected = zip(("mean", "average rank"), (summary.standing.means, summary.standing.ranks), strict=True)
+    expected = zip(("mean", "average rank"), (standing.means, standing.ranks), strict=True)
     assert texts(grid.foot) == {head: [f"{v:.2f}" for v in found.values()] for head, found in expected}
 
 
@@ -154,13 +144,14 @@ def test_the_report_of_nothing_shows_what_follows_from_the_published_table():
     assert cells(found["published-signs"])["WPedRVFL"]["PedRVFL"].text == "· differs: +"
 
 
-def test_measured_stands_beside_published(page, summary):
-    row = cells(grids(page)["published-means"])["WPedRVFL"]
-    assert row["mean, measured"].value == means(summary.paper.scores)["WPedRVFL"]
+def test_measured_stands_beside_published():
+    found = grids(whole_page())
+    row = cells(found["published-means"])["WPedRVFL"]
+    assert row["mean, measured"].value == means(whole_summary().paper.scores)["WPedRVFL"]
     assert row["mean, published, same datasets"].text == "85.89"
     assert row["datasets"].value == 24
-    assert cells(grids(page)["published-p"])["SNN"]["p, measured (normal)"].text == "missing"
-    assert cells(grids(page)["published-sd"])["WPedRVFL"]["measured"].text == "0.25"
+    assert cells(found["published-p"])["SNN"]["p, measured (normal)"].text == "missing"
+    assert cells(found["published-sd"])["WPedRVFL"]["measured"].text == "0.25"
 
 
 def test_twelve_methods_measured_beside_published():
@@ -288,14 +279,14 @@ def test_depth_is_over_datasets_that_all_methods_have():
     assert list(table["accuracy"][:3]) == [80.0, 82.0, 83.0]
 
 
-def test_times_stand_beside_table_8(page):
-    grid = grids(page)["timing"]
-    shown = [[row.cells[i].text for i in (0, 3, 5)] for row in grid.rows]
+def test_times_stand_beside_table_8():
+    found = grids(whole_page())
+    shown = [[row.cells[i].text for i in (0, 3, 5)] for row in found["timing"].rows]
     assert shown == [  # glass is not in Table 8
         *(["SNN", "2.0000", "2.8705"], ["WPedRVFL", "0.1000", "0.4898"]),
         *(["SNN", "2.0000", ""], ["WPedRVFL", "0.1000", ""]),
     ]
-    assert "timing-ratios" not in grids(page)  # two methods need no table of their own
+    assert "timing-ratios" not in found  # two methods need no table of their own
 
 
 def test_times_of_several_methods_are_multiples_of_wpedrvfls():
@@ -350,14 +341,14 @@ def test_seconds_are_added_by_kind_and_device_and_shared_refits_once():
 # --- pictures --------------------------------------------------------------------------------------------
 
 
-def test_every_picture_has_its_data(page, summary):
-    found = pictures(page)
+def test_every_picture_has_its_data():
+    page, found = whole_page(), pictures(whole_page())
     assert list(found) == [
         *("accuracy_by_dataset", "critical_difference", "log_loss_and_calibration"),
         *("critical_difference_log_loss", "ours_against_published", "accuracy_by_depth"),
         *("sensitivity_correct_weight", "sensitivity_prune_rate"),
     ]
-    assert list(found["critical_difference"].table["method"]) == list(summary.standing.entries)
+    assert list(found["critical_difference"].table["method"]) == list(whole_summary().standing.entries)
     assert page.front.picture.table["fit_seconds"].unique() == [0.5]
     assert list(found["sensitivity_prune_rate"].table["p"][:3]) == [0.0, 0.4, 0.8]
     assert len(found["ours_against_published"].table) == 120
