@@ -139,24 +139,10 @@ def full_study():
 # Read-only, so that the tests of one process share them, and each page its drawings.
 
 
-@cache
-def whole_summary():
-    return summarise(whole_study())
-
-
-@cache
-def whole_page():
-    return make_page(whole_summary())
-
-
-@cache
-def full_summary():
-    return summarise(full_study())
-
-
-@cache
-def full_page():
-    return make_page(full_summary())
+whole_summary = cache(lambda: summarise(whole_study()))
+whole_page = cache(lambda: make_page(whole_summary()))
+full_summary = cache(lambda: summarise(full_study()))
+full_page = cache(lambda: make_page(full_summary()))
 
 
 def hostile_study():
@@ -182,8 +168,8 @@ SMALL_STUDIES = {
 }
 
 
-def summary_of(*results):
-    return summarise(Study(results))
+def summary_of(*results, defaults=()):
+    return summarise(Study(results, defaults=Defaults.of(defaults)))
 
 
 def page_of(results):
@@ -197,6 +183,11 @@ def grids(page):
 def cells(grid):
     """A grid's cells by row heading and column."""
     return {row.head: dict(zip(grid.columns[1:], row.cells, strict=True)) for row in grid.rows}
+
+
+def texts(rows):
+    """The texts of rows, of the body or the foot of a grid, by their heading."""
+    return {row.head: [cell.text for cell in row.cells] for row in rows}
 
 
 def ranks_table():

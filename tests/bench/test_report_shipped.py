@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from report_samples import cells
 from scipy import stats
+from test_figure_labels import check_names_are_apart
 
 from edrvfl.bench.report.front import make_front
+from edrvfl.bench.report.sections.published import show_published
 from edrvfl.bench.report.study import read_study
 from edrvfl.bench.report.summary import summarise
 
@@ -28,8 +30,20 @@ def printed(value, digits):
 
 
 @pytest.fixture(scope="module")
-def front(shipped_store):
-    return make_front(summarise(read_study(shipped_store)))
+def summary(shipped_store):
+    return summarise(read_study(shipped_store))
+
+
+@pytest.fixture(scope="module")
+def front(summary):
+    return make_front(summary)
+
+
+def test_names_in_figures_lie_apart(front, summary):
+    names = check_names_are_apart(front.picture.draw(front.picture.table))
+    assert set(names) == set(front.picture.table["method"])
+    (scatter,) = show_published(summary).pictures
+    assert check_names_are_apart(scatter.draw(scatter.table))
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -264,7 +265,6 @@ class CriticalDifference:
     ranks: tuple[float, ...]
     difference: float
     p_values: pd.DataFrame  # method against method, in the order of `methods`
-    groups: tuple[tuple[str, ...], ...]  # largest runs of methods that cannot be told apart, best first
     alpha: float
     n_datasets: int
 
@@ -282,10 +282,54 @@ def critical_difference(scores: pd.DataFrame, alpha: float = ALPHA) -> CriticalD
     p = scikit_posthocs.posthoc_nemenyi_friedman(complete).loc[list(methods), list(methods)].clip(upper=1.0)
     # scikit-posthocs gives p-values only; the difference itself is drawn in the figure (Demsar 2006).
     difference = float(stats.studentized_range.ppf(1 - alpha, k, np.inf)) * math.sqrt(k * (k + 1) / (12 * n))
-    groups: list[tuple[int, int]] = []
-    for start in range(k):
-        end = max(j for j in range(start, k) if ranks[j] - ranks[start] < difference)
-        if end > start and (not groups or end > groups[-1][1]):  # skip a run inside the run before
-            groups.append((start, end))
-    named = tuple(methods[start : end + 1] for start, end in groups)
-    return CriticalDifference(methods, ranks, difference, p, named, alpha, n)
+    return CriticalDifference(methods, ranks, difference, p, alpha, n)
+
+
+# --- all of it -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """A table of figures, and what follows from the methods and datasets of it that are compared."""
+
+    scores: pd.DataFrame  # every figure; NaN where there is none
+    compared: pd.DataFrame  # of these, a table without a gap
+    digits: int = DIGITS
+    sign: int = 1  # -1 where less is better
+
+    @classmethod
+    def of(cls, scores: pd.DataFrame, digits: int = DIGITS, sign: int = 1) -> Ranking:
+        """Compare as many methods and datasets as make the largest table without a gap."""
+        return cls(scores, comparable(scores).dropna(), digits, sign)
+
+    @property
+    def common(self) -> tuple[str, ...]:
+        """The datasets that means, ranks and tests are over."""
+        return tuple(self.compared.index)
+
+    @property
+    def behind(self) -> list[str]:
+        """The methods that are not compared, because they have fewer datasets."""
+        return [method for method in self.scores if method not in self.compared]
+
+    @cached_property
+    def means(self) -> dict[str, float]:
+        return means(self.compared, self.digits)
+
+    @cached_property
+    def ranks(self) -> dict[str, float]:
+        return average_ranks(self.sign * self.compared)
+
+    @property
+    def by_rank(self) -> list[str]:
+        """The compared methods, best average rank first."""
+        return sorted(self.ranks, key=lambda m: (self.ranks[m], -self.sign * self.means[m]))
+
+    @cached_property
+    def friedman(self) -> Friedman | None:
+        return friedman(self.sign * self.compared)
+
+    @cached_property
+    def pairs(self) -> Pairwise:
+        """Wilcoxon's test of every pair."""
+        return compare_pairs(self.sign * self.compared, digits=self.digits)

@@ -33,9 +33,7 @@ def to_inline_svg(figure: Figure, key: str, name: str, description: str) -> str:
     opening, _, body = svg.partition(">")
     # a fixed width and height would keep the figure from shrinking on a phone
     opening = re.sub(r' (width|height)="[^"]*"', "", opening)
-    # but the figure should not grow beyond its own width, which the viewBox gives in points
-    width = float(re.search(r'viewBox="0 0 ([\d.]+)', opening)[1])  # type: ignore[index]
-    looks = f"stroke-linejoin:round;stroke-linecap:butt;max-width:{width * 4 / 3:.0f}px"
+    looks = "stroke-linejoin:round;stroke-linecap:butt"
     label = f'role="img" aria-label="{html.escape(f"{name}. {description}")}" style="{looks}"'
     names = (
         f"<{tag}>{html.escape(t, quote=False)}</{tag}>" for tag, t in (("title", name), ("desc", description))

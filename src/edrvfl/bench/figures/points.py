@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from ..methods import KINDS, kind_of, subject_first
-from .labels import Around, write_labels
+from .labels import write_labels
 from .look import GRID, INK, KIND_LOOKS, KIND_NAMES, SMALLEST, number_equals, short_name, style
 
 FAR = 5.0  # points of accuracy: what is farther from the published figure carries its dataset's name
@@ -43,7 +43,7 @@ def time_figure(table: pd.DataFrame) -> Figure:
     ax.yaxis.set_major_locator(MaxNLocator(6))
     ax.set_xlabel("seconds of one fit, geometric mean over datasets")
     ax.set_ylabel("mean test accuracy in percent")
-    write_labels(ax, at, names, 8.5, Around(at[:0], np.clip(frontier, None, [ax.get_xlim()[1], np.inf])))
+    write_labels(ax, at, names, 8.5, np.clip(frontier, None, [ax.get_xlim()[1], np.inf]), at[:0])
     return figure
 
 
@@ -126,7 +126,7 @@ def _published_panel(ax: Axes, mine: pd.DataFrame, method: str, most: int) -> No
     far = outliers(mine, most)
     names = [short_name(str(mine["dataset"].iloc[i]), 30) for i in far]
     equal = np.tile(np.asarray(ax.get_xlim()), (2, 1)).T
-    write_labels(ax, at[far], names, SMALLEST, Around(np.delete(at, far, axis=0), equal))
+    write_labels(ax, at[far], names, SMALLEST, equal, np.delete(at, far, axis=0))
 
 
 def outliers(table: pd.DataFrame, most: int) -> list[int]:

@@ -1,6 +1,6 @@
 """The report: read a study, summarise it, lay out a page, write it as HTML, Markdown or CSV.
 
-`study` reads, `summary` computes plain data, `sections` lay them out as a `page`, `html` and `text` write it.
+`study` reads, `summary` computes plain data, `sections` lay them out as a `page`, `formats` write it.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ..files import check_folder, check_writable, write_into_folder, write_whole
-from .html import html_text
+from .formats import csv_text, html_text, markdown_text
 from .page import Page
 from .sections import make_page
 from .study import read_study
 from .summary import summarise
-from .text import csv_text, markdown_text
 
 __all__ = ["FORMATS", "write_report"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +12,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from .. import svg
-from ..comparison import Comparison
+from ..comparison import Comparison, Ranking
 from ..figures import MISSING
-from .sentences import p_text
+from ..names import plural
+from ..paper import two_digits
 
 LONG = 12  # rows; a longer table of pairs is folded
 
@@ -102,21 +104,18 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """The first screen: what it is about, the answer, and one table with one picture beside it."""
+    """The first screen: what was compared, the answer, and one table with one picture beside it."""
 
-    what: str  # edRVFL in a line
     compared: str
     answer: tuple[str, ...]
     grid: Grid | None
     picture: Picture | None
-    paper: tuple[str, str]  # authors and title, and where it can be found
 
 
 @dataclass(frozen=True, eq=False)
 class Page:
     """The whole report, the same for every format."""
 
-    title: str
     front: Front
     methods: tuple[str, ...]  # that a reader can show or hide
     subject: tuple[str, ...]  # those of them that the study is about
@@ -131,16 +130,6 @@ class Page:
         return {picture.key: picture.drawing() for picture in pictures}
 
 
-def pairs_matrix(
-    key: str, caption: str, methods: Sequence[str], cell: Callable[[str, str], GridCell], note: str
-) -> Grid:
-    """Make a table of methods against methods. The diagonal is empty; a long table is folded."""
-    rows = tuple(GridRow(m, tuple(EMPTY if m == n else cell(m, n) for n in methods), m) for m in methods)
-    names = (None, *methods)
-    folded = len(rows) > LONG
-    return Grid(key, caption, ("method", *methods), rows, methods=names, notes=(note,), folded=folded)
-
-
 def csv_text(table: pd.DataFrame) -> str:
     """Write a table as comma-separated text with a header; what is missing is empty."""
     return str(table.to_csv(index=False, lineterminator="\n"))
@@ -152,9 +141,14 @@ EMPTY = GridCell("")  # where nothing belongs
 ABSENT = GridCell(MISSING, None, MISSING)  # where a figure belongs that there is not
 
 
-def text_cell(text: str | None) -> GridCell:
-    """Show a text and sort by it."""
-    return GridCell(text or "", text)
+def make_row(head: str, *values: GridCell | Value, method: str | None = None, mark: str = "") -> GridRow:
+    """Make a row of cells, or of what they show: texts, counts and figures of two digits, None if missing."""
+    cells = (v if isinstance(v, GridCell) else _cell(v) for v in values)
+    return GridRow(head, tuple(cells), method, mark=mark)
+
+
+def _cell(value: Value) -> GridCell:
+    return number_cell(value) if value is None or isinstance(value, float) else GridCell(str(value), value)
 
 
 def number_cell(value: float | None, digits: int = 2) -> GridCell:
@@ -162,16 +156,22 @@ def number_cell(value: float | None, digits: int = 2) -> GridCell:
     return ABSENT if value is None else GridCell(f"{value:.{digits}f}", float(value))
 
 
-def count_cell(n: int) -> GridCell:
-    """Show how many there are."""
-    return GridCell(str(n), n)
-
-
-def signed_cell(value: float | None, error: float | None = None) -> GridCell:
+def signed_cell(value: float | None, error: float | None = None, digits: int = 2) -> GridCell:
     """Show a difference with its sign and, if there is one, its standard error."""
     if value is None:
         return ABSENT
-    return GridCell(f"{value:+.2f}" + ("" if error is None else f" ± {error:.2f}"), value)
+    return GridCell(f"{value:+.{digits}f}" + ("" if error is None else f" ± {error:.2f}"), value)
+
+
+def p_text(p: float) -> str:
+    """Write a p-value with two digits.
+
+    Examples
+    --------
+    >>> p_text(0.5412), p_text(0.0497), p_text(0.000335)
+    ('0.54', '0.050', '3.4e-4')
+    """
+    return f"{p:#.2g}" if p >= 0.001 else two_digits(p)
 
 
 def p_cell(p: float) -> GridCell:
@@ -189,6 +189,60 @@ def verdict_cell(*, differs: bool) -> GridCell:
     return GridCell(word, word, word)
 
 
-def status_cell(status: str) -> GridCell:
-    """Show why there is no number; the status is also the style sheet's class."""
-    return GridCell(status, None, status)
+# --- tables ----------------------------------------------------------------------------------------------
+
+
+def score_grid(
+    key: str,
+    caption: str,
+    ranking: Ranking,
+    *,
+    beside: Mapping[tuple[str, str], str] = {},
+    notes: Sequence[str] = (),
+    folded: bool = False,
+) -> Grid:
+    """Show figures by dataset and method, the best of a dataset marked, with means and ranks below.
+
+    `beside` says by dataset and method what stands beside a figure, or in the place of one.
+    """
+    scores, methods = ranking.scores, tuple(ranking.scores)
+
+    def cell(dataset: str, method: str) -> GridCell:
+        value, word = float(scores.loc[dataset, method]), beside.get((dataset, method))
+        if math.isnan(value):
+            return GridCell(word or MISSING, None, word or MISSING)
+        best = len(methods) > 1 and ranking.sign * value == (ranking.sign * scores.loc[dataset]).max()
+        return GridCell(f"{value:.{ranking.digits}f}{word or ''}", value, "best" if best else "")
+
+    over = f"Means and ranks are over the {plural(len(ranking.common), 'dataset')} without a gap."
+    few = f" Not compared, because they have fewer: {'; '.join(ranking.behind)}." if ranking.behind else ""
+    return Grid(
+        key,
+        caption,
+        ("dataset", *methods),
+        tuple(GridRow(d, tuple(cell(d, m) for m in methods)) for d in scores.index),
+        foot_of(ranking),
+        methods=(None, *methods),
+        notes=(f"{over}{few} The best of a dataset is marked with *.", *notes),
+        folded=folded,
+        least_is_best=frozenset(methods if ranking.sign < 0 else ()),
+    )
+
+
+def foot_of(ranking: Ranking, what: str = "") -> tuple[GridRow, ...]:
+    """Show the means and average ranks of the methods that are compared."""
+    if not ranking.ranks:
+        return ()
+    averages = (number_cell(ranking.means.get(m), ranking.digits) for m in ranking.scores)
+    ranks = (ranking.ranks.get(m) for m in ranking.scores)
+    return make_row(f"mean{what}", *averages), make_row(f"average rank{what}", *ranks)
+
+
+def pairs_matrix(
+    key: str, caption: str, methods: Sequence[str], cell: Callable[[str, str], GridCell], note: str
+) -> Grid:
+    """Make a table of methods against methods. The diagonal is empty; a long table is folded."""
+    rows = tuple(GridRow(m, tuple(EMPTY if m == n else cell(m, n) for n in methods), m) for m in methods)
+    names = (None, *methods)
+    folded = len(rows) > LONG
+    return Grid(key, caption, ("method", *methods), rows, methods=names, notes=(note,), folded=folded)

@@ -1,4 +1,4 @@
-"""The report's English: what edRVFL is, what was compared, what a choice means, notes on what is unequal."""
+"""The report's English that several places share: what edRVFL is, what was compared, what a choice means."""
 
 from __future__ import annotations
 
@@ -6,21 +6,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from .. import paper
-from ..paper import two_digits
+from ..comparison import FEWEST, Ranking
+from ..names import plural
 from ..scores import CALIBRATION_BINS
+from .page import p_text
 from .standing import Standing
-from .summary import ChoiceSummary, Summary
+from .summary import Summary
 
-TITLE = "edRVFL study"
-WHAT = (
-    "edRVFL, the ensemble deep random vector functional link network: random hidden layers that are never "
-    "trained, a read-out of each in closed form, and their vote."
-)
-PAPER = (
-    "Q. Shi, P. N. Suganthan and R. Katuwal, Weighting and Pruning based Ensemble Deep Random Vector "
-    "Functional Link Network for Tabular Data Classification"
-)
-PAPER_LINK = "https://arxiv.org/abs/2201.05809"
 CALIBRATION_ERROR = (
     f"the gap between confidence and accuracy in {CALIBRATION_BINS} bins of equal width of the largest "
     "probability, weighted by their rows"
@@ -43,28 +35,6 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def count(n: int, noun: str, plural: str | None = None) -> str:
-    """Write a number with its noun in the singular or plural.
-
-    Examples
-    --------
-    >>> count(1, "cell"), count(2, "cell"), count(0, "loss", "losses")
-    ('1 cell', '2 cells', '0 losses')
-    """
-    return f"{n} {noun if n == 1 else plural or noun + 's'}"
-
-
-def p_text(p: float) -> str:
-    """Write a p-value with two digits.
-
-    Examples
-    --------
-    >>> p_text(0.5412), p_text(0.0497), p_text(0.000335)
-    ('0.54', '0.050', '3.4e-4')
-    """
-    return f"{p:#.2g}" if p >= 0.001 else two_digits(p)
-
-
 def points_apart(gap: float) -> str:
     """Write a difference in points: 0.25 points above, 1.00 points below."""
     return f"{abs(gap):.2f} points {'above' if gap > 0 else 'below'}"
@@ -72,30 +42,53 @@ def points_apart(gap: float) -> str:
 
 def compared(standing: Standing) -> str:
     """Say what was compared, on what, and by which choice."""
-    entries = standing.entries.values()
-    if not entries:
-        return "Nothing was compared: there is no figure yet."
-    printed = paper.accuracies()
+    entries, datasets, printed = standing.entries.values(), standing.scores.index, paper.accuracies()
     papers = sum(e.name in printed for e in entries)
     tuned = sum(e.tuned for e in entries)
-    who = []
-    if papers:
-        every = len(printed.columns)
-        who.append(f"{'' if papers == every else f'{papers} of '}the paper's {every} methods")
-    if tuned > papers:
-        who.append(count(tuned - papers, "other tuned method" if papers else "tuned method"))
-    if len(entries) > tuned:
-        who.append(f"{len(entries) - tuned} without any search")
-    uci = all(d in printed.index for d in standing.datasets)
-    where = count(len(standing.datasets), "UCI dataset" if uci else "dataset")
-    partitions = ", published partitions" if uci else ""
-    strict = "; strict choice (by a split's own validation rows)" if tuned else ""
-    n, every = len(standing.ranks), len(entries)
-    ranked = f"; {n} of these {every} have all datasets and are ranked" if n < every else ""
-    return f"Compared: {', '.join(who)}; {where}{partitions}{strict}{ranked}."
+    counts = {
+        f"of the paper's {len(printed.columns)} methods": papers,
+        "other tuned": tuned - papers,
+        "without any search": len(entries) - tuned,
+    }
+    who = ", ".join(f"{n} {what}" for what, n in counts.items() if n)
+    uci = "UCI " if set(datasets) <= set(printed.index) else ""
+    return (
+        f"Compared: {who or 'nothing yet'}; {plural(len(datasets), f'{uci}dataset')}; strict choice (by a "
+        f"split's own validation rows); {len(standing.ranks)} of these {len(entries)} have all "
+        "datasets and are ranked."
+    )
 
 
-# --- notes -----------------------------------------------------------------------------------------------
+def leader(ranking: Ranking, figure: str) -> tuple[str, str]:
+    """Say which method has the best average rank, and whether its lead is more than chance."""
+    if len(ranking.ranks) < 2:
+        return "There are no two methods with a dataset in common.", "So nothing can be ranked or tested."
+    best, second = ranking.by_rank[:2]
+    first = (
+        f"Over the {plural(len(ranking.common), 'dataset')} that all {len(ranking.ranks)} compared methods "
+        f"have, {best} has the best average rank by {figure}, {ranking.ranks[best]:.2f}, with a mean of "
+        f"{ranking.means[best]:.{ranking.digits}f}; the second is {second}, with {ranking.ranks[second]:.2f} "
+        f"and {ranking.means[second]:.{ranking.digits}f}."
+    )
+    if len(ranking.common) < FEWEST:
+        return first, f"Fewer than {FEWEST} datasets cannot show that this is more than chance."
+    p, alpha = ranking.pairs.pair(best, second).p_holm, ranking.pairs.alpha
+    beaten = sum(ranking.pairs.sign(best, other, holm=True) == "+" for other in ranking.by_rank[1:])
+    return first, (
+        f"The lead over the second is {'' if p < alpha else 'not '}significant at {alpha:g} (Wilcoxon with "
+        f"Holm, p = {p_text(p)}); over {beaten} of the {len(ranking.ranks) - 1} others it is."
+    )
+
+
+def friedman_sentence(ranking: Ranking, what: str) -> tuple[str, ...]:
+    """Say what Friedman's test finds, if it can be run."""
+    f = ranking.friedman
+    if f is None:
+        return ()
+    return (
+        f"Friedman's test, {what}: chi-square {f.statistic:.2f}, p = {p_text(f.p_value)}, "
+        f"{f.n_methods} methods, {f.n_datasets} datasets.",
+    )
 
 
 def notes(summary: Summary) -> tuple[str, ...]:
@@ -103,27 +96,16 @@ def notes(summary: Summary) -> tuple[str, ...]:
     found = []
     if summary.n_not_shown:
         found.append(
-            f"{count(summary.n_not_shown, 'record')} not shown: where a method has several on a dataset, the "
-            "one that succeeded, then the one of the most configurations and seeds, then the latest is."
+            f"{plural(summary.n_not_shown, 'record')} not shown: where a method has several on a dataset, "
+            "the one that succeeded, then the one of the most configurations and seeds, then the latest is."
         )
+    listed = ", ".join(f"{plural(n, 'configuration')} and {plural(k, 'seed')}" for n, k in summary.extents)
     if len(summary.extents) > 1:
-        listed = ", ".join(f"{count(n, 'configuration')} and {count(k, 'seed')}" for n, k in summary.extents)
         found.append(
             f"Cells were searched to different extents: {listed}. Their figures are not on equal terms."
         )
+    elif listed:
+        found.append(f"Every cell was searched to the same extent: {listed}.")
     if mixed := [dataset for dataset, checksums in summary.checksums.items() if len(checksums) > 1]:
         found.append(f"Methods saw different data or partitions of the same name: {', '.join(mixed)}.")
     return tuple(found)
-
-
-def what_is_compared(choice: ChoiceSummary) -> str:
-    """Say which datasets means, ranks and tests are over, and which methods are not compared."""
-    common = choice.common
-    left = [d for d in choice.scores.index if d not in common]
-    behind = [m for m in choice.methods if m not in choice.compared]
-    who = "the other methods" if behind else "all methods shown"
-    text = f"Means, ranks and tests are over the {count(len(common), 'dataset')} that {who} have"
-    if left and common:
-        text += f" ({', '.join(common)})"
-    text += f"; left out: {', '.join(left)}." if left else "."
-    return text + (f" Not compared, because they have fewer: {', '.join(behind)}." if behind else "")

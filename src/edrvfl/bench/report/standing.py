@@ -9,21 +9,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import pandas as pd
 
-from ..comparison import (
-    Pairwise,
-    average_ranks,
-    comparable,
-    compare_pairs,
-    mean,
-    means,
-    round_half_up,
-    score_table,
-)
+from ..comparison import Ranking, comparable, mean, round_half_up, score_table
 from ..defaults import Defaults
 from ..methods import kind_of, line_name, subject_first
 from .costs import device_of, on_gpu
@@ -76,45 +66,10 @@ class Entry:
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
-    """All lines over the same datasets."""
+class Standing(Ranking):
+    """All lines over the same datasets, ranked by accuracy; the columns of its tables begin with ours."""
 
-    datasets: tuple[str, ...]
-    entries: Mapping[str, Entry]  # best average rank first; those without all datasets last
-
-    @cached_property
-    def scores(self) -> pd.DataFrame:
-        """Every accuracy of every line, the subject's columns first."""
-        cells = {
-            (d, e.name): r.scored[CHOICE].accuracy
-            for e in self.entries.values()
-            for d, r in e.results.items()
-        }
-        by_rank = {name: float(i) for i, name in enumerate(self.entries)}
-        return score_table(cells, self.datasets, subject_first(self.entries, by_rank))
-
-    @cached_property
-    def compared(self) -> pd.DataFrame:
-        """The accuracies of the lines that have all datasets, or as many as make the largest whole table."""
-        return _whole(self.scores)
-
-    @property
-    def common(self) -> tuple[str, ...]:
-        """The datasets that means and ranks are over."""
-        return tuple(self.compared.index)
-
-    @cached_property
-    def ranks(self) -> Mapping[str, float]:
-        return average_ranks(self.compared)
-
-    @cached_property
-    def pairs(self) -> Pairwise:
-        """Wilcoxon's test of every pair of the ranked lines."""
-        return compare_pairs(self.compared)
-
-    @cached_property
-    def means(self) -> Mapping[str, float]:
-        return means(self.compared)
+    entries: Mapping[str, Entry] = field(default_factory=dict)  # best average rank first; unranked ones last
 
 
 def make_standing(
@@ -134,24 +89,27 @@ def make_standing(
         for (dataset, _), result in some.items():
             if dataset in datasets and CHOICE in result.scored:
                 groups.setdefault((result.method, result.tuned), {})[dataset] = result
-    entries = [Entry(method, tuned, results) for (method, tuned), results in groups.items()]
-    return _ordered(Standing(datasets, {entry.name: entry for entry in entries}))
+    entries = {
+        e.name: e for (method, tuned), results in groups.items() for e in [Entry(method, tuned, results)]
+    }
+    cells = {(d, e.name): r.scored[CHOICE].accuracy for e in entries.values() for d, r in e.results.items()}
+    scores = score_table(cells, datasets, tuple(entries))
+    found = Ranking(scores, _whole(scores))
+
+    def place(name: str) -> tuple[float, float, int]:
+        mean = found.means.get(name, 0.0)
+        return found.ranks.get(name, math.inf), -mean, -len(entries[name].results)
+
+    order = {name: entries[name] for name in sorted(entries, key=place)}
+    scores = scores[list(subject_first(order, {name: float(i) for i, name in enumerate(order)}))]
+    return Standing(scores, _whole(scores), entries=order)
 
 
 def _whole(scores: pd.DataFrame) -> pd.DataFrame:
+    """Keep the lines that have all datasets, or as many as make the largest whole table."""
     complete = scores.dropna(axis="columns")
-    if complete.shape[1] >= min(2, scores.shape[1]):
-        return complete
-    return comparable(scores).dropna()
-
-
-def _ordered(standing: Standing) -> Standing:
-    ranks, entries = standing.ranks, standing.entries
-
-    def place(name: str) -> tuple[float, float, int]:
-        return ranks.get(name, float("inf")), -standing.means.get(name, 0.0), -len(entries[name].results)
-
-    return Standing(standing.datasets, {name: entries[name] for name in sorted(entries, key=place)})
+    enough = complete.shape[1] >= min(2, scores.shape[1])
+    return complete if enough else comparable(scores).dropna()
 
 
 def _other_datasets(defaults: Defaults | None) -> tuple[str, ...]:

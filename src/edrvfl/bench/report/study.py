@@ -16,7 +16,6 @@ import numpy as np
 from .. import paper
 from ..cell import SearchUnit, Unit
 from ..data import DEMO, UCI24
-from ..data.catalogue import Published
 from ..defaults import Defaults
 from ..figures import MISSING
 from ..methods import TABLE, line_name
@@ -147,42 +146,25 @@ def _best_by_depth(values: Mapping[Unit, Any]) -> tuple[float, ...]:
     # An imported export may hold records without their searches.
     if not parts or len({part.shape[-2:] for part in parts}) > 1:
         return ()
-    scores = np.concatenate(
-        [part.reshape(-1, *part.shape[-2:]) for part in parts]
-    )  # of one configuration each
+    scores = np.concatenate([part.reshape(-1, *part.shape[-2:]) for part in parts])  # by configuration
     return tuple(100 * float(accuracy) for accuracy in scores.mean(axis=1).max(axis=0))
 
 
 # --- datasets -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetFacts:
-    """What is known of a dataset, as text; empty where nothing is."""
-
-    shape: str  # rows / features / classes
-    printed: str  # the same as the paper prints it
-    partitions: str
-
-
 FIXED_TEST_FILE = frozenset({"adult", "monks-3", "pendigits", "statlog-landsat", "statlog-shuttle"})
 
 
-def dataset_facts(name: str, published: Mapping[str, Published] = UCI24) -> DatasetFacts:
-    """Say how large a dataset is and where its partitions come from.
-
-    A dataset of `published` has partitions of others, and need not be one that the paper prints.
-    """
-    entry = published.get(name)
-    if entry is None:
+def dataset_facts(name: str) -> tuple[str, str, str]:
+    """Say how large a dataset is, what the paper prints for that, and where its partitions come from."""
+    if name not in UCI24:
         own = "" if name in DEMO else " (own table)"
-        return DatasetFacts("", "", f"four stratified draws of 25 %, drawn by edrvfl{own}")
-    printed, partitions = (
-        "",
-        "one fixed test file" if name in FIXED_TEST_FILE else "four overlapping draws of 25 %",
+        return "", "", f"four stratified draws of 25 %, drawn by edrvfl{own}"
+    entry, row = UCI24[name], paper.table("table1_datasets").loc[name]
+    partitions = "one fixed test file" if name in FIXED_TEST_FILE else "four overlapping draws of 25 %"
+    return (
+        f"{entry.rows} / {entry.features} / {entry.classes}",
+        f"{row['patterns']} / {row['features_printed']} / {row['classes']}",
+        f"published: {partitions}",
     )
-    if name in (table := paper.table("table1_datasets")).index:
-        row = table.loc[name]
-        printed = f"{row['patterns']} / {row['features_printed']} / {row['classes']}"
-    shape = f"{entry.rows} / {entry.features} / {entry.classes}"
-    return DatasetFacts(shape, printed, f"published: {partitions}")

@@ -14,21 +14,16 @@ from ...methods import kind_of
 from ...record import Choice
 from ..front import make_front
 from ..page import Page
-from ..sentences import TITLE
 from ..standing import Entry, Standing
 from ..study import Result
 from ..summary import CHOICES, Summary
-from .accuracy import show_accuracy
+from .accuracy import show_accuracy, show_depth
 from .defaults import show_defaults
-from .depth import show_depth
-from .differences import show_differences
-from .how import show_run
-from .missing import show_missing
-from .oddities import show_oddities
 from .origins import show_origins
 from .probabilities import show_probabilities
-from .published import show_published
+from .published import show_differences, show_published
 from .ranks import show_ranks
+from .run import show_missing, show_oddities, show_run
 from .sensitivity import show_sensitivity
 from .timing import show_timing
 
@@ -60,7 +55,7 @@ def make_page(summary: Summary) -> Page:
     standing = tuple(summary.standing.scores)
     methods = (*standing, *(m for m in summary.methods if m not in standing))
     subject = tuple(m for m in methods if kind_of(m) == "ours")
-    return Page(TITLE, make_front(summary), methods, subject, tuple(found), results_table(summary))
+    return Page(make_front(summary), methods, subject, tuple(found), results_table(summary))
 
 
 def results_table(summary: Summary) -> pd.DataFrame:
@@ -73,9 +68,7 @@ def results_table(summary: Summary) -> pd.DataFrame:
     rows += [_result_row(r, choice, choice) for r in summary.results.values() for choice in CHOICES]
     unsearched = [entry for entry in standing.entries.values() if not entry.tuned]
     rows += [_result_row(r, "strict", "default") for entry in unsearched for r in entry.results.values()]
-    return pd.DataFrame(
-        rows, columns=RESULT_COLUMNS, dtype=object
-    )  # object: whole numbers with gaps stay whole
+    return pd.DataFrame(rows, columns=RESULT_COLUMNS, dtype=object)  # whole numbers with gaps stay whole
 
 
 def _mean_row(standing: Standing, entry: Entry) -> dict[str, Any]:

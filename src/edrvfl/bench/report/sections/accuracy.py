@@ -1,41 +1,43 @@
-"""Test accuracy of every method on every dataset, for both choices."""
+"""Test accuracy of every method on every dataset, for both choices, and validation accuracy by depth."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 
-from ...figures import MISSING, heatmap_figure
+from ...comparison import Ranking
+from ...figures import depth_figure, heatmap_figure
 from ...methods import kind_of
-from ..page import Grid, GridCell, GridRow, Picture, Section, number_cell, status_cell
-from ..sentences import count, points_apart, what_is_compared
+from ...names import plural
+from ..page import Grid, Picture, Section, score_grid
+from ..sentences import points_apart
 from ..standing import Standing
 from ..study import Pair, Result
-from ..summary import ChoiceSummary, Summary
+from ..summary import Summary
 
 HEATMAP_METHODS = 15  # whose figures fit side by side
-BEST = "The best of a dataset is marked with *."
 
 
 def show_accuracy(s: Summary) -> Section:
     """Show the accuracies as a heat map and as tables: all methods by the strict choice, then the paper's."""
-    if not s.standing.entries:
+    standing = s.standing
+    if not standing.entries:
         return Section("accuracy", "Accuracy", ("There are no figures to show.",))
     gaps = [r.scored["paper"].accuracy - r.scored["strict"].accuracy for r in s.with_status("ok")]
-    text: tuple[str, ...] = ()
-    if gaps:
-        apart = points_apart(sum(gaps) / len(gaps))
-        text = (
-            f"Over {count(len(gaps), 'cell')}, each a method on a dataset, the paper's choice is on average "
-            f"{apart} the strict one.",
-        )
-    scores = s.standing.scores.dropna(how="all")
-    grids = [_strict_grid(s, scores)]
-    if s.paper.methods:
-        grids.append(_paper_grid(s, s.paper))
-    return Section("accuracy", "Accuracy", text, pictures=(_heatmap(s.standing, scores),), grids=tuple(grids))
+    text = (
+        f"Over {plural(len(gaps), 'cell')}, each a method on a dataset, the paper's choice is on average "
+        f"{points_apart(sum(gaps) / max(1, len(gaps)))} the strict one."
+    )
+    strict = Ranking(standing.scores.dropna(how="all"), standing.compared)
+    results = {(d, e.name): r for e in standing.entries.values() for d, r in e.results.items()}
+    grids = [_grid("strict", strict, {**s.results, **results})]
+    if s.paper.scores.size:
+        grids.append(_grid("paper", s.paper, s.results))
+    pictures = (_heatmap(standing, strict.scores),)
+    return Section("accuracy", "Accuracy", (text,), pictures=pictures, grids=tuple(grids))
 
 
 def _heatmap(standing: Standing, scores: pd.DataFrame) -> Picture:
@@ -44,72 +46,43 @@ def _heatmap(standing: Standing, scores: pd.DataFrame) -> Picture:
     shown = set(tuple(dict.fromkeys(by_rank))[:HEATMAP_METHODS])
     methods = [m for m in scores if m in shown]
     rows = [(d, m, scores.loc[d, m]) for d in scores.index for m in methods]
-    best = (
-        f" {len(methods)} of {scores.shape[1]} methods, edRVFL and the best of the others."
-        if len(methods) < scores.shape[1]
-        else ""
-    )
     return Picture(
         "accuracy_by_dataset",
         "Test accuracy in percent by dataset and method (strict choice)",
-        f"The darker a cell, the farther it is behind the best of its row.{best}",
+        "The darker a cell, the farther it is behind the best of its row. "
+        f"{len(methods)} of {plural(scores.shape[1], 'method')}, edRVFL and the best of the others.",
         pd.DataFrame(rows, columns=["dataset", "method", "accuracy"]),
         heatmap_figure,
     )
 
 
-def _strict_grid(s: Summary, scores: pd.DataFrame) -> Grid:
-    standing = s.standing
-    results = {(d, e.name): r for e in standing.entries.values() for d, r in e.results.items()}
-    notes = (_over(standing), BEST)
-    return _grid("strict", scores, {**s.results, **results}, (standing.means, standing.ranks), notes)
+def _grid(choice: str, ranking: Ranking, results: Mapping[Pair, Result]) -> Grid:
+    """Show accuracies with their standard deviations, or why there is none."""
+    beside = {}
+    for pair, r in results.items():
+        spread = r.scored[choice].sd if choice in r.scored else None
+        beside[pair] = r.status if spread is None else "" if math.isnan(spread) else f" ± {spread:.2f}"
+    caption = f"Test accuracy in percent, {choice} choice"
+    return score_grid(f"accuracy-{choice}", caption, ranking, beside=beside)
 
 
-def _paper_grid(s: Summary, choice: ChoiceSummary) -> Grid:
-    notes = (what_is_compared(choice), BEST)
-    return _grid("paper", choice.scores, s.results, (choice.means, choice.ranks), notes)
-
-
-def _grid(
-    choice: str,
-    scores: pd.DataFrame,
-    results: Mapping[Pair, Result],
-    foot: Sequence[Mapping[str, float]],
-    notes: tuple[str, ...],
-) -> Grid:
-    methods = tuple(scores)
+def show_depth(s: Summary) -> Section | None:
+    """Average each depth over the datasets that all methods with several depths have."""
+    curves = {pair: c for pair, c in s.study.depth_accuracies.items() if len(c) > 1}
+    deep = [m for m in s.methods if any(m == method for _, method in curves)]
+    common = [d for d in s.datasets if deep and all((d, m) in curves for m in deep)]
+    if not common:
+        return None
     rows = []
-    for d in scores.index:
-        best = scores.loc[d].max() if len(methods) > 1 else None
-        rows.append(
-            GridRow(d, tuple(_cell(choice, results.get((d, m)), scores.loc[d, m], best) for m in methods))
-        )
-    heads = ("mean", "average rank")
-    return Grid(
-        f"accuracy-{choice}",
-        f"Test accuracy in percent, {choice} choice",
-        ("dataset", *methods),
-        tuple(rows),
-        tuple(
-            GridRow(head, tuple(number_cell(of.get(m)) for m in methods))
-            for head, of in zip(heads, foot, strict=True)
-        ),
-        methods=(None, *methods),
-        notes=notes,
+    for method in deep:
+        deepest = min(len(curves[d, method]) for d in common)
+        by_depth = np.mean([curves[d, method][:deepest] for d in common], axis=0)
+        rows += [(method, l, round(float(value), 4), len(common)) for l, value in enumerate(by_depth, 1)]
+    picture = Picture(
+        "accuracy_by_depth",
+        f"Validation accuracy in percent by depth, mean over {plural(len(common), 'dataset')}",
+        "Each depth with its own best configuration, so these are choices, not test figures.",
+        pd.DataFrame(rows, columns=["method", "depth", "accuracy", "datasets"]),
+        depth_figure,
     )
-
-
-def _cell(choice: str, result: Result | None, value: float, best: float | None) -> GridCell:
-    if result is None or math.isnan(value):
-        return status_cell(MISSING if result is None else result.status)
-    sd = result.scored[choice].sd
-    text = f"{value:.2f}" + ("" if math.isnan(sd) else f" ± {sd:.2f}")
-    return GridCell(text, float(value), "best" if value == best else "")
-
-
-def _over(standing: Standing) -> str:
-    """Say which datasets the foot is over, and which methods are not ranked."""
-    common, behind = standing.common, [m for m in standing.scores if m not in standing.ranks]
-    who = "that the other methods have" if behind else "that all methods have"
-    text = f"Means and ranks are over the {count(len(common), 'dataset')} {who}."
-    return text + (f" Not ranked, because they have fewer: {', '.join(behind)}." if behind else "")
+    return Section("depth", "Depth", pictures=(picture,))

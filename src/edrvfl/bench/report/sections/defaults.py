@@ -8,16 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-import pandas as pd
-
-from ...comparison import average_ranks, comparable, mean, round_half_up
+from ...comparison import Ranking, average_ranks, mean, round_half_up, score_table
 from ...data import FRAME_GROUPS
 from ...defaults import Defaults
-from ...figures import MISSING
 from ...methods import CONTENDERS, line_name, subject_first
+from ...names import plural
 from ...record import AsItComesRecord
-from ..page import Grid, GridCell, GridRow, Section, count_cell, number_cell, status_cell, text_cell
-from ..sentences import CALIBRATION_ERROR, count
+from ..page import Grid, GridCell, GridRow, Section, foot_of, make_row, score_grid
+from ..sentences import CALIBRATION_ERROR
 from ..summary import Summary
 
 GROUPS = {
@@ -68,22 +66,22 @@ MEASURES: Mapping[str, tuple[Measure, ...]] = MappingProxyType(
 
 def show_defaults(s: Summary) -> Section | None:
     """Show every metric of the methods that were run at their defaults, with what a user types for each."""
-    d = s.defaults
+    d = s.study.defaults
     if d is None:
         return None
-    text = [
+    groups = d.groups()
+    text = (
         "Every method at the defaults of its package, on one thread; nothing is searched. A fit is on the "
         "training rows of a split (fit and validation rows), the scores are on its test rows. A figure is "
         f"the mean over splits and seeds, of seconds the median. Calibration error: {CALIBRATION_ERROR}. "
         "Seconds do not count what a frame needs before a package takes it.",
-        *(_leaders(d, group, datasets) for group, datasets in d.groups().items()),
-    ]
-    groups = d.groups()
+        *(_leaders(d, group, datasets) for group, datasets in groups.items()),
+    )
     grids = [grid for group, datasets in groups.items() for grid in _overviews(d, group, datasets)]
     grids += [_frames_grid(group, groups[group]) for group in FRAME_GROUPS if group in groups]
     for group, datasets in groups.items():
         grids += [_grid(d, group, datasets, measure) for measure in MEASURES[d.task(datasets)]]
-    return Section("defaults", "Methods at their defaults", tuple(text), _typed(d), grids=tuple(grids))
+    return Section("defaults", "Methods at their defaults", text, _typed(d), grids=tuple(grids))
 
 
 def _typed(d: Defaults) -> tuple[tuple[str, str], ...]:
@@ -97,6 +95,24 @@ def _typed(d: Defaults) -> tuple[tuple[str, str], ...]:
     )
 
 
+def _rank(d: Defaults, datasets: Sequence[str], measure: Measure) -> Ranking:
+    """Rank the methods by their figures as they are printed, the subject's columns first."""
+    methods = d.methods(datasets)
+    cells = {(name, m): _figure(d.records.get((name, m)), measure) for name in datasets for m in methods}
+    table = score_table(cells, datasets, methods, measure.digits)
+    empty = [method for method in methods if table[method].isna().all()]
+    ranks = Ranking.of(table, measure.digits, measure.sign).ranks
+    return Ranking.of(table[list(subject_first(methods, ranks, empty))], measure.digits, measure.sign)
+
+
+def _figure(record: AsItComesRecord | None, measure: Measure) -> float:
+    if record is None or record.status != "ok":
+        return math.nan
+    if measure.seconds:
+        return statistics.median(s for row in getattr(record, measure.metric) for s in row)
+    return measure.scale * record.mean(measure.metric)
+
+
 def _ranked(measures: Sequence[Measure]) -> list[Measure]:
     """Return the measures that methods are ranked by: at most the first two, never seconds."""
     return [measure for measure in measures[:2] if not measure.seconds]
@@ -106,11 +122,9 @@ def _leaders(d: Defaults, group: str, datasets: Sequence[str]) -> str:
     """Say which method has the best average rank by accuracy and by log-loss, or by R^2."""
     said = []
     for measure in _ranked(MEASURES[d.task(datasets)]):
-        scores = comparable(_table(d, datasets, measure)).dropna()
-        if ranks := average_ranks(measure.sign * scores):
-            best = min(ranks, key=ranks.__getitem__)
-            over = count(len(scores), "dataset")
-            said.append(f"by {measure.name} {best} ({ranks[best]:.2f} over {over})")
+        if by_rank := (ranking := _rank(d, datasets, measure)).by_rank:
+            over = plural(len(ranking.common), "dataset")
+            said.append(f"by {measure.name} {by_rank[0]} ({ranking.ranks[by_rank[0]]:.2f} over {over})")
     return f"Best average rank on the {GROUPS[group]}: {'; '.join(said) or 'none, nothing is complete'}."
 
 
@@ -124,130 +138,73 @@ def _overviews(d: Defaults, group: str, datasets: Sequence[str]) -> list[Grid]:
         rest = [name for name in datasets if name != NEAR_NOISE]
         key, caption = f"defaults-{group}-overview-rest", f"The same without {NEAR_NOISE}"
         grids.append(_overview(d, rest, key, caption))
-    return [grid for grid in grids if grid is not None]
+    return [grid for grid in grids if grid.rows]
 
 
-def _overview(d: Defaults, datasets: Sequence[str], key: str, caption: str) -> Grid | None:
-    """Average each metric over the datasets that all compared methods have; None if there is no such one."""
+def _overview(d: Defaults, datasets: Sequence[str], key: str, caption: str) -> Grid:
+    """Average each metric over the datasets that all compared methods have."""
     measures = MEASURES[d.task(datasets)]
-    compared = comparable(_table(d, datasets, measures[0])).dropna()
-    if compared.empty:
-        return None
-    common, methods = list(compared.index), list(compared)
+    first = _rank(d, datasets, measures[0])
+    common, methods = first.common, list(first.compared) if first.ranks else []
     shown, ranked = measures[:-1], _ranked(measures)
-    ranks = [average_ranks(m.sign * _table(d, common, m)[methods]) for m in ranked]
+    ranks = [average_ranks(m.sign * _rank(d, common, m).scores[methods]) for m in ranked] if methods else []
     rows = []
-    for name in methods:
-        figures = [_mean_cell(d, common, name, measure) for measure in shown]
-        rows.append(GridRow(name, (*figures, *(number_cell(by_method[name]) for by_method in ranks))))
-    rows.sort(key=lambda row: ranks[0][row.head])
+    for name in sorted(methods, key=lambda name: ranks[0][name]):
+        figures = (_mean_cell(d, common, name, measure) for measure in shown)
+        rows.append(make_row(name, *figures, *(by_method[name] for by_method in ranks)))
     notes = [
-        f"Means over {count(len(common), 'dataset')}, and standard deviations of these means over the seeds, "
-        "where there are several. Seconds are means here and medians below."
+        f"Means over {plural(len(common), 'dataset')}, and standard deviations of these means over the "
+        "seeds, where there are several. Seconds are means here and medians below."
     ]
-    if behind := [m for m in d.methods(datasets) if m not in methods]:
-        notes.append(f"Not shown, because they have fewer datasets: {', '.join(behind)}.")
+    if first.behind:
+        notes.append(f"Not shown, because they have fewer datasets: {', '.join(first.behind)}.")
     columns = ("method", *(m.title for m in shown), *(f"Average rank by {m.name}" for m in ranked))
     return Grid(key, caption, columns, _mark_best(rows, shown), notes=tuple(notes))
 
 
 def _mean_cell(d: Defaults, datasets: Sequence[str], method: str, measure: Measure) -> GridCell:
     """Show the mean of the printed figures, as below the single tables, with its deviation over the seeds."""
+    digits = measure.digits
     average, sd = (measure.scale * value for value in d.mean_and_sd(datasets, method, measure.metric))
     if not measure.seconds:
-        average = mean((_figure(d.records[name, method], measure) for name in datasets), measure.digits)
-    average = round_half_up(average, measure.digits)
-    spread = "" if math.isnan(sd) else f" ± {round_half_up(sd, measure.digits):.{measure.digits}f}"
-    return GridCell(f"{average:.{measure.digits}f}{spread}", average)
+        figures = (_figure(d.records[name, method], measure) for name in datasets)
+        average = mean((round_half_up(figure, digits) for figure in figures), digits)
+    average = round_half_up(average, digits)
+    spread = "" if math.isnan(sd) else f" ± {round_half_up(sd, digits):.{digits}f}"
+    return GridCell(f"{average:.{digits}f}{spread}", average)
 
 
 def _mark_best(rows: Sequence[GridRow], shown: Sequence[Measure]) -> tuple[GridRow, ...]:
     """Mark the best of each column; of the ranks, which follow the metrics, the least is the best."""
-    signs = [*(m.sign for m in shown), *[-1] * (len(rows[0].cells) - len(shown))]
-
-    def marked(cell: GridCell, i: int) -> GridCell:
-        column = [row.cells[i].value for row in rows]
-        values = [signs[i] * value for value in column if isinstance(value, float)]
-        best = isinstance(cell.value, float) and len(rows) > 1 and signs[i] * cell.value == max(values)
-        return replace(cell, mark="best") if best else cell
-
-    return tuple(replace(row, cells=tuple(marked(c, i) for i, c in enumerate(row.cells))) for row in rows)
+    columns = []
+    for i, column in enumerate(zip(*(row.cells for row in rows), strict=True)):
+        pick = max if i < len(shown) and shown[i].sign > 0 else min
+        best = pick(cell.value for cell in column) if len(rows) > 1 else None
+        columns.append([replace(cell, mark="best") if cell.value == best else cell for cell in column])
+    by_row = zip(*columns, strict=True)
+    return tuple(replace(row, cells=cells) for row, cells in zip(rows, by_row, strict=True))
 
 
 # --- one table for each metric -----------------------------------------------------------------------
 
 
-def _table(d: Defaults, datasets: Sequence[str], measure: Measure) -> pd.DataFrame:
-    """Make a score table, rounded as it is printed; NaN where there is no figure."""
-    methods = d.methods(datasets)
-    rows = [[_figure(d.records.get((name, m)), measure) for m in methods] for name in datasets]
-    table = pd.DataFrame(rows, index=list(datasets), columns=list(methods), dtype=float)
-    empty = [method for method in methods if table[method].isna().all()]
-    return table[list(subject_first(methods, average_ranks(measure.sign * comparable(table)), empty))]
-
-
-def _figure(record: AsItComesRecord | None, measure: Measure) -> float:
-    if record is None or record.status != "ok":
-        return math.nan
-    if measure.seconds:
-        found = statistics.median(s for row in getattr(record, measure.metric) for s in row)
-    else:
-        found = record.mean(measure.metric)
-    return round_half_up(measure.scale * found, measure.digits)
-
-
 def _grid(d: Defaults, group: str, datasets: Sequence[str], measure: Measure) -> Grid:
-    scores = _table(d, datasets, measure)
-    cells = {name: tuple(_cell(d, scores, measure, name, m) for m in scores) for name in datasets}
-    foot = _foot(scores, measure, "")
-    if NEAR_NOISE in datasets and len(datasets) > 1:
-        foot += _foot(scores.drop(index=NEAR_NOISE), measure, f" without {NEAR_NOISE}")
-    return Grid(
+    ranking = _rank(d, datasets, measure)
+    failed = {pair: r for pair, r in d.records.items() if pair[0] in datasets and r.status != "ok"}
+    grid = score_grid(
         f"defaults-{group}-{measure.metric}",
         f"{measure.title}, {GROUPS[group]}",
-        ("dataset", *scores.columns),
-        tuple(GridRow(name, row) for name, row in cells.items()),
-        foot,
-        methods=(None, *(line_name(method, tuned=False) for method in scores)),
-        notes=_notes(d, scores),
+        ranking,
+        beside={pair: r.status for pair, r in failed.items()},
+        notes=[f"{r.method} on {r.dataset} failed: {r.message or 'no message'}" for r in failed.values()],
         folded=True,  # the overview says it in one table
     )
-
-
-def _cell(d: Defaults, scores: pd.DataFrame, measure: Measure, dataset: str, method: str) -> GridCell:
-    value, row = float(scores.loc[dataset, method]), measure.sign * scores.loc[dataset]
-    if math.isnan(value):
-        record = d.records.get((dataset, method))
-        return status_cell(MISSING if record is None else record.status)
-    best = scores.shape[1] > 1 and measure.sign * value == row.max()
-    return GridCell(f"{value:.{measure.digits}f}", value, "best" if best else "")
-
-
-def _foot(scores: pd.DataFrame, measure: Measure, what: str) -> tuple[GridRow, ...]:
-    """Average over the datasets that all compared methods have."""
-    complete = comparable(scores).dropna()
-    if complete.empty:
-        return ()
-    means = {method: mean(complete[method], measure.digits) for method in complete}
-    ranks = average_ranks(measure.sign * complete)
-    return (
-        GridRow(f"mean{what}", tuple(number_cell(means.get(m), measure.digits) for m in scores)),
-        GridRow(f"average rank{what}", tuple(number_cell(ranks.get(m)) for m in scores)),
-    )
-
-
-def _notes(d: Defaults, scores: pd.DataFrame) -> tuple[str, ...]:
-    """Say what the foot is over, and why a cell has no figure."""
-    compared = comparable(scores)
-    best = "The best of a dataset is marked with *."
-    notes = [f"Means and ranks are over the {count(len(compared.dropna()), 'dataset')} without a gap. {best}"]
-    if behind := [m for m in scores if m not in compared]:
-        notes.append(f"Not compared, because they have fewer: {', '.join(behind)}.")
-    pairs = [(name, m) for name in scores.index for m in scores]
-    if any(pair not in d.records for pair in pairs):
-        notes.append("A missing cell has no record in this store; `edrvfl bench defaults` makes it.")
-    failed = [r for pair in pairs if (r := d.records.get(pair)) is not None and r.status != "ok"]
-    return (*notes, *(f"{r.method} on {r.dataset} failed: {r.message or 'no message'}" for r in failed))
+    foot = grid.foot
+    if NEAR_NOISE in datasets and len(datasets) > 1:
+        rest = ranking.scores.drop(index=NEAR_NOISE)
+        foot += foot_of(Ranking.of(rest, measure.digits, measure.sign), f" without {NEAR_NOISE}")
+    lines = (line_name(method, tuned=False) for method in ranking.scores)
+    return replace(grid, foot=foot, methods=(None, *lines))
 
 
 def _frames_grid(group: str, datasets: Sequence[str]) -> Grid:
@@ -257,11 +214,9 @@ def _frames_grid(group: str, datasets: Sequence[str]) -> Grid:
     for name in datasets:
         f = FRAME_GROUPS[group][name]
         sizes = (f.rows, f.numbers, f.categories, f.missing, *([f.classes] if classes else []))
-        cells = (text_cell(f.package), text_cell(f.target), *(count_cell(n) for n in sizes))
-        rows.append(GridRow(name, cells))
-    package = "package of R" if classes else "package"
+        rows.append(make_row(name, f.package, f.target, *sizes))
+    package, draws = ("package of R", "stratified draws") if classes else ("package", "draws")
     sizes_of = ("rows", "columns of numbers", "of texts", "gaps", *(["classes"] if classes else []))
     columns = ("frame", package, "target", *sizes_of)
-    draws = "stratified draws" if classes else "draws"
     note = f"Five {draws} of 75 and 25 % of the rows; rows without a target are left out."
     return Grid(f"defaults-{group}", f"The {GROUPS[group]}", columns, tuple(rows), notes=(note,), folded=True)

@@ -2,50 +2,130 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
+from ... import paper
 from ...figures import sensitivity_figure
-from ...sensitivity import NEUTRAL, SYMBOLS, Sensitivity
-from ..page import EMPTY, Grid, GridRow, Picture, Section, number_cell, signed_cell, text_cell, verdict_cell
-from ..sentences import count
-from ..sentences_experiments import effects, sensitivity_sentences
+from ...names import plural
+from ...sensitivity import NEUTRAL, SYMBOLS, Point, Sensitivity
+from ..page import EMPTY, Grid, Picture, Section, make_row, signed_cell, verdict_cell
 from ..summary import Summary
+
+CLEAR = 2.0  # a change of so many standard errors over the seeds counts as one
+HELPS, HARMS, INERT, UNCLEAR = "helps", "harms", "does nothing", "makes no clear change"
+PEAK, RISES = "rises to a peak and ends below the start", "helps, also at the end"
+NAMES = {"correct_weight": "Weighting", "prune_rate": "Pruning"}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The mean difference of two values of a parameter, paired by seed, in points."""
+
+    mean: float
+    error: float | None  # its standard error over the seeds; None with one seed
+
+    @classmethod
+    def of(cls, point: Point, start: Point) -> Change:
+        """Subtract one point of a curve from another."""
+        difference = point.by_seed - start.by_seed
+        n = len(difference)
+        error = float(np.std(difference, ddof=1)) / math.sqrt(n) if n > 1 else None
+        return cls(float(np.mean(difference)), error)
+
+    @property
+    def is_clear(self) -> bool:
+        # A difference of 1e-9 is rounding, also where one seed gives no standard error.
+        return abs(self.mean) > max(CLEAR * (self.error or 0.0), 1e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a curve shows. The best and the last value are compared with the neutral one."""
+
+    curve: tuple[str, str]  # dataset and activation
+    best_value: float
+    gain: Change  # of the best value
+    last: Change  # of the value farthest from the neutral one
+    train_accuracy: float  # at the neutral value
+    verdict: str
+    paper: str | None  # what the paper's text says; None: not among its datasets
+
+
+def effects(result: Sensitivity, parameter: str) -> list[Effect]:
+    """Put every curve of a parameter into words, beside what the paper says of it."""
+    found = []
+    for curve, points in result.curves(parameter).items():
+        if len(points) < 2:
+            continue
+        start, best = points[0], max(points[1:], key=lambda p: float(np.mean(p.by_seed)))
+        gain, last = Change.of(best, start), Change.of(points[-1], start)
+        verdict = _verdict(parameter, points, gain, last)
+        papers = _papers_verdict(parameter, curve[0])
+        found.append(Effect(curve, best.value, gain, last, start.train_accuracy, verdict, papers))
+    return found
+
+
+def _verdict(parameter: str, points: Sequence[Point], gain: Change, last: Change) -> str:
+    if all(p.test_accuracy == points[0].test_accuracy for p in points):
+        return INERT
+    if gain.mean > 0 and gain.is_clear:
+        return HELPS if parameter == "correct_weight" else PEAK if last.mean < 0 else RISES
+    return HARMS if last.mean < 0 and last.is_clear else UNCLEAR
+
+
+def _papers_verdict(parameter: str, dataset: str) -> str | None:
+    if parameter == "prune_rate":
+        return PEAK if dataset in paper.PRUNING_PEAKS else None
+    helps = paper.WEIGHTING_HELPS.get(dataset)
+    return None if helps is None else HELPS if helps else HARMS
 
 
 def show_sensitivity(s: Summary) -> Section | None:
     """Show the curves of omega_r and of p, and compare them with the paper's text."""
-    result = s.sensitivity
+    result = s.study.sensitivity
     if result is None:
         return None
     settings = ", ".join(f"{key} = {value}" for key, value in result.settings.items())
-    text = [
+    text = (
         f"Section 5.5 of the paper, with its fixed settings ({settings}) and "
-        f"{count(result.seeds, 'hidden seed')}; mean over the splits, bands of one standard deviation over "
+        f"{plural(result.seeds, 'hidden seed')}; mean over the splits, bands of one standard deviation over "
         "the seeds. The paper does not name its activation; where training accuracy is 100 %, weighting has "
         "nothing to act on. The paper's figures are not in its source, so the comparison is with its text. A "
         "change is called clear beyond two standard errors, paired by seed; the best value is found on test "
         "rows, so gains are flattered."
-    ]
-    measured = [parameter for parameter in NEUTRAL if result.curves(parameter)]
-    text += [" ".join(sensitivity_sentences(result, parameter)) for parameter in measured]
+    )
+    found = {parameter: effects(result, parameter) for parameter in NEUTRAL if result.curves(parameter)}
     return Section(
         "sensitivity",
         "Effects of weighting and pruning (section 5.5)",
-        tuple(text),
-        pictures=tuple(_curves(result, parameter) for parameter in measured),
-        grids=tuple(_effects_grid(result, parameter) for parameter in measured),
+        (text, *(agreement(parameter, some) for parameter, some in found.items())),
+        pictures=tuple(_curves(result, parameter) for parameter in found),
+        grids=tuple(_effects_grid(parameter, some) for parameter, some in found.items()),
     )
+
+
+def agreement(parameter: str, found: Sequence[Effect]) -> str:
+    """Say in how many curves the paper's text is met, and what the others show."""
+    known = [e for e in found if e.paper is not None]
+    differ = [f"it {e.verdict} on {e.curve[0]} ({e.curve[1]})" for e in known if e.verdict != e.paper]
+    agree = f"{len(known) - len(differ)} of {len(known)}"
+    text = f"{NAMES[parameter]} agrees with the paper's text in {agree} curves"
+    return f"{text}. It differs in the others: {'; '.join(differ)}." if differ else f"{text}."
 
 
 def _curves(result: Sensitivity, parameter: str) -> Picture:
     rows = []
-    for (dataset, activation), points in result.curves(parameter).items():
+    for curve, points in result.curves(parameter).items():
         for point in points:
             by_seed = point.by_seed
             sd = float(np.std(by_seed, ddof=1)) if len(by_seed) > 1 else np.nan
             scores = (float(np.mean(by_seed)), sd, point.train_accuracy)
-            rows.append((dataset, activation, point.value, *(round(score, 4) for score in scores)))
+            rows.append((*curve, point.value, *(round(score, 4) for score in scores)))
     columns = ["dataset", "activation", SYMBOLS[parameter], "test_accuracy", "sd", "train_accuracy"]
     return Picture(
         f"sensitivity_{parameter}",
@@ -56,30 +136,19 @@ def _curves(result: Sensitivity, parameter: str) -> Picture:
     )
 
 
-def _effects_grid(result: Sensitivity, parameter: str) -> Grid:
-    rows = []
-    for e in effects(result, parameter):
-        cells = (
-            text_cell(e.activation),
-            number_cell(e.best_value),
-            signed_cell(e.gain, e.gain_error),
-            signed_cell(e.last_change, e.last_error),
-            number_cell(e.train_accuracy),
-            text_cell(e.verdict),
-            text_cell(e.paper),
-            EMPTY if e.agrees is None else verdict_cell(differs=not e.agrees),
+def _effects_grid(parameter: str, found: Sequence[Effect]) -> Grid:
+    rows = tuple(
+        make_row(
+            *(*e.curve, e.best_value),
+            *(signed_cell(change.mean, change.error) for change in (e.gain, e.last)),
+            *(e.train_accuracy, e.verdict, e.paper or EMPTY),
+            EMPTY if e.paper is None else verdict_cell(differs=e.verdict != e.paper),
         )
-        rows.append(GridRow(e.dataset, cells))
+        for e in found
+    )
     symbol = SYMBOLS[parameter]
     columns = (
-        "dataset",
-        "activation",
-        f"best {symbol}",
-        "gain in points ± standard error",
-        "change at the last value",
-        "training accuracy",
-        "measured",
-        "paper's text",
-        "verdict",
+        *("dataset", "activation", f"best {symbol}", "gain in points ± standard error"),
+        *("change at the last value", "training accuracy", "measured", "paper's text", "verdict"),
     )
-    return Grid(f"effects-{parameter}", f"What {symbol} does", columns, tuple(rows))
+    return Grid(f"effects-{parameter}", f"What {symbol} does", columns, rows)
