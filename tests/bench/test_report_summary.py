@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import pandas as pd
 import pytest
 from report_samples import (
     DATASETS,
@@ -15,9 +16,9 @@ from report_samples import (
 )
 
 from edrvfl.bench import paper
-from edrvfl.bench.comparison import average_ranks, means, round_half_up
+from edrvfl.bench.comparison import Ranking, average_ranks, means, round_half_up
 from edrvfl.bench.report.sections import make_page
-from edrvfl.bench.report.sentences import notes
+from edrvfl.bench.report.sentences import leader, notes
 from edrvfl.bench.report.study import Result
 
 
@@ -159,3 +160,12 @@ def test_means_are_of_printed_figures_and_seconds_geometric():
     assert not entry.on_gpu
     old = standing_of([a_result("a", "glass")]).entries["a"]
     assert old.mean("calibration_error", ("glass",), 4) is None, "records of old did not measure it"
+
+
+def test_a_tie_is_told_as_a_tie():
+    scores = pd.DataFrame({"A": [70.0, 60.0], "B": [60.0, 70.0], "C": [50.0, 50.0]}, index=["one", "two"])
+    first, second = leader(Ranking.of(scores), "accuracy")
+    assert "A and B share the best average rank by accuracy, 1.50." in first
+    assert second == "A tie is no lead."
+    first, _ = leader(Ranking.of(scores.assign(A=[70.0, 80.0])), "accuracy")
+    assert "A has the best average rank" in first

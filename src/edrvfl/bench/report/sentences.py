@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from .. import paper
 from ..comparison import FEWEST, Ranking
-from ..names import plural
+from ..names import listing, plural
 from ..scores import CALIBRATION_BINS
 from .page import p_text
 from .standing import Standing
@@ -64,9 +64,15 @@ def leader(ranking: Ranking, figure: str) -> tuple[str, str]:
     if len(ranking.ranks) < 2:
         return "There are no two methods with a dataset in common.", "So nothing can be ranked or tested."
     best, second = ranking.by_rank[:2]
-    first = (
+    where = (
         f"Over the {plural(len(ranking.common), 'dataset')} that all {len(ranking.ranks)} compared methods "
-        f"have, {best} has the best average rank by {figure}, {ranking.ranks[best]:.2f}, with a mean of "
+    )
+    tied = [name for name in ranking.by_rank if ranking.ranks[name] == ranking.ranks[best]]
+    if len(tied) > 1:
+        rank = f"share the best average rank by {figure}, {ranking.ranks[best]:.2f}."
+        return f"{where}have, {listing(tied)} {rank}", "A tie is no lead."
+    first = (
+        f"{where}have, {best} has the best average rank by {figure}, {ranking.ranks[best]:.2f}, with a mean of "
         f"{ranking.means[best]:.{ranking.digits}f}; the second is {second}, with {ranking.ranks[second]:.2f} "
         f"and {ranking.means[second]:.{ranking.digits}f}."
     )
