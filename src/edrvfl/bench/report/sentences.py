@@ -73,8 +73,8 @@ def leader(ranking: Ranking, figure: str) -> tuple[str, str]:
         return f"{where}have, {listing(tied)} {rank}", "A tie is no lead."
     first = (
         f"{where}have, {best} has the best average rank by {figure}, {ranking.ranks[best]:.2f}, with a mean "
-        f"of {ranking.means[best]:.{ranking.digits}f}; the second is {second}, with {ranking.ranks[second]:.2f} "
-        f"and {ranking.means[second]:.{ranking.digits}f}."
+        f"of {ranking.means[best]:.{ranking.digits}f}; the second is {second}, with "
+        f"{ranking.ranks[second]:.2f} and {ranking.means[second]:.{ranking.digits}f}."
     )
     if len(ranking.common) < FEWEST:
         return first, f"Fewer than {FEWEST} datasets cannot show that this is more than chance."
