@@ -23,7 +23,7 @@ from edrvfl._doors.members import MEMBERS, NEUTRAL, PAIRS, SHARED, SIGMOID, SPAR
 from edrvfl._fitting.data import InMemory
 from edrvfl._fitting.portfolio import prepare_members
 from edrvfl._fitting.race import fit_member
-from edrvfl._fitting.settings import kernel_settings, network_settings
+from edrvfl._fitting.settings import voter_settings
 from edrvfl._inputs.rows import prepare_rows
 from edrvfl._inputs.table import learn_table, open_table
 from edrvfl._loo.jury import Jury
@@ -88,19 +88,14 @@ def fit(cache: Path, job: str) -> None:
     jury = data.jury
     found |= {"codes": jury.codes, "weights": jury.weights, "honest": jury.honest}
     found["y"] = np.searchsorted(rows.classes, dataset.y[seen])
-    tried = {
-        label: network_settings(one) if hasattr(one, "n_layers") else kernel_settings(one)
-        for label, one in CANDIDATES.items()
-        if f"{label}|loo" not in found
-    }
+    tried = {label: voter_settings(one) for label, one in CANDIDATES.items() if f"{label}|loo" not in found}
     for member in prepare_members(data, tried, int(i)):
         label = member.name
         began = time.process_time()
-        done = fit_member(data, member, None, member.depth)
+        done = fit_member(data, member, None, member.settings.depth)
         seconds = time.process_time() - began
-        prefixes = (
-            [done.voter.prefix(l + 1) for l in range(len(done.stages))] if member.is_network else [done.voter]
-        )
+        depths, voter = range(1, 1 + len(done.stages)), done.voter
+        prefixes = [voter.prefix(l) for l in depths] if member.settings.grows else [voter]
         found[f"{label}|loo"] = np.stack([stage.P for stage in done.stages]).astype(np.float32)
         found[f"{label}|val"] = np.stack([voter.answer(X[seen]) for voter in prefixes]).astype(np.float32)
         found[f"{label}|s"] = np.array(seconds)

@@ -28,7 +28,7 @@ from edrvfl._doors.members import BINS, PAIRS, RAW, SIGMOID, SPARSE
 from edrvfl._fitting.data import InMemory
 from edrvfl._fitting.portfolio import prepare_members
 from edrvfl._fitting.race import Member, fit_member
-from edrvfl._fitting.settings import kernel_settings, network_settings
+from edrvfl._fitting.settings import voter_settings
 from edrvfl._inputs.rows import prepare_values
 from edrvfl._inputs.table import learn_table, open_table, read_table
 from edrvfl._loo.jury import ValueJury
@@ -163,8 +163,8 @@ def back(loo: np.ndarray, test: np.ndarray, t: np.ndarray, change: Callable) -> 
 
 def answers_of(data: InMemory, member: Member, X_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Fit a candidate, and return its leave-one-out and its test answers (depths, rows), in units of y."""
-    done = fit_member(data, member, None, member.depth)
-    test = list(done.voter.staged(X_test)) if member.is_network else [done.voter.answer(X_test)]
+    done = fit_member(data, member, None, member.settings.depth)
+    test = list(done.voter.staged(X_test)) if member.settings.grows else [done.voter.answer(X_test)]
     targets = data.rows.targets
     loo = np.stack([stage.P for stage in done.stages]) * targets.sd + targets.mean
     return loo[..., 0], np.stack(test)[..., 0]
@@ -182,12 +182,7 @@ def fit(cache: Path, job: str) -> None:
         t = there(y) if there else y
         data = InMemory(prepare_values(numbers, t), columns)
         judged = slice(None) if data.judged is None else np.asarray(data.judged.rows)
-        settings = {
-            label: (network_settings if hasattr(CANDIDATES[label], "n_layers") else kernel_settings)(
-                CANDIDATES[label]
-            )
-            for label in (LIBRARY if there else CANDIDATES)
-        }
+        settings = {label: voter_settings(CANDIDATES[label]) for label in (LIBRARY if there else CANDIDATES)}
         for member in prepare_members(data, settings, seed):
             label = member.name
             loo, test = answers_of(data, member, numbers_test)

@@ -14,7 +14,7 @@ from edrvfl import EDRVFLClassifier, LaplaceRidgeClassifier
 from edrvfl._fitting.data import InMemory
 from edrvfl._fitting.portfolio import LARGEST_SEED, prepare_members
 from edrvfl._fitting.race import fit_member
-from edrvfl._fitting.settings import kernel_settings, network_settings
+from edrvfl._fitting.settings import voter_settings
 from edrvfl._inputs.rows import prepare_rows
 from edrvfl._inputs.table import learn_table, open_table
 
@@ -46,8 +46,7 @@ def prepare(estimator, X, y, weights=None, class_weight=None, random_state=3):
     rows = prepare_rows(table, y, weights, class_weight)
     seed = int(check_random_state(random_state).randint(LARGEST_SEED))
     data = InMemory(rows, columns)
-    read = network_settings if hasattr(estimator, "n_layers") else kernel_settings
-    (member,) = prepare_members(data, {"it": read(estimator)}, seed)
+    (member,) = prepare_members(data, {"it": voter_settings(estimator)}, seed)
     return data, replace(member, seed=seed)  # an estimator alone takes the seed itself
 
 
@@ -64,7 +63,7 @@ def test_a_network_with_a_pause_is_the_estimator_alone(noisy, name, first):
         assert done.growing.paused is not None
         done = fit_member(*pickle.loads(pickle.dumps((data, member, done))), depth)
     assert done.growing.paused is None
-    assert member.is_network
+    assert member.settings.grows
     np.testing.assert_allclose([s.loss for s in done.stages], alone.loo_log_losses_, rtol=1e-6)
     np.testing.assert_allclose([s.score for s in done.stages], alone.loo_accuracies_, rtol=1e-9)
     np.testing.assert_allclose(done.voter.answer(X), alone.predict_proba(X), atol=1e-7)
@@ -82,7 +81,7 @@ def test_a_kernel_voter_is_the_estimator_alone(noisy, name):
     alone = clone(estimator).set_params(random_state=3).fit(X, y)
     data, member = prepare(estimator, X, y)
     done = fit_member(data, member, None, 1)
-    assert not member.is_network
+    assert not member.settings.grows
     assert done.kept is done.voter
     assert (done.chosen.score, done.chosen.loss) == (alone.loo_accuracy_, alone.loo_log_loss_)
     np.testing.assert_allclose(done.voter.answer(X), alone.predict_proba(X), atol=1e-12)
@@ -94,7 +93,7 @@ def test_weights_of_rows_and_classes_are_those_of_the_estimator(noisy, rng, esti
     weights, costs = rng.choice([0.0, 0.5, 1.0, 3.0], len(y)), {0: 1.0, 1: 4.0, 2: 0.5}
     alone = clone(estimator).set_params(random_state=3, class_weight=costs).fit(X, y, sample_weight=weights)
     data, member = prepare(estimator, X, y, weights, costs)
-    if member.is_network:
+    if member.settings.grows:
         done = fit_member(data, member, fit_member(data, member, None, 2), 3)
     else:
         done = fit_member(data, member, None, 1)
@@ -112,7 +111,7 @@ def test_a_part_of_the_rows_is_judged(rng, estimator):
     alone = clone(estimator).set_params(random_state=3).fit(X, y)
     data, member = prepare(estimator, X, y)
     done = fit_member(data, member, None, 3)
-    if member.is_network:  # a pause holds the rows' weights, and not their features
+    if member.settings.grows:  # a pause holds the rows' weights, and not their features
         assert len(pickle.dumps(fit_member(data, member, None, 1).growing.paused)) < 3200 * 8 + 5000
     assert done.chosen.P.shape == (3000, 2)
     np.testing.assert_allclose(done.voter.answer(X), alone.predict_proba(X), atol=1e-8)

@@ -16,9 +16,10 @@ from edrvfl._inputs.inputs import Inputs
 from edrvfl._inputs.rows import Rows
 from edrvfl._inputs.targets import Classes, RowWeights, Values
 from edrvfl._layers.draws import draw
+from edrvfl._layers.layers import folded
 from edrvfl._layers.records import HiddenLayer
 from edrvfl._parts.grow import unshifted
-from edrvfl._parts.layers import Depth, Folded, InputMoments, Losses, SumLayer, Verdict
+from edrvfl._parts.layers import Depth, InputMoments, Losses, SumLayer, Verdict
 from edrvfl._ridge.equations import NormalEquations
 from edrvfl._seam.linalg import factorise
 
@@ -201,10 +202,10 @@ def test_a_reference_is_added_again(xp, rng, joint):
 def test_scale_and_shift_are_folded_into_the_weights(xp, rng, l):
     layer = random_layers(rng, 3)[l]
     E = np.hstack([rng.normal(size=(M, N + D)), np.ones((M, 1))])
-    folded = Folded.of(moved(xp, layer), N + D)
-    inputs = folded.inputs if isinstance(folded.inputs, slice) else to_host(folded.inputs)
+    one = folded(moved(xp, layer), N + D)
+    inputs = one.inputs if isinstance(one.inputs, slice) else to_host(one.inputs)
     Z = E[:, layer.inputs] @ layer.W * (1 if layer.scale is None else layer.scale) + layer.shift
-    np.testing.assert_allclose(E[:, inputs] @ to_host(folded.W), Z, atol=1e-12)
+    np.testing.assert_allclose(E[:, inputs] @ to_host(one.W), Z, atol=1e-12)
 
 
 @given(cuts=st.lists(st.integers(1, M - 1), unique=True, max_size=4), offset=st.sampled_from([0, 1e4, 1e8]))

@@ -57,7 +57,8 @@ def answers(model, X):
 @pytest.mark.parametrize(
     ("kind", "m"), [*((kind, 300) for kind in PORTFOLIOS), (EDRVFLPortfolioClassifier, 4600)]
 )
-def test_a_portfolio_over_blocks_is_that_in_memory(kind, m):
+def test_a_portfolio_over_blocks_is_that_in_memory(limit, kind, m):
+    limit(PART_ROWS={False: 600, True: 600}, LEAST_PART=600, SEARCH_ROWS=(300, 600))
     X, codes, value, weights = table(m)
     y = codes if kind is EDRVFLPortfolioClassifier else value
     for given, params in ((None, {"finalists": 2}), (weights, {"coverage_from": "split", "finalists": 1})):

@@ -66,7 +66,7 @@ OTHERS = {
     "ensemble": "vote",
     "layer_votes": "prefix",
     "calibration": None,
-    "encoder": "robust",
+    "encoder": "bins",
     "class_weight": {0: 2},
     "coverage_from": "split",
     "random_state": 1,

@@ -18,7 +18,7 @@ from .._fitting.coverage import Evidence, learn_coverage
 from .._fitting.data import InMemory
 from .._fitting.portfolio import prepare_members, weigh_members
 from .._fitting.race import Member, Progress, Race
-from .._fitting.settings import NetworkSettings, kernel_settings, network_settings
+from .._fitting.settings import voter_settings
 from .._seam.arrays import on_accelerator
 from .._seam.sklearn import Count, Interval, StrOptions
 from .base import COMMON
@@ -70,10 +70,7 @@ def fit_portfolio(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     tasks = Tasks(estimator, X, y, sample_weight)
     with estimator._read(X, y, sample_weight, tasks.begin_reading(None)) as reading:
         data, given = reading.data, named_members(estimator)
-        settings = {
-            name: network_settings(member) if hasattr(member, "n_layers") else kernel_settings(member)
-            for name, member in given.items()
-        }
+        settings = {name: voter_settings(member) for name, member in given.items()}
         members = list(prepare_members(data, settings, reading.seed))
         # rows in parts are read by one process, and a GPU is one
         alone = on_accelerator(data.rows.X) or not isinstance(data, InMemory)
@@ -101,7 +98,7 @@ def _report(
     """Print a line and ask the callbacks whether to stop."""
     if estimator.verbose:
         n = len(done.stages)
-        layers = f", {n} {'layer' if n == 1 else 'layers'}" if member.is_network else ""
+        layers = f", {n} {'layer' if n == 1 else 'layers'}" if member.settings.grows else ""
         print(
             f"[{type(estimator).__name__}] {member.name}{layers}: "
             f"{estimator._figures.words(done.chosen.score, done.chosen.loss)}, {done.seconds:.1f} s"
@@ -118,7 +115,8 @@ def _table(
     given = named_members(estimator)
     for i in sorted(progress):
         member, done = members[i], progress[i]
-        layers = member.settings.layers if isinstance(member.settings, NetworkSettings) else None
+        network = None if done.growing is None else done.growing.network
+        real = member.settings.as_fitted(len(done.stages))
         row = {
             "member": member.name,
             "weight": weights.get(i, 0.0),
@@ -126,28 +124,14 @@ def _table(
                 name.removesuffix("_"): figure
                 for name, figure in estimator._figures.of_answer(done.chosen.score, done.chosen.loss).items()
             },
-            "n_layers": None if layers is None else done.best,
-            "n_hidden": None if layers is None else layers.n_hidden,
+            "n_layers": None if network is None else done.best,
+            "n_hidden": None if network is None else network.n_hidden,
             "seconds": done.seconds,
-            "settings": _as_fitted(given[member.name], member, done),
+            "settings": clone(given[member.name]).set_params(**real),
         }
         for name, value in row.items():
             table.setdefault(name, []).append(value)
     return table
-
-
-def _as_fitted(estimator: Any, member: Member, done: Progress) -> Any:
-    """Return an estimator, not fitted, with the settings that the member really had."""
-    settings = member.settings
-    if not isinstance(settings, NetworkSettings):
-        return clone(estimator)
-    layers = settings.layers
-    return clone(estimator).set_params(
-        n_layers=len(done.stages),
-        n_hidden=layers.n_hidden,
-        weight_from=layers.weight_from,
-        input_scaling=settings.inputs.scaling,
-    )
 
 
 def _warn_of_fallbacks(members: Sequence[Member], progress: Mapping[int, Progress]) -> None:

@@ -3,49 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
 from .._inputs.inputs import Inputs
-from .._loo.follow import CALIBRATIONS, Votes
+from .._loo.follow import CALIBRATIONS
 from .._loo.pool import averaged, equal_kinds, keep_heavy, pool_weights, pooled
 from .._models.portfolio import Portfolio
 from .._seam.arrays import array_namespace, converted, device, from_numpy
 from .data import Data, learn_network_inputs
 from .race import Member, Progress
-from .settings import KernelFit, NetworkSettings
+from .settings import VoterSettings
 
-# Of so many rows a layer's training predictions are nearly its leave-one-out predictions, which would cost as
-# much as the Gram matrix.
-LOO_WEIGHTS_ROWS = 10_000
 # Seeds fit into int32, so that every platform draws the same.
 LARGEST_SEED = numpy.iinfo(numpy.int32).max
 
 
-def prepare_members(
-    data: Data, settings: Mapping[str, NetworkSettings | KernelFit], seed: int
-) -> Iterator[Member]:
+def prepare_members(data: Data, settings: Mapping[str, VoterSettings], seed: int) -> Iterator[Member]:
     """Yield the members with their inputs, which members of the same encoder and scaling share."""
     known: dict[Any, Inputs] = {}
     for i, (name, given) in enumerate(settings.items()):
-        found = _as_member(given, data)
+        found = given.as_member(data.worth)
         if found.inputs not in known:
             known[found.inputs] = learn_network_inputs(data, found.inputs, seed)
         child = numpy.random.SeedSequence(seed, spawn_key=(i,)).generate_state(1)
         yield Member(name, found, known[found.inputs], int(child[0]) % LARGEST_SEED)
-
-
-def _as_member(settings: NetworkSettings | KernelFit, data: Data) -> NetworkSettings | KernelFit:
-    """Return the settings with what the portfolio decides: equal votes, one temperature on their mean."""
-    if isinstance(settings, KernelFit):
-        return replace(settings, calibration="temperature")
-    settings = settings.for_rows(data.worth)
-    layers = settings.layers
-    if data.worth > LOO_WEIGHTS_ROWS:
-        layers = replace(layers, weight_from="train")
-    return replace(settings, layers=layers, votes=Votes(settings.votes.rule), judges=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +49,7 @@ def weigh_members(
     """Weigh the members that were fitted, and calibrate their common answer by a rule, if there is one."""
     jury, rows, fitted = data.jury, data.rows, sorted(progress)
     answers = [progress[i].chosen.P for i in fitted]
-    weights = equal_kinds([members[i].is_network for i in fitted])
+    weights = equal_kinds([members[i].settings.grows for i in fitted])
     if by_loo:
         weights = keep_heavy(pool_weights(answers, jury, weights))
     P = (averaged if rows.classes is None else pooled)(answers, weights.tolist())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -15,7 +16,7 @@ from .._models.model import Voter
 from .data import Data
 from .kernel import fit_kernel_model
 from .network import Growing, grow_to, new_network
-from .settings import KernelFit, NetworkSettings
+from .settings import KernelFit, NetworkSettings, VoterSettings
 
 # Below so many cells (rows times encoded columns, all members together) processes cost more than they save.
 WORTH_PROCESSES = 1_000_000
@@ -26,19 +27,9 @@ class Member:
     """A member before it is fitted."""
 
     name: str
-    settings: NetworkSettings | KernelFit
+    settings: VoterSettings
     inputs: Inputs
     seed: int
-
-    @property
-    def is_network(self) -> bool:
-        """Whether the member has layers."""
-        return isinstance(self.settings, NetworkSettings)
-
-    @property
-    def depth(self) -> int:
-        """How many layers the member has at most; a kernel counts as one."""
-        return int(self.settings.layers.n_layers) if isinstance(self.settings, NetworkSettings) else 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,8 +85,8 @@ class Race:
         Return the members that may get a weight: the kernel voters, and the networks that went on or, if
         everything stopped before, would have.
         """
-        networks = [i for i, member in enumerate(self.members) if member.is_network]
-        depth = {i: self.members[i].depth for i in networks}
+        networks = [i for i, member in enumerate(self.members) if member.settings.grows]
+        depth = {i: self.members[i].settings.depth for i in networks}
         races = finalists is not None and finalists < len(networks)
         jobs = [Job(i, 1 if races else depth.get(i, 1)) for i in range(len(self.members))]
         # The first network is fitted whatever the time, so that there is a model.
@@ -108,13 +99,13 @@ class Race:
         if not stopped:
             deeper = [i for i in best if len(self.progress[i].stages) < depth[i]]
             self._work([Job(i, depth[i], self.progress[i]) for i in deeper], report)
-        return sorted([*best, *(i for i in self.progress if not self.members[i].is_network)])
+        return sorted([*best, *(i for i in self.progress if not self.members[i].settings.grows)])
 
     def n_pieces(self, finalists: int | None) -> int | None:
         """Return how many pieces of work `run` will report; None if time may be up before."""
         if self.deadline < float("inf"):
             return None
-        networks = [member.depth for member in self.members if member.is_network]
+        networks = [member.settings.depth for member in self.members if member.settings.grows]
         if finalists is None or finalists >= len(networks):
             return len(self.members)
         return len(self.members) + finalists if min(networks) > 1 else None
@@ -127,7 +118,10 @@ class Race:
         limited = self.deadline < float("inf")
         return sorted(
             jobs,
-            key=lambda job: (limited and job.optional, self.members[job.number].is_network is not limited),
+            key=lambda job: (
+                limited and job.optional,
+                self.members[job.number].settings.grows is not limited,
+            ),
         )
 
     def _work(self, jobs: list[Job], report: Callable[[Member, Progress], bool]) -> bool:
@@ -164,15 +158,27 @@ def do(data: Data, member: Member, job: Job, deadline: float) -> tuple[int, Prog
 
 
 def fit_member(data: Data, member: Member, so_far: Progress | None, n_layers: int) -> Progress:
-    """Fit a kernel voter, or grow a network to a number of layers, from nothing or from where it paused."""
-    began, settings = time.perf_counter(), member.settings
-    if isinstance(settings, KernelFit):
-        done = fit_kernel_model(data, settings, member.inputs, member.seed)
-        return Progress(done.model, (done.stage,), time.perf_counter() - began, done.fell_back)
-    if so_far is None or so_far.growing is None:
-        begin, before = Growing(new_network(data, settings, member.inputs, member.seed)), 0.0
-    else:
-        begin, before = so_far.growing, so_far.seconds
+    """Fit a member, a network to a number of layers: from nothing, or from where it paused."""
+    began = time.perf_counter()
+    done = FITS[type(member.settings)](data, member, so_far, n_layers)
+    return replace(done, seconds=done.seconds + time.perf_counter() - began)
+
+
+def _grow_network(data: Data, member: Member, so_far: Progress | None, n_layers: int) -> Progress:
+    settings: Any = member.settings
+    before = 0.0 if so_far is None else so_far.seconds
+    begin = None if so_far is None else so_far.growing
+    if begin is None:
+        begin = Growing(new_network(data, settings, member.inputs, member.seed))
     growing = grow_to(data, settings, begin, n_layers)
-    fell_back, seconds = any(map(bool, growing.fell_back)), before + time.perf_counter() - began
-    return Progress(growing.network, growing.stages, seconds, fell_back, growing)
+    return Progress(growing.network, growing.stages, before, any(map(bool, growing.fell_back)), growing)
+
+
+def _fit_kernel(data: Data, member: Member, *_: Any) -> Progress:
+    settings: Any = member.settings
+    done = fit_kernel_model(data, settings, member.inputs, member.seed)
+    return Progress(done.model, (done.stage,), 0.0, done.fell_back)
+
+
+# What fits a member, by the kind of its settings.
+FITS: Mapping[type[Any], Callable[..., Progress]] = {NetworkSettings: _grow_network, KernelFit: _fit_kernel}

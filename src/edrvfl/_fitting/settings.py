@@ -9,12 +9,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from .._inputs.encoding import EncoderSettings
 from .._layers.records import OF_GROWTH, DrawSettings, Settings, scaling_for_rows
 from .._loo.follow import Votes
 from .systems import KernelSettings
+
+# Of so many rows a layer's training predictions are nearly its leave-one-out predictions, which would cost as
+# much as the Gram matrix.
+LOO_WEIGHTS_ROWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,26 @@ class NetworkSettings:
     inputs: InputSettings
     judges: bool = field(metadata=OF_GROWTH)  # whether the leave-one-out scores of every layer are wanted
 
+    grows: ClassVar = True  # layer by layer
+
+    @property
+    def depth(self) -> int:
+        """How many layers there will be."""
+        return int(self.layers.n_layers)
+
+    def as_member(self, m: float) -> NetworkSettings:
+        """Return the settings of a portfolio's member: equal votes, and one temperature on their mean."""
+        found = self.for_rows(m)
+        layers = found.layers
+        if m > LOO_WEIGHTS_ROWS:
+            layers = dataclasses.replace(layers, weight_from="train")
+        return dataclasses.replace(found, layers=layers, votes=Votes(found.votes.rule), judges=True)
+
+    def as_fitted(self, n_layers: int) -> dict[str, Any]:
+        """Return the parameters of an estimator that rows may have changed, after so many layers."""
+        of_layers = {"n_layers": n_layers, "n_hidden": self.layers.n_hidden}
+        return {**of_layers, "weight_from": self.layers.weight_from, "input_scaling": self.inputs.scaling}
+
     def for_rows(self, m: float) -> NetworkSettings:
         """Return these settings with what "auto" stands for with so many training rows."""
         scaling = scaling_for_rows(self.inputs.scaling, m)
@@ -49,6 +73,20 @@ class KernelFit:
     kernel: KernelSettings
     inputs: InputSettings
     calibration: str | None = "temperature"
+
+    grows: ClassVar = False
+    depth: ClassVar = 1
+
+    def as_member(self, m: float) -> KernelFit:  # noqa: ARG002
+        """Return the settings of a portfolio's member: one temperature."""
+        return dataclasses.replace(self, calibration="temperature")
+
+    def as_fitted(self, n_layers: int) -> dict[str, Any]:  # noqa: ARG002
+        """Rows change no parameter of a kernel."""
+        return {}
+
+
+VoterSettings = NetworkSettings | KernelFit
 
 
 def encoder_settings(encoder: Any) -> EncoderSettings | None:
@@ -112,6 +150,11 @@ def kernel_settings(e: Any) -> KernelFit:
     n = e.n_landmarks
     kernel = KernelSettings(h, lam, n if n is None or n == "auto" else int(n))
     return KernelFit(kernel, input_settings(e), getattr(e, "calibration", None))
+
+
+def voter_settings(e: Any) -> VoterSettings:
+    """Read the parameters of an estimator that can be a member of a portfolio."""
+    return network_settings(e) if hasattr(e, "n_layers") else kernel_settings(e)
 
 
 def check_readout(e: Any) -> None:
