@@ -25,10 +25,10 @@ BLOCK_BYTES = 2**25  # of X: large enough that a block's overhead does not count
 class RowBlocks(RowSource):
     """Rows that are read block by block, as often as a fit needs them, and never held all at once.
 
-    Every classifier and regressor takes it in place of X and y: ``fit(blocks)``. The rows are read a few times
-    to learn labels, categories and the encoding, and then once for each layer of a network. A kernel voter
-    fetches the rows that it would take in memory: all of up to 40,000, else a part of them. The fitted model is
-    the one that a fit in memory gives, up to rounding.
+    Every classifier and regressor takes it in place of X and y: ``fit(blocks)``. The rows are read a few
+    times to learn labels, categories and the encoding, and then once for each layer of a network. A kernel
+    voter fetches the rows that it would take in memory: all of up to 40,000, else a part of them. The fitted
+    model is the one that a fit in memory gives, up to rounding.
 
     The next block is read while this one is computed, and at most `threads` + 2 blocks are in memory. Make
     blocks of some ten MiB: larger ones take more memory and save no time.
