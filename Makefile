@@ -9,9 +9,10 @@ demo: .venv/.demo
 	@echo 'Six models on five tables, one thread. It takes half a minute or more ...'
 	$(BIN)/python examples/demo.py
 
+# Three processes on two cores: many tests wait for processes of their own.
 # A test that hangs ends its process, shows where every thread stood, and is tried once more; no failure is.
 test: .venv/.test
-	$(RUN) $(BIN)/python -m pytest -n 2 --dist worksteal --reruns 1 --only-rerun 'no failure, a dead process alone'
+	$(RUN) $(BIN)/python -m pytest -n 3 --dist worksteal --reruns 1 --only-rerun 'no failure, a dead process alone'
 
 lint: .venv/.lint
 	$(BIN)/ruff check .
