@@ -106,3 +106,25 @@ def test_a_random_state_of_the_users_is_not_moved_on():
 def test_what_follows_the_rows_is_the_papers_in_a_search():
     (row, *_) = result_rows(NETWORK, [{"n_hidden": "auto", "input_scaling": "auto"}])
     assert (row.candidate.estimator.n_hidden, row.candidate.estimator.input_scaling) == (512, None)
+
+
+def test_networks_that_grow_otherwise_share_rows_and_draws_but_no_stack():
+    grown = (
+        {"activation": "sin"},
+        {"weight_from": "loo"},
+        {"layer_votes": "weighted"},
+        {"renormalize": False},
+    )
+    tried = [
+        {},
+        {"regularization": 2.0},
+        {"norm_scale": 2.0},
+        *grown,
+        {"pair_share": 0.5},
+        {"encoder": "bins"},
+    ]
+    first, *others = dict.fromkeys(row.candidate for row in result_rows(NETWORK, tried))
+    assert len(others) == 8
+    assert [other.stack == first.stack for other in others] == [True] * 2 + [False] * 6
+    assert [other.features == first.features for other in others] == [True] + [False] * 7
+    assert [other.prepared == first.prepared for other in others] == [True] * 6 + [False] * 2
