@@ -63,6 +63,12 @@ class KernelModel(Record):
         """How columns become what the kernel compares."""
         return self.voter.inputs
 
+    @property
+    def product(self) -> tuple[int, int]:
+        """The largest matrix product of an answer: a row's columns and distances, and the landmarks."""
+        s, d = self.voter.landmarks.shape
+        return int(s + d), int(s)
+
     def encodings(self) -> tuple[Inputs, ...]:
         """Return the only encoding."""
         return (self.inputs,)
@@ -72,8 +78,7 @@ class KernelModel(Record):
 
         Z holds them encoded, if somebody did that already.
         """
-        s, d = self.voter.landmarks.shape
-        with suitable_threads(X, s + d, s), ignore_overflow():
+        with suitable_threads(X, *self.product), ignore_overflow():
             P = kernel_scores(self.voter, X, Z)
             if self.classes is None:
                 return P

@@ -54,5 +54,9 @@ class Voter(Model, Protocol):
     def inputs(self) -> Inputs:
         """How columns become what the model sees."""
 
+    @property
+    def product(self) -> tuple[int, int]:
+        """The largest matrix product of an answer: numbers held for a row, and columns of the factor."""
+
     def answer(self, X: Array, Z: Array | None = None) -> Array:
         """Answer rows; Z holds them encoded, if somebody did that already."""

@@ -95,6 +95,11 @@ class Network(Record):
         """An array of the network, which tells its library, device and precision."""
         return self.readouts[0]
 
+    @property
+    def product(self) -> tuple[int, int]:
+        """The largest matrix product of an answer: a row's numbers, and the neurons."""
+        return self.row_numbers, self.n_hidden
+
     def encodings(self) -> tuple[Inputs, ...]:
         """Return the only encoding."""
         return (self.inputs,)
@@ -106,7 +111,7 @@ class Network(Record):
         """
         answer = array_namespace(X).empty((X.shape[0], self.n_outputs), dtype=X.dtype, device=device(X))
         calibration = self.calibrations[-1]
-        with suitable_threads(X, self.row_numbers, self.n_hidden):
+        with suitable_threads(X, *self.product):
             network = self._folded_for(X)
             for rows in row_blocks(X, X.shape[0], self.row_numbers):
                 P = _of_all_layers(network, X[rows, :], None if Z is None else Z[rows, :])
@@ -120,7 +125,7 @@ class Network(Record):
         computed block by block: whichever holds fewer numbers.
         """
         (c, k), depth = self.readouts[0].shape, len(self.layers)
-        threads, network = (X, self.row_numbers, self.n_hidden), self._folded_for(X)
+        threads, network = (X, *self.product), self._folded_for(X)
         if c < depth * k and not self.joint:  # a joint network holds the answers of all depths anyway
             stages = _staged(network, X)
             for _ in range(depth):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from .._loo.calibrate import Calibration
 from .._loo.pool import averaged, pooled
 from .._seam.arrays import Array, array_namespace, device, row_blocks
 from .._seam.fields import Between, Labels, Long, floats
+from .._seam.threads import suitable_threads
 from .model import Record, Voter
 
 
@@ -41,10 +43,12 @@ class Portfolio(Record):
         P = array_namespace(X).empty((X.shape[0], k), dtype=X.dtype, device=device(X))
         # the answers of all voters are held for a block of rows, and each encoding once
         held = X.shape[1] + sum(inputs.width for inputs in encodings) + (len(self.voters) + 6) * k
-        for rows in row_blocks(X, X.shape[0], held):
-            block = X[rows, :]
-            encoded = {id(inputs): inputs.apply(block) for inputs in encodings}
-            answers = [voter.answer(block, encoded[id(voter.inputs)]) for voter in self.voters]
-            pool = (averaged if self.classes is None else pooled)(answers, self.weights)
-            P[rows, :] = pool if self.calibration is None else self.calibration(pool)
+        # all rows decide about threads, not those of a block
+        with suitable_threads(X, *max((voter.product for voter in self.voters), key=math.prod)):
+            for rows in row_blocks(X, X.shape[0], held):
+                block = X[rows, :]
+                encoded = {id(inputs): inputs.apply(block) for inputs in encodings}
+                answers = [voter.answer(block, encoded[id(voter.inputs)]) for voter in self.voters]
+                pool = (averaged if self.classes is None else pooled)(answers, self.weights)
+                P[rows, :] = pool if self.calibration is None else self.calibration(pool)
         return P
