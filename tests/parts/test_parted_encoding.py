@@ -14,7 +14,7 @@ from edrvfl import EDRVFLRegressor, TabularEncoder
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.ranked import Ranked
 from edrvfl._parts import quantiles
-from edrvfl._parts.encoding import learn_parted_encoding, learn_parted_inputs
+from edrvfl._parts.encoding import learn_parted_inputs
 from edrvfl._parts.rows import parted_rows
 from edrvfl._parts.source import RowBlocks
 from edrvfl._parts.survey import take_survey
@@ -240,4 +240,4 @@ def test_keys_are_in_the_order_of_the_floats(rng):
 
 def test_an_encoder_of_none_takes_numbers_as_they_are(rng):
     _, rows = parted(rng.standard_normal((20, 3)), None, [5])
-    assert learn_parted_encoding(rows, None).width == 3
+    assert learn_parted_inputs(rows, None).width == 3

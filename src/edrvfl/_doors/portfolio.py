@@ -120,8 +120,8 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierMixin, Classifie
     Notes
     -----
     Leave-one-out scores are exact given the features. Pruning, weighting and input scaling have seen the
-    labels, so on small data `loo_log_loss_` is a little too good. On wide data, with about as many columns as
-    rows or more, it is much too good, because of the input scaling, and so are prediction sets from "loo".
+    labels, so on small data `loo_log_loss_` is too good. On wide data, with a third as many columns as rows
+    or more, it is much too good, because of the input scaling, and so are prediction sets from "loo".
 
     Of more than 10,000 rows a network's training predictions are nearly its leave-one-out predictions, and
     decide what it weighs.
@@ -283,8 +283,8 @@ class EDRVFLPortfolioRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
     Notes
     -----
     Leave-one-out values are exact given the features. Pruning and input scaling have seen the values, so on
-    small data `loo_r2_score_` is a little too good. On wide data, with about as many columns as rows or
-    more, it is much too good, because of the input scaling, and intervals from "loo" are too short.
+    small data `loo_r2_score_` is too good. On wide data, with a third as many columns as rows or more, it
+    is much too good, because of the input scaling, and intervals from "loo" are too short.
 
     Examples
     --------

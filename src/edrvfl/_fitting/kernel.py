@@ -184,7 +184,9 @@ def fit_kernel_model(data: Data, settings: KernelFit, inputs: Inputs, seed: int)
     rows = data.kernel_rows
     m = rows.X.shape[0]
     with ignore_overflow(), suitable_threads(rows.X, m + inputs.width, m):
-        voter, loo = fit_kernel(rows, inputs, settings.kernel, seed, judge_some(rows.targets))
+        # rows in memory are judged once; among all rows of parts the same ones have other numbers
+        judged = data.judged if rows is data.rows else judge_some(rows.targets)
+        voter, loo = fit_kernel(rows, inputs, settings.kernel, seed, judged)
         votes = Votes("value" if rows.classes is None else "softmax", calibration=settings.calibration)
         stage = Follower(data.jury, votes).add(loo)
     moved = converted(stage.calibration, lambda array: from_numpy(array, data.rows.X))

@@ -97,11 +97,3 @@ def learn_parted_inputs(
     if settings.numbers != "standard":
         ranked = tuple(j for j in range(d) if categorical is None or not categorical[j])
     return learn_from_sums(PartedSums(parted, ranked, settings.max_values), settings, categorical, d)
-
-
-def learn_parted_encoding(parted: PartedRows, encoder: Any) -> Inputs:
-    """Learn how a TabularEncoder encodes the columns; None takes finite numbers as they are."""
-    columns = parted.reader.columns
-    if encoder is None or columns is None:
-        return learn_parted_inputs(parted, None)
-    return learn_parted_inputs(parted, encoder._settings(), columns.categorical)
