@@ -6,6 +6,7 @@ figures of the examples, and of a block of the guide.
 
 from __future__ import annotations
 
+import csv
 import re
 import runpy
 import sys
@@ -250,6 +251,35 @@ def draw_blocks(n=256, d=30, depth=5):
     return figure
 
 
+def draw_honesty():
+    """What leave-one-out says beside what new rows say: a point for each size of tables and model."""
+    with (HERE.parent / "results" / "honesty.csv").open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    figure, axes = plt.subplots(1, 3, figsize=(11, 3.9), layout="constrained")
+    colours = {"before": RED, "after": BLUE}
+    names = {"before": "one fit judges itself", "after": "folds, and proof"}
+    sides = (("classes", "accuracy"), ("values", "R²"))
+    for axis, (task, figure_name) in zip(axes, sides, strict=False):
+        for code, colour in colours.items():
+            some = [row for row in rows if row["task"] == task and row["code"] == code]
+            x, y = ([float(row[side]) for row in some] for side in ("test", "loo"))
+            axis.plot(x, y, "o", color=colour, alpha=0.8, label=names[code])
+        low, high = axis.get_xlim()
+        axis.plot([low, high], [low, high], color=GREY, zorder=0)
+        axis.set(xlabel=f"{figure_name} on new rows", ylabel=f"{figure_name} by leave-one-out", title=task)
+    axes[0].legend(frameon=False)
+    bins = np.arange(60, 101, 2.5)
+    for code, colour in colours.items():
+        covered = [100 * float(row["covered_90"]) for row in rows if row["code"] == code]
+        axes[2].hist(covered, bins, color=colour, alpha=0.6)
+    axes[2].axvline(90, color="0.2", linewidth=1)
+    words = "% of new rows in sets and intervals of 90 %"
+    axes[2].set(xlabel=words, ylabel="sizes and models", title="covered")
+    for axis in axes:
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
 def figures_of(run) -> list[plt.Figure]:
     """Return the figures that a script leaves."""
     plt.close("all")
@@ -289,6 +319,7 @@ def main(folder: Path = HERE) -> None:
     for name, draw in PICTURES.items():
         draw().savefig(folder / "method" / f"{name}.png", dpi=130)
     draw_blocks().savefig(folder / "out_of_core.png", dpi=130)
+    draw_honesty().savefig(folder / "honesty.png", dpi=130)
     figures_of(looking)[0].savefig(folder / "looking.png", dpi=130)
     for example, names in OF_EXAMPLES.items():
         figures = figures_of(lambda example=example: runpy.run_path(str(EXAMPLES / f"{example}.py")))

@@ -1,4 +1,4 @@
-"""Write the tables of compare.md and README.md from the records in results/: `python docs/make_tables.py`.
+"""Write the tables of compare.md, guide/looking.md and README.md from results/: `python docs/make_tables.py`.
 
 A table stands between the comments `<!-- name -->` and `<!-- /name -->`. Ranks are of rounded figures, as in
 the report. The best of a column is bold, and the heading of the column that rows are sorted by says so.
@@ -21,7 +21,7 @@ from edrvfl.bench.data.frames import CONFIRMATION, FRAMES, VALUES
 from edrvfl.bench.record import RunRecord
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "docs" / "compare.md", ROOT / "README.md")
+PAGES = (ROOT / "docs" / "compare.md", ROOT / "docs" / "guide" / "looking.md", ROOT / "README.md")
 SORTED = "{} (rows are sorted by it)"
 OURS = ("edRVFL", "LaplaceRidge")
 KINDS = ("defaults", "values")  # of records of methods at their defaults
@@ -177,6 +177,30 @@ def tuned_table(found: Searches, records: list[dict[str, Any]]) -> str:
     return rows_of(head, with_best(rows, {2: 1, 3: 1, 4: -1, 5: -1, 6: 1, 7: -1}))
 
 
+def honesty_table(task: str) -> str:
+    """Tell for each size and model how far leave-one-out flatters, and what 90 % cover, before and after."""
+    means = pd.read_csv(ROOT / "results" / "honesty.csv")
+    means = means[means["task"] == task].copy()
+    means["flatters"] = 100 * (means["loo"] - means["test"])
+    means["covers"] = 100 * means["covered_90"]
+    wide = means.pivot(index=["rows", "columns"], columns=["model", "code"], values=["flatters", "covers"])
+    models = ("network", "kernel", "portfolio")
+    head = ["rows x columns", *(word for model in models for word in (f"{model}: too good by", "covered"))]
+
+    def cells(row: Any, model: str) -> list[str]:
+        too_good, covered = (
+            [f"{row[figure, model, code]:{form}}" for code in ("before", "after")]
+            for figure, form in (("flatters", "+.1f"), ("covers", ".1f"))
+        )
+        return [f"{first} → **{second}**" for first, second in (too_good, covered)]
+
+    rows = [
+        [f"{m} x {d}", *(cell for model in models for cell in cells(row, model))]
+        for (m, d), row in wide.iterrows()
+    ]
+    return rows_of(head, rows)
+
+
 def largest_searches() -> Searches:
     """Return the records of all methods on the 24 datasets; of several searches the largest counts."""
     records = (RunRecord.from_json(json.dumps(record)) for record in read_records(("study",)))
@@ -215,6 +239,7 @@ def make_tables() -> dict[str, str]:
     found = largest_searches()
     tables["twelve"] = twelve_table(found)
     tables["tuned"] = tuned_table(found, records)
+    tables |= {f"honesty, {task}": honesty_table(task) for task in ("classes", "values")}
     return tables
 
 

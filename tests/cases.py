@@ -3,7 +3,7 @@
 from functools import cache
 
 import numpy as np
-from helpers import noisy_rows, noisy_values
+from helpers import PAPER, noisy_rows, noisy_values
 from sklearn.base import clone, is_classifier
 
 from edrvfl import (
@@ -30,6 +30,7 @@ OF_NETWORKS = {
     "weighed, dual": {"correct_weight": 0.4, "weight_from": "train", "n_hidden": 150},
     "pairs": {"pair_share": 0.5},
     "gradient": {"input_scaling": "gradient"},
+    "proven": dict.fromkeys(PAPER, "loo"),
     "bins": {"encoder": TabularEncoder("bins", n_bins=4, categorical_features=[3])},
     "drawn": DRAWN,
     "all drawn": {**DRAWN, "pair_share": 0.5, "input_scaling": "gradient", "encoder": "bins"},
@@ -90,7 +91,7 @@ PORTFOLIOS = {
 }
 NETWORKS = {
     **{
-        f"class network, {name}": EDRVFLClassifier(**{**NETWORK, "regularization": 1.0, **params})
+        f"class network, {name}": EDRVFLClassifier(**{**NETWORK, **PAPER, "regularization": 1.0, **params})
         for name, params in (OF_NETWORKS | OF_CLASSIFIERS).items()
     },
     **{
@@ -110,7 +111,7 @@ SEARCHES = {
 }
 # one estimator of each class
 SIX = {
-    "class network": ALL["class network, plain"],
+    "class network": ALL["class network, proven"],
     "value network": ALL["value network, plain"],
     "class kernel": ALL["class kernel, as it comes"],
     "value kernel": ALL["value kernel, as it comes"],

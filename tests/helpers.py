@@ -17,6 +17,10 @@ from edrvfl._layers.grow import Problem, grow, start
 from edrvfl._layers.layers import fill_inputs, new_features, replay
 from edrvfl._models.network import Network, layer_scores
 from edrvfl._ridge.equations import Regression
+from edrvfl._ridge.twins import Twins
+
+# what a classifier proves by leave-one-out unless it is given, as in the paper
+PAPER = {"input_scaling": None, "correct_weight": 0.8, "prune_rate": 0.2}
 
 
 def to_host(array):
@@ -62,18 +66,24 @@ def random_regression(rng, m, c, k=3):
 
 
 def random_counts(rng, m, weighted):
-    """Draw weights that count rows, below, at and above one, and the share of each that is left out."""
-    counts = rng.choice([0.4, 1.0, 1.0, 3.0], m) if weighted else np.ones(m)
-    return counts, np.minimum(counts, 1) / counts
+    """Draw weights that count rows, below, at and above one."""
+    return rng.choice([0.4, 1.0, 1.0, 3.0], m) if weighted else np.ones(m)
 
 
-def regression(D, Y, base=None, *, omega=None, shares=None, judged=None, xp=np):
+def with_twins(rng, D, n):
+    """Copy rows of D (..., m, c) over n others; return it, and for each row the first that equals it."""
+    first = np.arange(D.shape[-2])
+    first[-n:] = rng.integers(0, max(1, len(first) - n), n)
+    return D[..., first, :], first
+
+
+def regression(D, Y, base=None, *, omega=None, twins=None, want_loo=True, judged=None, xp=np):
     """Build a Regression in the library xp. Y is a matrix of values, or a vector of classes."""
     targets = Values(xp.asarray(Y)) if Y.ndim == 2 else Classes(xp.asarray(Y), Y.max() + 1, xp.asarray(D))
     if judged is not None:
         judged = Judged(xp.asarray(judged), xp.ones(len(judged), dtype=xp.float64))
-    of_rows = {"base": beside(xp, base), "omega": beside(xp, omega), "shares": beside(xp, shares)}
-    return Regression(xp.asarray(D), targets, **of_rows, judged=judged)
+    of_rows = {"base": beside(xp, base), "omega": beside(xp, omega), "twins": Twins.of(twins, xp.asarray(D))}
+    return Regression(xp.asarray(D), targets, **of_rows, want_loo=want_loo, judged=judged)
 
 
 def grow_alone(X, y, settings, seed=5, counts=None, costs=None, standardize=True):
@@ -87,7 +97,7 @@ def grow_alone(X, y, settings, seed=5, counts=None, costs=None, standardize=True
     draws = Draws(Recipe.of(settings, seed, inputs, rows), X)
     network = Network(None, inputs, settings.activation, settings.n_hidden, "softmax", classes, seed, 1)
     layers = []
-    for grown in grow(start(D, settings), Problem(targets, rows.weights, draws, None)):
+    for grown in grow(start(D, settings), Problem(targets, rows.weights, draws, None, twins=rows.twins)):
         assert grown.losses.shape == (1, X.shape[0])  # asked for now: the next layer overwrites D
         layers.append(grown)
         network = network.with_layer(grown.hidden, grown.readout.beta[0, ...])

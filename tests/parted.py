@@ -111,6 +111,7 @@ def decisions(case, model):
         sd = np.where(sd > 0, sd, 1.0)
         Y = (Y - mean) / sd
     found = Decisions(classes)
+    omega_r, p = ({**model.get_params(), **model.proven_}[name] for name in ("correct_weight", "prune_rate"))
     if network.joint:  # neither weighting nor pruning, and the read-out is over several layers
         return found
     omega = np.ones(len(y))
@@ -123,14 +124,14 @@ def decisions(case, model):
         scores = D @ beta
         if model.weight_from == "loo":
             scores = _without_themselves(D, Y, base * omega, counts, beta, model.regularization_[l], found)
-        right = _right(scores, Y, counts, classes, found, asks=model.correct_weight < 1)
+        right = _right(scores, Y, counts, classes, found, asks=omega_r < 1)
         found.right.append(right)
         n_r, n_w = counts[right].sum(), counts[~right].sum()
         omega = np.ones(len(y))
-        if model.correct_weight < 1 and n_r > 0 and n_w > 0:
-            omega_w = (n_r + n_w - n_r * model.correct_weight) / n_w  # Eq. 14
-            omega = np.where(right, model.correct_weight, omega_w)
-        _prune(beta, model, found)
+        if omega_r < 1 and n_r > 0 and n_w > 0:
+            omega_w = (n_r + n_w - n_r * omega_r) / n_w  # Eq. 14
+            omega = np.where(right, omega_r, omega_w)
+        _prune(beta, p, model.n_hidden_, found)
     return found
 
 
@@ -158,10 +159,10 @@ def _costs(class_weight, y, counts):
 
 
 def _leverages(D, weights, counts, lam):
-    """Weight that leave-one-out removes, times d'(D'WD + lam I)^-1 d."""
+    """The weight of each row, times d'(D'WD + lam I)^-1 d."""
     G = (D * weights[:, None]).T @ D + lam * np.eye(D.shape[1])
     forms = np.einsum("ij,ji->i", D, np.linalg.solve(G, D.T))
-    return np.minimum(1, 1 / counts) * weights * forms
+    return weights * forms
 
 
 def _without_themselves(D, Y, weights, counts, beta, lam, found):
@@ -192,9 +193,8 @@ def _right(scores, Y, counts, classes, found, asks):
     return losses <= bound * (1 + 2e-8)
 
 
-def _prune(beta, model, found):
-    n = model.n_hidden_
-    drop = min(n - 1, int(model.prune_rate * n + 1e-9))
+def _prune(beta, p, n, found):
+    drop = min(n - 1, int(p * n + 1e-9))
     theta = np.sort(np.abs(beta[:n]).sum(axis=1))
     if drop > 0 and theta[drop] > 0:  # dead neurons are equal to the last bit
         found.margin = min(found.margin, float(1 - theta[drop - 1] / theta[drop]))

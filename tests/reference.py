@@ -76,9 +76,12 @@ def drop_unseen(W, seed, l, n, inputs_per_neuron, hidden_per_neuron):
 
 def layer_scores(
     X, y, X_new, seed, n_layers, n, lam, g, renormalize, gamma, alpha, omega_r, p, weight_from="train",
-    inputs_per_neuron=None, hidden_per_neuron=None,
+    inputs_per_neuron=None, hidden_per_neuron=None, encode=True, seen=None,
 ):  # fmt: skip
     """Scores of each layer for the rows of X_new, as an array (layers, rows, classes).
+
+    Columns are standardised unless `encode` is False. A list `seen` gets the features of both sets of rows,
+    the rows' weights and the penalty of each layer.
 
     y holds the classes 0, 1, ..., or is a matrix of values, which are standardised; the scores are then in
     their units. lam may be "loo"; gamma and alpha may be pairs, between which each neuron's own is drawn.
@@ -91,7 +94,8 @@ def layer_scores(
         offset, unit = y.mean(axis=0), y.std(axis=0)
         Y = (y - offset) / unit
     mean, sd = X.mean(axis=0), X.std(axis=0)
-    X, X_new = (X - mean) / sd, (X_new - mean) / sd
+    if encode:
+        X, X_new = (X - mean) / sd, (X_new - mean) / sd
     A, A_new, omega, scores = X, X_new, np.ones(m), []
     keep = None
     for l in range(n_layers):
@@ -127,6 +131,8 @@ def layer_scores(
                 each = losses(scores_without_themselves(D, Y, omega, value), Y, classes)
                 total[value] = round(sum(w * loss for w, loss in zip(omega, each, strict=True)), 9)
             penalty = min(total, key=lambda value: (total[value], -value))
+        if seen is not None:
+            seen.append((D, D_new, omega, penalty))
         beta = output_weights(D, Y, omega, penalty)
         scores.append(D_new @ beta * unit + offset)
 
@@ -146,14 +152,12 @@ def layer_scores(
     return np.array(scores)
 
 
-def scores_without_each_row(D, Y, lam, omega, counts):
-    """Scores of each row by the read-out fitted with one unit less of its weight, one fit for each row."""
-    scores = []
+def scores_without_each_row(D, Y, lam, omega, counts, twins=None):
+    """Scores of each row by the read-out fitted without the row and its twins, one fit for each row."""
+    scores, twins = [], np.arange(len(D)) if twins is None else twins
     for i in range(len(D)):
-        rest = counts.copy()
-        rest[i] -= min(counts[i], 1)
-        kept = rest > 0
-        w = (rest * omega)[kept]
+        kept = twins != twins[i]
+        w = (counts * omega)[kept]
         if lam == 0:
             root = np.sqrt(w)[:, None]
             beta = np.linalg.pinv(D[kept] * root) @ (Y[kept] * root)

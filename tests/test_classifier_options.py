@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import noisy_rows
+from helpers import PAPER, noisy_rows
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, EDRVFLSearchCV, TabularEncoder
 from edrvfl._layers.records import Shape, auto_shape
 
-SMALL = EDRVFLClassifier(n_layers=3, n_hidden=16, regularization=1.0, random_state=0)
+SMALL = EDRVFLClassifier(n_layers=3, n_hidden=16, regularization=1.0, random_state=0, **PAPER)
 OPTIONS = {
     "few inputs": {"inputs_per_neuron": 2},
     "few neurons": {"hidden_per_neuron": 4},
@@ -94,19 +94,18 @@ def test_without_renormalisation_scales_and_shifts_do_nothing(noisy):
 
 
 def test_few_rows_have_the_papers_shape():
-    assert {auto_shape(m) for m in (2, 1000, 10_000)} == {Shape(512, 10, None)}
+    assert {auto_shape(m) for m in (2, 1000, 10_000)} == {Shape(512, 10)}
     many, most = auto_shape(10_001), auto_shape(1e9)
     assert many == auto_shape(300_000)
     assert replace(many, n_hidden=most.n_hidden) == most
     assert many.n_hidden > most.n_hidden > 512
     assert many.n_layers < 10
-    assert many.input_scaling == "gradient"
 
 
 @pytest.fixture
 def many_is_200(limit):
     """More than 200 rows are many, so that a test of their shape is fast."""
-    limit(MANY_ROWS=200, WIDE_SHAPE=Shape(24, 2, "gradient"))
+    limit(MANY_ROWS=200, WIDE_SHAPE=Shape(24, 2))
 
 
 @pytest.mark.parametrize("rows", [200, 201])
@@ -115,10 +114,7 @@ def test_a_network_of_that_shape_is_the_one_that_names_it(rng, rows, many_is_200
     shape = auto_shape(rows)
     model = EDRVFLClassifier(random_state=0).fit(X, y)
     assert (model.n_hidden_, model.n_layers_) == (shape.n_hidden, shape.n_layers)
-    assert (model.network_.inputs.factors is None) == (shape.input_scaling is None)
-    named = EDRVFLClassifier(
-        n_hidden=shape.n_hidden, n_layers=shape.n_layers, input_scaling=shape.input_scaling, random_state=0
-    )
+    named = EDRVFLClassifier(n_hidden=shape.n_hidden, n_layers=shape.n_layers, random_state=0)
     np.testing.assert_array_equal(model.predict_proba(X), named.fit(X, y).predict_proba(X))
 
 

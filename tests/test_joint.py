@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import noisy_rows, to_host
+from helpers import PAPER, noisy_rows, to_host
 from reference import joint_features, scores_without_each_row
 from scipy.linalg import LinAlgWarning
 from scipy.special import softmax
@@ -11,8 +11,10 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import log_loss
 
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, EDRVFLSearchCV, variant
+from edrvfl._fitting.folds import deal_folds, dealt
 from edrvfl._fitting.settings import network_settings
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
+from edrvfl._inputs.rows import prepare_rows
 from edrvfl._inputs.targets import Classes, RowWeights
 from edrvfl._layers.draws import Draws, Recipe
 from edrvfl._layers.grow import Problem, grow, start
@@ -99,14 +101,21 @@ def test_prefix_takes_the_depth_of_the_smallest_log_loss(calibration):
 
 
 def test_the_log_loss_of_a_depth_is_that_of_its_own_scores():
-    """No layer before has a say: the best of many temperatures, by scikit-learn's log-loss."""
+    """No layer before has a say: the best temperature for other parts, by scikit-learn's log-loss."""
     X, y = rows(90)
     model = clone(NETWORK).set_params(calibration="temperature").fit(X, y)
     A = joint_features(X, X, model.network_.seed, DEPTH, N, np.ones(90))[0]
     for l, found in enumerate(model.loo_log_losses_):
         loo = scores_without_each_row(A[:, : 21 + l * N], np.eye(3)[y], 0.5, np.ones(90), np.ones(90))
-        losses = [log_loss(y, softmax(t * loo, axis=1)) for t in np.geomspace(1, 10, 40)]
-        assert found == pytest.approx(min(losses), abs=0.01)
+        P = np.empty(loo.shape)
+        parts = dealt(deal_folds(prepare_rows(X, y), None)).parts
+        for part in range(5):
+            inside, outside = np.flatnonzero(parts == part), np.flatnonzero(parts != part)
+            best = min(
+                np.geomspace(1, 10, 40), key=lambda t: log_loss(y[outside], softmax(t * loo[outside], axis=1))
+            )
+            P[inside] = softmax(best * loo[inside], axis=1)
+        assert found == pytest.approx(log_loss(y, P), abs=0.01)
 
 
 def test_ensembles_act_on_one_score():
@@ -146,8 +155,12 @@ def test_blocks_of_rows_change_nothing_but_rounding(limit):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({}, "but correct_weight=0.8 and prune_rate=0.2. Set correct_weight=1.0 and prune_rate=0.0."),
-        ({"correct_weight": 1}, "but prune_rate=0.2. Set prune_rate=0.0."),
+        (
+            {"correct_weight": 0.8, "prune_rate": 0.2},
+            "but correct_weight=0.8 and prune_rate=0.2. Set correct_weight=1.0 and prune_rate=0.0.",
+        ),
+        ({"correct_weight": 1, "prune_rate": 0.2}, "but prune_rate=0.2. Set prune_rate=0.0."),
+        ({"prune_rate": 0.2}, "but prune_rate=0.2. Set prune_rate=0.0."),
         ({"prune_rate": 0, "correct_weight": 0.5}, "but correct_weight=0.5. Set correct_weight=1.0."),
         ({"prune_rate": 0, "correct_weight": 1, "layer_votes": "weighted"}, 'Set layer_votes="equal", or'),
     ],
@@ -189,7 +202,7 @@ def test_a_search_scores_each_depth_as_a_network_fitted_alone(params, m):
         {"readout": ["joint"], **neutral, "norm_scale": [0.7, 1.5], "regularization": [0.1, 4.0, 0.0, "loo"]},
         {"readout": ["layers"], **neutral, "regularization": [0.1, 4.0]},
     ]
-    network = EDRVFLClassifier(n_layers=3, n_hidden=12, random_state=0).set_params(**params)
+    network = EDRVFLClassifier(n_layers=3, n_hidden=12, random_state=0, **PAPER).set_params(**params)
     search = EDRVFLSearchCV(network, space, n_iter=None, cv=[split], scoring="neg_log_loss", refit=False)
     table = search.fit(X, y).cv_results_
     assert len(table["params"]) == 3 * 10

@@ -5,14 +5,14 @@ import importlib
 import numpy as np
 import pytest
 import sklearn
-from cases import ALL, KERNELS, NETWORKS, PORTFOLIOS, SIX, answer, figures, fitted, rows_for
-from helpers import to_host
+from cases import ALL, JOINT, KERNELS, NETWORKS, PORTFOLIOS, SIX, answer, figures, fitted, rows_for
+from helpers import PAPER, noisy_rows, to_host
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
 from sklearn.utils._array_api import move_estimator_to
 
-from edrvfl import to_numpy
+from edrvfl import EDRVFLClassifier, EDRVFLRegressor, LaplaceRidgeClassifier, LaplaceRidgeRegressor, to_numpy
 
 CLASSIFIERS = {name: model for name, model in ALL.items() if is_classifier(model)}
 REGRESSORS = {name: model for name, model in ALL.items() if name not in CLASSIFIERS}
@@ -53,6 +53,39 @@ def test_a_weight_counts_rows_and_their_order_does_not_matter(name):
         assert_alike(weighted, repeated, X, rounding(name))
 
 
+@every([name for name in SIX if "network" not in name])
+def test_weight_two_is_the_row_twice_where_copies_are_many_rows(name):
+    X, y = noisy_rows(np.random.default_rng(5), 600, 4)  # more than 1,000 rows are computed in float32
+    weighted = clone(SIX[name]).fit(X, y, np.full(600, 2.0))
+    assert_alike(weighted, clone(weighted).fit(np.r_[X, X], np.r_[y, y]), X, 1e-12)
+
+
+LOO = {"weight_from": "loo", "correct_weight": 0.5}
+GIVEN = {
+    "class network": EDRVFLClassifier(n_layers=3, n_hidden=16, calibration=None, **(PAPER | LOO)),
+    "value network": EDRVFLRegressor(n_layers=3, n_hidden=16, **LOO),
+    "value network, dual": EDRVFLRegressor(n_layers=2, n_hidden=120, **LOO),
+    "value network, joint": EDRVFLRegressor(n_layers=3, n_hidden=30, **JOINT),
+    "class kernel": LaplaceRidgeClassifier(bandwidth=1.0, input_scaling=None, calibration=None),
+    "value kernel": LaplaceRidgeRegressor(bandwidth=1.0, input_scaling=None),
+    "value kernel, landmarks": LaplaceRidgeRegressor(bandwidth=1.0, input_scaling=None, n_landmarks=30),
+}
+
+
+@every(GIVEN)
+@pytest.mark.parametrize("weight", [0.3, 1.01, 4.0, 100.0])
+def test_a_constant_weight_is_a_factor_of_the_penalty_and_nothing_else(name, weight):
+    X, y = rows_for(name)
+    model = clone(GIVEN[name]).set_params(regularization=0.5, random_state=0).fit(X, y)
+    scaled = clone(model).set_params(regularization=0.5 * weight).fit(X, y, np.full(len(y), weight))
+    np.testing.assert_allclose(answer(scaled, X), answer(model, X), atol=1e-7)
+    scaled.regularization_ = np.divide(scaled.regularization_, weight)
+    if name == "class kernel":  # the temperature at which a log-loss is taken counts weights as evidence
+        assert scaled.loo_log_loss_ == pytest.approx(model.loo_log_loss_, abs=5e-3)
+        scaled.loo_log_loss_ = model.loo_log_loss_
+    np.testing.assert_allclose(figures(scaled), figures(model), atol=1e-7)
+
+
 @every(ALL)
 def test_a_row_without_weight_leaves_no_trace(name):
     _, X, y = fitted(name)
@@ -91,7 +124,8 @@ def test_the_order_of_columns_does_not_matter_to_kernels(name):
 # --- layers ----------------------------------------------------------------------------------------------
 
 
-@every(NETWORKS)
+# whether a network is better with what must prove itself, all its layers say together
+@every([name for name in NETWORKS if "proven" not in name])
 def test_every_stage_is_the_shallower_network(name):
     for k in outputs(name):
         deep, X, y = fitted(name, k)

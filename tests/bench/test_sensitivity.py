@@ -49,7 +49,12 @@ def test_a_point_is_what_the_estimator_gives(records, wine):
     for split, repeat in np.ndindex(4, 2):
         seed = seed_of("hidden", "wine", repeat)
         model = EDRVFLClassifier(
-            activation="sigmoid", correct_weight=0.2, prune_rate=0.0, random_state=seed, **SMALL
+            activation="sigmoid",
+            correct_weight=0.2,
+            prune_rate=0.0,
+            input_scaling=None,
+            random_state=seed,
+            **SMALL,
         )
         part = wine.splits[split]
         model.fit(wine.X[part.train], wine.y[part.train])

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import sklearn
 from helpers import to_host
+from hypothesis import given
+from hypothesis import strategies as st
 
 from edrvfl import EDRVFLClassifier
-from edrvfl._inputs.rows import prepare_rows, prepare_values
+from edrvfl._inputs.rows import first_of_equals, prepare_rows, prepare_values, row_hashes
 
 X = np.arange(12.0).reshape(6, 2)
 Y = np.array(["b", "a", "b", "c", "a", "b"])
@@ -137,3 +139,34 @@ def test_values_take_the_precision_of_the_rows():
     np.testing.assert_allclose(targets.Y[:, 0], [-np.sqrt(1.5), 0, np.sqrt(1.5)], atol=1e-6)
     with pytest.raises(ValueError, match="too large for float32"):
         prepare_values(np.zeros((3, 1), np.float32), np.array([0.0, 1e39, 0.0]))
+
+
+# --- copies ----------------------------------------------------------------------------------------------
+
+
+def test_equal_rows_are_one_row_with_the_sum_of_their_weights(xp):
+    X = np.array([[0.0, np.nan], [1.0, 2.0], [-0.0, np.nan], [1.0, 2.0], [1.0, 2.0 + 1e-12], [1.0, 2.0]])
+    y, counts = np.array([4, 4, 4, 7, 4, 4]), np.array([1.0, 0.5, 2.0, 1.0, 1.0, 3.0])
+    with sklearn.config_context(array_api_dispatch=True):
+        rows = prepare_rows(xp.asarray(X), xp.asarray(y), xp.asarray(counts), "balanced")
+        values = prepare_values(xp.asarray(X), xp.asarray(np.stack([y, y], axis=1) / 2))
+    for found in (rows, values):  # the first of equal rows keeps its place
+        np.testing.assert_array_equal(to_host(found.X), X[[0, 1, 3, 4]])
+        assert found.twins.tolist() == [0, 1, 1, 3]  # the same numbers with another target
+        assert found.hashes.tolist() == row_hashes(X)[[0, 1, 3, 4]].tolist()
+    assert to_host(rows.weights.counts).tolist() == [3.0, 3.5, 1.0, 1.0]
+    assert to_host(values.weights.counts).tolist() == [2.0, 2.0, 1.0, 1.0]
+    np.testing.assert_allclose(to_host(rows.weights.costs), 8.5 / 2 / np.array([7.5, 7.5, 1.0, 7.5]))
+    np.testing.assert_allclose(to_host(values.targets.mean), [2.25, 2.25])
+    assert prepare_rows(X, y, merge=False).X is X
+
+
+@given(seed=st.integers(0, 2**31), width=st.integers(1, 3), single=st.booleans())
+def test_the_first_of_equals_is_the_first_of_equals(seed, width, single):
+    rng = np.random.default_rng(seed)
+    X = rng.choice([0.0, -0.0, 1.0, 1.0 + 1e-12, np.nan], (20, width)).astype("float32" if single else float)
+    # the representation of numbers, in which a gap equals a gap
+    texts = [str((row + 0.0).tolist()) for row in X]
+    expected = [texts.index(text) for text in texts]
+    found = first_of_equals(X, row_hashes(X))
+    assert (list(range(20)) if found is None else found.tolist()) == expected

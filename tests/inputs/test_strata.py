@@ -10,12 +10,12 @@ from edrvfl._inputs.rows import prepare_rows, prepare_values
 
 
 def values_of(y, counts=None):
-    return prepare_values(np.zeros((len(y), 1)), y, counts)
+    return prepare_values(np.arange(1.0 * len(y))[:, None], y, counts)
 
 
 def test_classes_are_their_own_groups(rng):
     y = rng.integers(0, 3, 20)
-    rows = prepare_rows(np.zeros((20, 1)), y)
+    rows = prepare_rows(np.arange(20.0)[:, None], y)
     for found in (groups(rows), ranking(rows.targets, None), codes_of(rows.targets)):
         np.testing.assert_array_equal(found, y)
 

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 from helpers import beside, to_host
-from hypothesis import given
-from hypothesis import strategies as st
 
 from edrvfl import EDRVFLRegressor, LaplaceRidgeClassifier, LaplaceRidgeRegressor
 from edrvfl._inputs.targets import RowWeights
@@ -22,18 +20,6 @@ def test_counts_and_costs_multiply_and_only_counts_count(xp, counts, costs):
     np.testing.assert_array_equal(to_host(weights.counts_of(2, like)), counts or [1.0, 1.0])
 
 
-@given(count=st.integers(1, 1000))
-def test_leaving_one_of_several_out_takes_its_share(count):
-    assert RowWeights(np.array([float(count)])).left_out_shares(1, np.zeros(1))[0] == 1 / count
-
-
-def test_a_row_of_weight_one_or_less_is_left_out_completely(xp):
-    counts = xp.asarray([1.0, 0.3, 1e-310], dtype=xp.float64)  # the inverse of the last is infinite
-    shares = RowWeights(counts).left_out_shares(3, counts)
-    assert to_host(shares).tolist() == [1.0, 1.0, 1.0]
-    assert to_host(RowWeights().left_out_shares(2, counts)).tolist() == [1.0, 1.0]
-
-
 @pytest.mark.parametrize("weight", [5e-324, 1e-309])
 @pytest.mark.parametrize("kind", [LaplaceRidgeClassifier, LaplaceRidgeRegressor])
 def test_weights_without_digits_answer_as_their_multiples(kind, weight, rng):
@@ -48,7 +34,9 @@ def test_weights_without_digits_answer_as_their_multiples(kind, weight, rng):
 @pytest.mark.filterwarnings("ignore:The Gram matrix is numerically singular")
 def test_one_row_may_weigh_far_more_or_less_than_the_others(kind, weight, rng):
     X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
-    model = kind(random_state=0).fit(X, y, np.where(np.arange(60) == 3, weight, 1.0))
+    # beside the heavy row the others, which alone calibrate, are nothing
+    plain = {"calibration": None} if kind is LaplaceRidgeClassifier else {}
+    model = kind(random_state=0, **plain).fit(X, y, np.where(np.arange(60) == 3, weight, 1.0))
     answer = model.predict_proba(X) if kind is LaplaceRidgeClassifier else model.predict(X)
     assert np.isfinite(answer).all()
     if weight > 1:

@@ -31,11 +31,11 @@ def test_neither_the_order_of_rows_nor_repeating_one_changes_the_pairs(seed, gap
     if gaps:
         X[rng.random(X.shape) < 0.2] = np.nan
     counts, u = rng.integers(1, 4, 30), rng.random((2, 50))
-    first, second = draw_pairs(prepare_rows(X, y, counts.astype(float)), u)
     again = rng.permutation(np.repeat(np.arange(30), counts))
-    for ours, theirs in zip((first, second), draw_pairs(prepare_rows(X[again], y[again]), u), strict=True):
-        np.testing.assert_array_equal(X[again][theirs], X[ours])
-        np.testing.assert_array_equal(y[again][theirs], y[ours])
+    rows, others = prepare_rows(X, y, counts.astype(float)), prepare_rows(X[again], y[again], merge=False)
+    for ours, theirs in zip(draw_pairs(rows, u), draw_pairs(others, u), strict=True):
+        np.testing.assert_array_equal(others.X[theirs], rows.X[ours])
+        np.testing.assert_array_equal(others.targets.codes[theirs], rows.targets.codes[ours])
 
 
 def test_rows_with_values_are_paired_across_groups(rng):
@@ -54,10 +54,10 @@ def test_neither_order_nor_repetition_changes_the_pairs_of_values(seed, k):
     rng = np.random.default_rng(seed)
     X, y = rng.integers(0, 4, (30, 2)) / 3, rng.integers(0, 5, (30, k)) / 3
     counts, u = rng.integers(1, 4, 30), rng.random((2, 50))
-    pairs = draw_pairs(prepare_values(X, y, counts.astype(float)), u)
     again = rng.permutation(np.repeat(np.arange(30), counts))
-    for ours, theirs in zip(pairs, draw_pairs(prepare_values(X[again], y[again]), u), strict=True):
-        np.testing.assert_array_equal(X[again][theirs], X[ours])
+    rows, others = prepare_values(X, y, counts.astype(float)), prepare_values(X[again], y[again], merge=False)
+    for ours, theirs in zip(draw_pairs(rows, u), draw_pairs(others, u), strict=True):
+        np.testing.assert_array_equal(others.X[theirs], rows.X[ours])
 
 
 def test_the_difference_is_that_of_the_encoded_rows(xp, rng):
@@ -82,3 +82,12 @@ def test_hashes_tell_rows_apart_by_their_values_alone(rng, dtype):
     assert (row_hashes(X[:, ::-1]) != hashes).mean() > 0.99  # the column matters
     huge = np.array([[np.nan, 1e300 if dtype is np.float64 else np.inf]], dtype)
     assert row_hashes(huge) == row_hashes(np.array([[-np.nan, np.inf]], dtype))
+
+
+@pytest.mark.parametrize("absent", [0, 1, 2])
+def test_a_class_without_rows_is_in_no_pair(rng, absent):
+    rows = prepare_rows(rng.standard_normal((30, 2)), np.arange(30) % 3)
+    some = rows.some(np.flatnonzero(np.arange(30) % 3 != absent))  # as where a fold has all rows of a class
+    first, second = draw_pairs(some, rng.random((2, 500)))
+    assert (some.targets.codes[first] != some.targets.codes[second]).all()
+    assert len(np.unique(first)) == len(np.unique(second)) == 20

@@ -8,9 +8,13 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from edrvfl._loo.calibrate import LEAST_SLOPE, MOST_CLASSES, Calibration, calibrate, log_loss
+from edrvfl._loo.calibrate import LEAST_SLOPE, MOST_CLASSES, Calibration, calibrate, log_losses
 
 RULES = ["temperature", "matrix"]
+
+
+def log_loss(P, codes, weights):
+    return np.average(log_losses(P, codes), weights=weights)
 
 
 def sample(rng, m, k, sharpness=2.0):

@@ -53,10 +53,8 @@ def test_ends_and_thresholds_of_weights_are_those_of_repeated_rows(rows, coverag
     values, counts = (np.array(part) for part in zip(*rows, strict=True))
     r, weights = np.stack([values, values**2], axis=1), counts.astype(float)
     again = np.repeat(r, counts, axis=0)
-    for guaranteed in (True, False):
-        weighted = Margins.of(r, weights, guaranteed=guaranteed)
-        repeated = Margins.of(again, np.ones(len(again)), guaranteed=guaranteed)
-        np.testing.assert_allclose(weighted.ends(coverage), repeated.ends(coverage), rtol=1e-12)
+    weighted, repeated = Margins.of(r, weights), Margins.of(again, np.ones(len(again)))
+    np.testing.assert_allclose(weighted.ends(coverage), repeated.ends(coverage), rtol=1e-12)
     p = (values + 5) / 10
     assert own(p, weights).threshold(coverage) == own(np.repeat(p, counts)).threshold(coverage)
 
@@ -112,24 +110,10 @@ def test_larger_coverage_never_gives_less(rng):
 
 def test_few_rows(rng):
     r = rng.standard_normal((10, 1))
-    held = Margins.of(r, np.ones(10), guaranteed=True)
-    assert held.ends(0.95) == (-np.inf, np.inf)
-    assert held.ends(0.8) == (r.min(), r.max())
-    inside = []
-    for _ in range(1500):  # the mean of ten rows as the network, its leave-one-out residuals
-        y = rng.standard_normal(60)
-        center = y[:10].mean()
-        lower, upper = Margins.of((y[:10, None] - center) * 10 / 9, np.ones(10)).ends(0.95)
-        inside.append(np.mean((lower <= y[10:] - center) & (y[10:] - center <= upper)))
-    assert 0.94 < np.mean(inside) < 0.98
+    margins = Margins.of(r, np.ones(10))
+    assert margins.ends(0.95) == (-np.inf, np.inf)  # ten rows cannot say
+    assert margins.ends(0.8) == (r.min(), r.max())
     assert Margins.of(r[:1], np.ones(1)).ends(0.8) == (-np.inf, np.inf)
-
-
-@pytest.mark.parametrize("unit", [2.0**1000, 2.0**-1000])
-def test_few_rows_in_extreme_units(rng, unit):
-    r, w = rng.standard_normal((10, 2)), np.ones(10)
-    for one, other in zip(Margins.of(r, w).ends(0.95), Margins.of(unit * r, w).ends(0.95), strict=True):
-        np.testing.assert_array_equal(other, unit * one)
 
 
 def test_each_output_has_its_own_ends(rng):

@@ -11,15 +11,20 @@ from edrvfl import EDRVFLClassifier
 from edrvfl._fitting.settings import network_settings
 from edrvfl._inputs.chosen import judge_some
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
+from edrvfl._inputs.rows import first_of_equals, row_hashes
 from edrvfl._inputs.targets import Classes, RowWeights
 from edrvfl._layers.draws import Draws, Recipe
 from edrvfl._layers.grow import Problem, grow, start
 from edrvfl._layers.layers import fill_inputs, new_features
-from edrvfl._loo.calibrate import calibrate, log_loss
+from edrvfl._loo.calibrate import calibrate, log_losses
 from edrvfl._loo.follow import CALIBRATIONS, PULL, Follower
 from edrvfl._loo.jury import jury_of
 
 ENSEMBLES = ["softmax", "mean", "vote"]
+
+
+def log_loss(P, codes, weights):
+    return np.average(log_losses(P, codes), weights=weights)
 
 
 def two_or_three_classes(rng, m, k):
@@ -88,12 +93,11 @@ def grown_scores(X, y, k, network, counts, costs, use, judged=None):
     fill_inputs(D, X, inputs)
     counts, costs = (np.ones(m) if a is None else a for a in given)
     omega, loops, used = np.ones(m), [], []
-    problem = Problem(
-        targets, weights, Draws(Recipe(1, settings.n_hidden, inputs.source), X), judged, judges=True
-    )
+    draws, twins = Draws(Recipe(1, settings.n_hidden, inputs.source), X), first_of_equals(X, row_hashes(X))
+    problem = Problem(targets, weights, draws, judged, judges=True, twins=twins)
     for grown in grow(start(D, settings), problem):
         D_l = np.array(grown.D[:m])
-        loops.append(scores_without_each_row(D_l, np.eye(k)[y], settings.lam, omega * costs, counts))
+        loops.append(scores_without_each_row(D_l, np.eye(k)[y], settings.lam, omega * costs, counts, twins))
         used.append(use(grown))
         right = loops[-1].argmax(axis=1) == y if settings.weighs_by_loo else grown.losses[0] == 0
         omega = omega_after(right, counts, settings.omega_r)
@@ -106,10 +110,13 @@ def grown_scores(X, y, k, network, counts, costs, use, judged=None):
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 def test_stages_are_those_of_leaving_each_row_out(rng, calibration, ensemble, k, weighted):
     X, y = two_or_three_classes(rng, 50, k)
+    X[45:] = X[[0, 0, 1, 2, 3]]  # copies, of the same class and of others
     counts = rng.choice([0.4, 1.0, 3.0], 50) if weighted else None
     costs = np.array([1.0, 3.0, 0.5])[y] if weighted else None
+    weight_from = "loo" if weighted else "train"
     params = {"n_layers": 3, "n_hidden": 7, "regularization": 0.5, "ensemble": ensemble}
-    network = EDRVFLClassifier(**params, calibration=calibration)
+    weighs = {"weight_from": weight_from, "correct_weight": 0.6, "prune_rate": 0.2}
+    network = EDRVFLClassifier(**params, calibration=calibration, **weighs)
     follower = follower_of(Classes(y, k, X[:0, 0]), RowWeights(counts, costs), None, network)
     loops, stages = grown_scores(X, y, k, network, counts, costs, lambda g: follower.add(g.loo[0]))
     w = np.ones(50) if counts is None else counts
@@ -136,7 +143,8 @@ def test_a_part_of_the_rows_is_judged(rng, monkeypatch, weight_from):
     assert len(some) == 30
     # a row of the class that is judged best counts 1
     weights = counts[some] * judged.stand_for / judged.stand_for.min()
-    network = EDRVFLClassifier(n_layers=2, n_hidden=7, regularization=0.5, weight_from=weight_from)
+    weighs = {"weight_from": weight_from, "correct_weight": 0.8, "prune_rate": 0.2}
+    network = EDRVFLClassifier(n_layers=2, n_hidden=7, regularization=0.5, **weighs)
     follower = follower_of(Classes(y, 3, X[:0, 0]), RowWeights(counts), judged, network)
     loops, stages = grown_scores(X, y, 3, network, counts, None, lambda g: follower.add(g.loo[0]), judged)
     for depth, stage in enumerate(stages, start=1):
@@ -276,14 +284,7 @@ def test_a_row_alone_in_its_class_does_not_calibrate(rng, calibration):
 
 @pytest.mark.parametrize(
     ("of_class", "alone"),
-    [
-        ([1.0], True),
-        ([0.3], True),
-        ([1e-12], True),
-        ([2.0], False),
-        ([1e-3] * 5, False),
-        ([1e-12] * 5, False),
-    ],
+    [([1.0], True), ([0.3], True), ([1e-12], True), ([2.0], True), ([1e-3] * 5, False), ([1e-12] * 5, False)],
     ids=str,
 )
 def test_who_is_alone_in_a_class(rng, of_class, alone):

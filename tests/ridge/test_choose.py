@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from helpers import random_counts, random_regression, regression, to_host
+from helpers import random_counts, random_regression, regression, to_host, with_twins
 from reference import scores_without_each_row
 
 from edrvfl._ridge.choose import LAMBDAS, ridge_by_loo
@@ -32,12 +32,13 @@ def left_out(shape, weighted, noise=None):
     """Draw a problem, of classes if there is no noise, and leave each row out of it for every candidate."""
     rng = np.random.default_rng(20220712)
     D, Y, omega = random_regression(rng, *shape, k=2)
+    D, twins = with_twins(rng, D, 5)
     y = classes_of(rng, D) if noise is None else D[:, :2] + noise * Y
-    counts, shares = random_counts(rng, shape[0], weighted)
+    counts = random_counts(rng, shape[0], weighted)
     omega = omega if weighted else np.ones(shape[0])
     Y = np.eye(3)[y] if noise is None else y
-    scores = {lam: scores_without_each_row(D, Y, lam, omega, counts) for lam in LAMBDAS}
-    return (D, y, counts), {"omega": omega, "shares": shares}, Y, scores
+    scores = {lam: scores_without_each_row(D, Y, lam, omega, counts, twins) for lam in LAMBDAS}
+    return (D, y, counts), {"omega": omega, "twins": twins}, Y, scores
 
 
 shapes = pytest.mark.parametrize("shape", [(60, 8), (20, 40)], ids=["primal", "dual"])
@@ -97,7 +98,7 @@ def test_the_judged_rows_decide(xp, rng):
     D, _, base = random_regression(rng, 60, 8)
     y = classes_of(rng, D)
     some, stand_for = np.arange(0, 60, 4), rng.uniform(1, 5, 15)
-    problem = regression(D, y, base, shares=np.ones(60), judged=some, xp=xp)
+    problem = regression(D, y, base, judged=some, xp=xp)
     judged = dataclasses.replace(problem.judged, stand_for=xp.asarray(stand_for))
     chosen = ridge_by_loo(dataclasses.replace(problem, judged=judged))
     scores = {lam: scores_without_each_row(D, np.eye(3)[y], lam, base, np.ones(60)) for lam in LAMBDAS}
@@ -109,7 +110,7 @@ def test_the_judged_rows_decide(xp, rng):
 def test_inputs_that_were_summed_once_change_nothing(xp, rng):
     D, _, base = random_regression(rng, 60, 12)
     omega = np.where(rng.random(60) < 0.3, 1.7, 0.6)
-    problem = regression(D, classes_of(rng, D), base, omega=omega, shares=np.ones(60), xp=xp)
+    problem = regression(D, classes_of(rng, D), base, omega=omega, xp=xp)
     inner = normal_equations(dataclasses.replace(problem, D=problem.D[:, 3:], omega=None))
     chosen, known = ridge_by_loo(problem), ridge_by_loo(dataclasses.replace(problem, of_inputs=inner))
     assert chosen.lam == known.lam
@@ -120,7 +121,7 @@ def test_inputs_that_were_summed_once_change_nothing(xp, rng):
 def test_a_system_that_no_lambda_makes_regular(xp, rng):
     D = rng.standard_normal((40, 4))
     D = np.column_stack([D, D]) * 1e12
-    problem = regression(D, (D[:, 0] > 0).astype(int), shares=np.ones(40), xp=xp)
+    problem = regression(D, (D[:, 0] > 0).astype(int), xp=xp)
     chosen = ridge_by_loo(problem)
     assert bool(chosen.fell_back)
     assert chosen.lam == 2.0**12
@@ -130,7 +131,7 @@ def test_a_system_that_no_lambda_makes_regular(xp, rng):
 @pytest.mark.parametrize("shape", [(300, 5), (260, 400)], ids=["primal", "dual"])
 def test_blocks_of_rows_change_nothing_but_rounding(rng, monkeypatch, shape):
     D = rng.standard_normal(shape)
-    problem = regression(D, classes_of(rng, D), shares=np.ones(shape[0]))
+    problem = regression(D, classes_of(rng, D))
     whole = ridge_by_loo(problem)
     monkeypatch.setattr("edrvfl._seam.arrays.CPU_BLOCK_BYTES", 1)
     blocks = ridge_by_loo(problem)

@@ -118,7 +118,7 @@ def test_a_stack_shares_what_is_not_its_own(xp, rng):
 
 def test_a_member_of_a_stack_takes_its_own_and_what_is_common(xp, rng):
     D, Y, w = random_regression(rng, 40, 6)
-    problem = regression(D[None, None], Y, w, omega=rng.uniform(1, 2, (2, 1, 40)), shares=np.ones(40), xp=xp)
+    problem = regression(D[None, None], Y, w, omega=rng.uniform(1, 2, (2, 1, 40)), xp=xp)
     member = problem.member((1, 2), (2, 3))
     np.testing.assert_array_equal(to_host(member.D), D)
     np.testing.assert_array_equal(to_host(member.omega), to_host(problem.omega)[1, 0])

@@ -2,13 +2,10 @@
 
 import numpy as np
 import pytest
-from helpers import beside, random_counts, random_regression, to_host
+from helpers import random_counts, random_regression, regression, to_host, with_twins
 from scipy.spatial.distance import cdist
 from sklearn.kernel_ridge import KernelRidge
 
-from edrvfl._inputs.chosen import Judged
-from edrvfl._inputs.targets import Values
-from edrvfl._ridge.equations import Regression
 from edrvfl._ridge.kernel import (
     Measure,
     distances,
@@ -17,15 +14,6 @@ from edrvfl._ridge.kernel import (
     laplace,
     mean_squared_gradients,
 )
-
-
-def problem_of(xp, X, Y, base=None, shares=None, judged=None):
-    shares = np.ones(len(X), X.dtype) if shares is None else shares
-    if judged is not None:
-        judged = Judged(xp.asarray(judged), xp.ones(len(judged), dtype=xp.float64))
-    return Regression(
-        xp.asarray(X), Values(xp.asarray(Y)), beside(xp, base), shares=xp.asarray(shares), judged=judged
-    )
 
 
 def kernel_of(X, Z, width):
@@ -72,43 +60,42 @@ def test_coefficients_are_those_of_scikit_learn(xp, rng, weighted):
     X, Y, base = random_regression(rng, 60, 4)
     K = kernel_of(X, X, 1.5)
     base = base if weighted else None
-    found = kernel_ridge(xp.asarray(K.copy()), problem_of(xp, X, Y, base), 0.3)
+    found = kernel_ridge(xp.asarray(K.copy()), regression(X, Y, base, xp=xp), 0.3)
     expected = KernelRidge(alpha=0.3, kernel="precomputed").fit(K, Y, base).dual_coef_
     assert found.regular
     np.testing.assert_allclose(to_host(found.alpha), expected, atol=1e-9)
 
 
-def left_out_scores(K, Y, base, removed, lam):
-    """Fit again without each row, or without a part of its weight."""
+def left_out_scores(K, Y, base, twins, lam):
+    """Fit again without each row and its twins."""
     scores = []
     for i in range(len(K)):
-        w = base.copy()
-        w[i] = max(0, w[i] - removed[i])
-        kept = w > 1e-12
-        model = KernelRidge(alpha=lam, kernel="precomputed").fit(K[np.ix_(kept, kept)], Y[kept], w[kept])
+        kept = twins != twins[i]
+        model = KernelRidge(alpha=lam, kernel="precomputed").fit(K[np.ix_(kept, kept)], Y[kept], base[kept])
         scores.append(model.predict(K[[i]][:, kept])[0])
     return np.array(scores)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("way", ["dual", "landmarks"])
-def test_leave_one_out_is_a_fit_without_the_row(xp, rng, weighted, way):
+@pytest.mark.parametrize("n_twins", [1, 8])
+def test_leave_one_out_is_a_fit_without_the_row_and_its_twins(xp, rng, weighted, way, n_twins):
     X, Y, costs = random_regression(rng, 40, 3)
-    counts, shares = random_counts(rng, 40, weighted)
-    base = counts * (costs if weighted else 1)
+    X, twins = with_twins(rng, X, n_twins)
+    base = random_counts(rng, 40, weighted) * (costs if weighted else 1)
     K = kernel_of(X, X, 1.0)
-    problem = problem_of(xp, X, Y, base, shares)
+    problem = regression(X, Y, base, twins=twins, xp=xp)
     if way == "dual":
         found = kernel_ridge(xp.asarray(K.copy()), problem, 0.1)
     else:
         found = landmark_features(xp.asarray(K.copy()), xp.asarray(K), problem).ridge(0.1)
-    np.testing.assert_allclose(to_host(found.loo), left_out_scores(K, Y, base, base * shares, 0.1), atol=1e-8)
+    np.testing.assert_allclose(to_host(found.loo), left_out_scores(K, Y, base, twins, 0.1), atol=1e-8)
 
 
 def test_all_rows_as_landmarks_give_the_exact_answer(xp, rng):
     X, Y, base = random_regression(rng, 50, 3)
     K = kernel_of(X, X, 1.0)
-    problem = problem_of(xp, X, Y, base)
+    problem = regression(X, Y, base, xp=xp)
     exact = kernel_ridge(xp.asarray(K.copy()), problem, 0.1)
     found = landmark_features(xp.asarray(K.copy()), xp.asarray(K), problem).ridge(0.1)
     np.testing.assert_allclose(to_host(found.alpha), to_host(exact.alpha), atol=1e-8)
@@ -118,7 +105,7 @@ def test_all_rows_as_landmarks_give_the_exact_answer(xp, rng):
 def test_few_landmarks_solve_their_own_least_squares(xp, rng):
     X, Y, base = random_regression(rng, 80, 3)
     K, Q = kernel_of(X, X[:9], 1.0), kernel_of(X[:9], X[:9], 1.0)
-    found = landmark_features(xp.asarray(K.copy()), xp.asarray(Q), problem_of(xp, X, Y, base)).ridge(0.2)
+    found = landmark_features(xp.asarray(K.copy()), xp.asarray(Q), regression(X, Y, base, xp=xp)).ridge(0.2)
     expected = np.linalg.solve(K.T @ (base[:, None] * K) + 0.2 * Q, K.T @ (base[:, None] * Y))
     np.testing.assert_allclose(to_host(found.alpha), expected, atol=1e-9)
 
@@ -129,7 +116,7 @@ def test_a_landmark_twice_changes_no_score(xp, rng):
     answers = []
     for Z in (X[some], X[np.append(some, 3)]):
         K, Q = kernel_of(X, Z, 1.0), kernel_of(Z, Z, 1.0)
-        found = landmark_features(xp.asarray(K.copy()), xp.asarray(Q), problem_of(xp, X, Y)).ridge(0.2)
+        found = landmark_features(xp.asarray(K.copy()), xp.asarray(Q), regression(X, Y, xp=xp)).ridge(0.2)
         answers.append(K @ to_host(found.alpha))
     np.testing.assert_allclose(*answers, atol=1e-5)
 
@@ -140,7 +127,7 @@ def test_judged_rows_get_their_scores(xp, rng, way):
     K, some = kernel_of(X, X, 1.0), np.array([2, 5, 11])
 
     def scores(judged):
-        problem = problem_of(xp, X, Y, judged=judged)
+        problem = regression(X, Y, judged=judged, xp=xp)
         if way == "dual":
             return to_host(kernel_ridge(xp.asarray(K.copy()), problem, 0.1).loo)
         return to_host(landmark_features(xp.asarray(K.copy()), xp.asarray(K), problem).ridge(0.1).loo)
@@ -152,14 +139,14 @@ def test_a_singular_system_is_told(xp, rng):
     X, Y, _ = random_regression(rng, 30, 3)
     twice = np.concatenate([X, X])
     K = xp.asarray(kernel_of(twice, twice, 1.0))
-    assert not kernel_ridge(K, problem_of(xp, twice, np.concatenate([Y, Y])), 1e-18).regular
+    assert not kernel_ridge(K, regression(twice, np.concatenate([Y, Y]), xp=xp), 1e-18).regular
 
 
 def test_float32_stays(xp, rng):
     X, Y, _ = random_regression(rng, 40, 3)
     X, Y = X.astype(np.float32), Y.astype(np.float32)
     K = laplace(distances(xp.asarray(X)), 1.0)
-    found = kernel_ridge(K, problem_of(xp, X, Y), 0.1)
+    found = kernel_ridge(K, regression(X, Y, xp=xp), 0.1)
     assert found.alpha.dtype == found.loo.dtype == xp.float32
     expected = KernelRidge(alpha=0.1, kernel="precomputed").fit(kernel_of(X, X, 1.0), Y).dual_coef_
     np.testing.assert_allclose(to_host(found.alpha), expected, rtol=5e-3, atol=5e-3)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import random_counts, random_regression, regression, to_host
+from helpers import random_counts, random_regression, regression, to_host, with_twins
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import scores_without_each_row
@@ -20,18 +20,19 @@ LAMS = np.array([2.0**-12, 1.0, 30.0])
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 def test_each_is_scikit_learns_ridge_and_leaving_each_row_out(xp, rng, weighted):
     A, Y, omega = random_regression(rng, 40, 55)
-    counts, shares = random_counts(rng, 40, weighted)
+    A, twins = with_twins(rng, A, 5)
+    counts = random_counts(rng, 40, weighted)
     omega = omega if weighted else np.ones(40)
     base = omega * counts if weighted else None
     nested = NestedReadOuts(LAMS)
     for c in WIDTHS:
-        found = nested.add(regression(A[:, :c], Y, base, shares=shares, xp=xp))
+        found = nested.add(regression(A[:, :c], Y, base, twins=twins, xp=xp))
         assert found.beta.shape == (3, c, 3)
         assert not to_host(found.fell_back).any()
         for i, lam in enumerate(LAMS):
             own = Ridge(alpha=lam, fit_intercept=False, solver="svd").fit(A[:, :c], Y, omega * counts)
             np.testing.assert_allclose(to_host(found.beta)[i], own.coef_.T, atol=1e-7)
-            expected = scores_without_each_row(A[:, :c], Y, lam, omega, counts)
+            expected = scores_without_each_row(A[:, :c], Y, lam, omega, counts, twins)
             np.testing.assert_allclose(to_host(found.loo)[i], expected, atol=1e-6)
 
 
@@ -45,7 +46,7 @@ def test_the_law(m, widths, seed, log_lam):
     A, Y, base = random_regression(np.random.default_rng(seed), m, sum(widths))
     nested = NestedReadOuts(np.array([2.0**log_lam]))
     for c in np.cumsum(widths):
-        problem = regression(A[:, :c], Y, base, shares=np.ones(m))
+        problem = regression(A[:, :c], Y, base)
         found, alone = nested.add(problem), ridge(problem, 2.0**log_lam)
         np.testing.assert_allclose(found.beta[0], alone.beta, atol=1e-7)
         np.testing.assert_allclose(found.loo[0], alone.loo, atol=1e-6)
@@ -54,11 +55,10 @@ def test_the_law(m, widths, seed, log_lam):
 @pytest.mark.parametrize("lam", [0.5, 64.0])
 def test_in_float32(xp, rng, lam):
     A, Y, base = (a.astype(np.float32) for a in random_regression(rng, 40, 55))
-    ones = np.ones(40, dtype=np.float32)
     nested = NestedReadOuts(np.array([lam]))
     for c in WIDTHS:
-        found = nested.add(regression(A[:, :c], Y, base, shares=ones, xp=xp))
-        exact = ridge(regression(*(a.astype(float) for a in (A[:, :c], Y, base)), shares=np.ones(40)), lam)
+        found = nested.add(regression(A[:, :c], Y, base, xp=xp))
+        exact = ridge(regression(*(a.astype(float) for a in (A[:, :c], Y, base))), lam)
         assert found.beta.dtype == found.loo.dtype == xp.float32
         np.testing.assert_allclose(to_host(found.beta)[0], exact.beta, atol=1e-3)
         np.testing.assert_allclose(to_host(found.loo)[0], exact.loo, atol=3e-3)
@@ -83,11 +83,11 @@ def test_lambda_0_is_the_least_norm_solution_beside_the_others(xp, rng):
     A[:, 10] = A[:, 3]
     nested = NestedReadOuts(np.array([0.0, 2.0]))
     for c in WIDTHS:
-        found = nested.add(regression(A[:, :c], Y, base, shares=np.ones(40), xp=xp))
+        found = nested.add(regression(A[:, :c], Y, base, xp=xp))
         root = np.sqrt(base)[:, None]
         expected = np.linalg.pinv(A[:, :c] * root) @ (Y * root)
         np.testing.assert_allclose(to_host(found.beta)[0], expected, atol=1e-7)
-        alone = ridge(regression(A[:, :c], Y, base, shares=np.ones(40)), 2.0)
+        alone = ridge(regression(A[:, :c], Y, base), 2.0)
         np.testing.assert_allclose(to_host(found.beta)[1], alone.beta, atol=1e-9)
         np.testing.assert_allclose(to_host(found.loo)[1], alone.loo, atol=1e-8)
 
@@ -98,7 +98,7 @@ def test_only_the_lambda_whose_system_is_singular_falls_back(xp, rng):
     A *= 1e4
     nested = NestedReadOuts(np.array([1e-9, 100.0]))
     for c, singular in ((12, False), (25, True), (50, True), (60, True)):
-        problem = regression(np.hstack([A, A[:, 30:40]])[:, :c], Y, shares=np.ones(60), xp=xp)
+        problem = regression(np.hstack([A, A[:, 30:40]])[:, :c], Y, xp=xp)
         found = nested.add(problem)
         assert to_host(found.fell_back).tolist() == [singular, False]
         for i, lam in enumerate((1e-9, 100.0)):
@@ -112,8 +112,8 @@ def test_leave_one_out_may_choose_lambda(xp, rng):
     A[:, 0] += y
     nested = NestedReadOuts(None)
     for c in WIDTHS:
-        found = nested.add(regression(A[:, :c], y, shares=np.ones(40), xp=xp))
-        alone = ridge_by_loo(regression(A[:, :c], y, shares=np.ones(40)))
+        found = nested.add(regression(A[:, :c], y, xp=xp))
+        alone = ridge_by_loo(regression(A[:, :c], y))
         assert found.lam == alone.lam
         np.testing.assert_allclose(to_host(found.beta)[0], alone.beta, atol=1e-9)
         np.testing.assert_allclose(to_host(found.loo)[0], alone.loo, atol=1e-8)
@@ -124,8 +124,8 @@ def test_only_some_rows_are_judged(xp, rng):
     some = np.array([5, 1, 33])
     whole, part = NestedReadOuts(LAMS), NestedReadOuts(LAMS)
     for c in WIDTHS:
-        of_all = whole.add(regression(A[:, :c], Y, base, shares=np.ones(40), xp=xp)).loo
-        of_some = part.add(regression(A[:, :c], Y, base, shares=np.ones(40), judged=some, xp=xp)).loo
+        of_all = whole.add(regression(A[:, :c], Y, base, xp=xp)).loo
+        of_some = part.add(regression(A[:, :c], Y, base, judged=some, xp=xp)).loo
         np.testing.assert_allclose(to_host(of_some), to_host(of_all)[:, some], atol=1e-8)
 
 
@@ -133,8 +133,8 @@ def test_without_leave_one_out_there_are_no_scores_and_the_same_weights(rng):
     A, Y, _ = random_regression(rng, 40, 55)
     with_loo, without = NestedReadOuts(LAMS), NestedReadOuts(LAMS)
     for c in WIDTHS:
-        one = with_loo.add(regression(A[:, :c], Y, shares=np.ones(40)))
-        other = without.add(regression(A[:, :c], Y))
+        one = with_loo.add(regression(A[:, :c], Y))
+        other = without.add(regression(A[:, :c], Y, want_loo=False))
         assert other.loo is None
         np.testing.assert_array_equal(one.beta, other.beta)
 
@@ -145,7 +145,7 @@ def test_blocks_of_rows_change_nothing_but_rounding(rng, limit):
     def last():
         nested = NestedReadOuts(np.array([0.5]))
         for c in (10, 20, 30):
-            found = nested.add(regression(A[:, :c], Y, base, shares=np.ones(700)))
+            found = nested.add(regression(A[:, :c], Y, base))
         return found
 
     whole = last()

@@ -158,15 +158,14 @@ def collinear(rng, turn):
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 def test_what_is_singular_in_float32_alone_is_solved_in_float64(xp, rng, turn, weighted):
     D, Y = collinear(rng, turn)
-    shares = np.ones(len(D), np.float32)
     omega = np.where(rng.random(len(D)) < 0.2, 1.6, 0.8).astype(np.float32) if weighted else None
     G = D @ D.T if turn else D.T @ D
     assert not factorise(G + np.eye(42, dtype=np.float32)).regular  # otherwise nothing is tested here
-    readout = ridge(regression(D, Y, omega=omega, shares=shares, xp=xp), 1.0)
+    readout = ridge(regression(D, Y, omega=omega, xp=xp), 1.0)
     assert not bool(readout.fell_back)
     assert readout.beta.dtype == readout.loo.dtype == xp.float32
-    double = [None if a is None else a.astype(float) for a in (D, Y, omega, shares)]
-    expected = ridge(regression(*double[:3], shares=double[3]), 1.0)
+    double = [None if a is None else a.astype(float) for a in (D, Y, omega)]
+    expected = ridge(regression(*double), 1.0)
     assert not bool(expected.fell_back)
     np.testing.assert_allclose(to_host(readout.beta), expected.beta, atol=1e-5 * np.abs(expected.beta).max())
     np.testing.assert_allclose(to_host(readout.loo), expected.loo, atol=1e-4)
@@ -191,10 +190,10 @@ def test_what_is_singular_in_float64_too_gets_the_solution_of_least_norm(xp, rng
     D[7:12] = D[:5]
     D *= 2.0**20
     Y = rng.standard_normal((shape[0], 2)).astype(dtype)
-    readout = ridge(regression(D, Y, shares=np.ones(shape[0], dtype), xp=xp), 1e-9)
+    readout = ridge(regression(D, Y, xp=xp), 1e-9)
     assert bool(readout.fell_back)
     assert readout.beta.dtype == readout.loo.dtype == getattr(xp, dtype)
-    expected = ridge(regression(D.astype(float), Y.astype(float), shares=np.ones(shape[0])), 0.0)
+    expected = ridge(regression(D.astype(float), Y.astype(float)), 0.0)
     atol = 1e-5 if dtype == "float32" else 1e-9
     np.testing.assert_allclose(to_host(readout.beta) * 2.0**20, expected.beta * 2.0**20, atol=atol)
     np.testing.assert_allclose(to_host(readout.loo), expected.loo, atol=100 * atol)

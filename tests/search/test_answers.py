@@ -6,6 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
+from helpers import PAPER
 from searches import by_split, mixed_rows
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
@@ -22,7 +23,7 @@ from edrvfl._search.metrics import metric_of
 from edrvfl._search.run import score_split
 from edrvfl._search.scorer import Sample, Scoring, Search
 
-SMALL = EDRVFLClassifier(n_hidden=8, n_layers=2, regularization=1.0, random_state=0)
+SMALL = EDRVFLClassifier(n_hidden=8, n_layers=2, regularization=1.0, random_state=0, **PAPER)
 ANSWERS = {"calibration": [None, "temperature", "matrix"], "layer_votes": ["equal", "prefix", "weighted"]}
 SPLIT = [(np.arange(60), np.arange(60, 90))]
 SCORINGS = [None, "neg_log_loss", "roc_auc_ovr"]

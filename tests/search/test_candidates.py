@@ -4,12 +4,13 @@ import dataclasses
 
 import numpy as np
 import pytest
+from helpers import PAPER
 from sklearn.base import clone
 
 from edrvfl import EDRVFLClassifier, EDRVFLRegressor, TabularEncoder
 from edrvfl._search.candidates import Work, key_without, result_rows
 
-NETWORK = EDRVFLClassifier(n_hidden=100, n_layers=3, random_state=0)
+NETWORK = EDRVFLClassifier(n_hidden=100, n_layers=3, random_state=0, **PAPER)
 MARKS = {
     "n_layers": "depth",
     "lam": "read-out",
@@ -104,8 +105,10 @@ def test_a_random_state_of_the_users_is_not_moved_on():
 
 
 def test_what_follows_the_rows_is_the_papers_in_a_search():
-    (row, *_) = result_rows(NETWORK, [{"n_hidden": "auto", "input_scaling": "auto"}])
-    assert (row.candidate.estimator.n_hidden, row.candidate.estimator.input_scaling) == (512, None)
+    loo = dict.fromkeys(PAPER, "loo")
+    (row, *_) = result_rows(NETWORK, [{"n_hidden": "auto", **loo}])
+    params = row.candidate.estimator.get_params()
+    assert {name: params[name] for name in ("n_hidden", *PAPER)} == {"n_hidden": 512, **PAPER}
 
 
 def test_networks_that_grow_otherwise_share_rows_and_draws_but_no_stack():

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from helpers import PAPER
 from scipy import stats
 from searches import by_split, theirs
 from sklearn.base import clone
@@ -12,7 +13,7 @@ from sklearn.exceptions import FitFailedWarning
 
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioRegressor, EDRVFLSearchCV, LaplaceRidgeClassifier, variant
 
-SMALL = EDRVFLClassifier(n_hidden=8, n_layers=2, random_state=0)
+SMALL = EDRVFLClassifier(n_hidden=8, n_layers=2, random_state=0, **PAPER)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from helpers import assert_passes_scikit_learns_checks
+from helpers import PAPER, assert_passes_scikit_learns_checks
 from searches import by_split, theirs
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine, make_classification
@@ -25,7 +25,7 @@ SPACE = {
     "correct_weight": [0.5, 1.0],
     "prune_rate": [0.0, 0.3],
 }
-SMALL = EDRVFLClassifier(n_hidden=8, n_layers=2, random_state=0)
+SMALL = EDRVFLClassifier(n_hidden=8, n_layers=2, random_state=0, **PAPER)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def hard():
 
 @pytest.fixture
 def search():
-    network = EDRVFLClassifier(n_layers=4, random_state=0)
+    network = EDRVFLClassifier(n_layers=4, random_state=0, **PAPER)
     return EDRVFLSearchCV(network, SPACE, n_iter=12, cv=3, random_state=0)
 
 
@@ -104,7 +104,8 @@ def test_weighted_rows_score_as_in_scikit_learns_search(hard, width, weight_from
 
 
 def test_a_class_of_weight_0_is_left_out_as_in_the_network_alone(hard):
-    network = EDRVFLClassifier(n_hidden=20, n_layers=3, random_state=0, class_weight={0: 1, 1: 1, 2: 0})
+    weights = {0: 1, 1: 1, 2: 0}
+    network = EDRVFLClassifier(**PAPER, n_hidden=20, n_layers=3, random_state=0, class_weight=weights)
     search = EDRVFLSearchCV(network, {"n_layers": [3]}, cv=3).fit(*hard)
     assert search.best_score_ == cross_val_score(network, *hard, cv=3).mean()
     assert search.classes_.tolist() == [0, 1]
@@ -326,7 +327,7 @@ def test_processes_share_the_budget(wine, search, monkeypatch):
     )
     search.set_params(param_distributions={"n_hidden": [300]})
     full = clone(search).fit(*wine)
-    for memory, n_jobs in ((None, 4), (8, 1), (400, 4)):
+    for memory, n_jobs in ((None, 4), (12, 1), (400, 4)):
         found = clone(search).set_params(memory=memory, n_jobs=4).fit(*wine)
         np.testing.assert_array_equal(by_split(found), by_split(full))
         assert asked[-1] == n_jobs

@@ -84,34 +84,38 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):
         classes, drawn at random, instead of random numbers. Such neurons look along directions in which
         classes differ, which random ones rarely do where there are many columns. 0 is neutral.
 
-    input_scaling : {"auto", "gradient"} or None, default="auto"
+    input_scaling : {"loo", "gradient"} or None, default="loo"
         "gradient" multiplies the inputs by how much the classes depend on each column of `X`: a kernel ridge
         is fitted to at most 1,000 rows and thrown away, and the factor is the root mean squared gradient of
-        its scores. Random weights then no longer give columns of noise as much room as the others. It has
-        seen the labels, so leave-one-out figures become a little more optimistic, and much too optimistic
-        where there are about as many columns as rows, or more. None: all columns alike, as in the paper.
-        "auto" is "gradient" with more than 10,000 training rows, and None with fewer.
+        its scores. Random weights then no longer give columns of noise as much room as the others. None: all
+        columns alike, as in the paper. "loo" is "gradient" if the kernel ridge is better with the factors,
+        on rows whose labels did not shape them (see Notes), else None.
 
-    correct_weight : float, default=0.8
+    correct_weight : float or "loo", default="loo"
         Weight in the next layer of the samples that this layer classifies correctly, omega_r, in
-        (0, 1]; the others get what keeps the sum. 1 is neutral: no weighting.
+        (0, 1]; the others get what keeps the sum. 1 is neutral: no weighting. "loo" is 0.8 if the network is
+        better with it, on rows whose labels did not shape it, else 1. What is "loo" of `correct_weight` and
+        `prune_rate` is tried together, with up to 600 rows; with more it is used without a proof, which
+        would double the time.
 
     weight_from : {"train", "loo"}, default="train"
         Which predictions decide what counts as classified correctly: the layer's own on its training
         rows, as in the paper, or its exact leave-one-out predictions. Leave-one-out still finds wrong samples
         where a layer has learnt its training rows by heart.
 
-    prune_rate : float, default=0.2
+    prune_rate : float or "loo", default="loo"
         Share of hidden neurons, those of least importance, that do not feed the next layer, p, in
-        [0, 1). 0 is neutral: no pruning.
+        [0, 1). 0 is neutral: no pruning. "loo" is 0.2 if the network is better with it, else 0, as for
+        `correct_weight`.
 
     readout : {"layers", "joint"}, default="layers"
         "layers": each layer has a read-out of its own, and the layers vote. "joint" is dRVFL: one read-out
         over the inputs and all hidden layers, at every depth, and no vote; `ensemble` then acts on a single
-        score. Weighting and pruning take a layer's own read-out, so "joint" asks for ``correct_weight=1``
-        and ``prune_rate=0``; nor can layers be "weighted". It costs more: the features of all layers are
-        held, and the time grows with the square of their number. All depths share one factorisation as long
-        as there are no more features than rows; with `regularization` 0 or "loo" each depth is solved anew.
+        score. Weighting and pruning take a layer's own read-out, so "joint" has neither: ``correct_weight``
+        may be 1 or "loo", and ``prune_rate`` 0 or "loo"; nor can layers be "weighted". It costs more: the
+        features of all layers are held, and the time grows with the square of their number. All depths share
+        one factorisation as long as there are no more features than rows; with `regularization` 0 or "loo"
+        each depth is solved anew.
 
     ensemble : {"softmax", "mean", "vote"}, default="softmax"
         How layers become one answer: the mean of the layers' softmax, the softmax of their mean score,
@@ -175,9 +179,8 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):
 
     loo_accuracies_ : tuple of float
         Leave-one-out accuracy of the first one, two, ... layers together, by the rows' weights. It needs no
-        further rows. Pruning and weighting saw the labels, so it is too good on small tables, by 10 points
-        and more where fewer than 150 rows have ten columns or more. Empty if neither `calibration` nor
-        `layer_votes` asks for leave-one-out.
+        further rows, and each row is judged by a network that its label did not shape (see Notes). Empty if
+        neither `calibration` nor `layer_votes` asks for leave-one-out.
 
     loo_log_losses_ : tuple of float
         Leave-one-out log-loss of the first one, two, ... layers together, after calibration (after a
@@ -205,6 +208,10 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):
         How many layers answer: `n_layers`, or fewer if a callback ended the fit or with
         ``layer_votes="prefix"``.
 
+    proven_ : dict
+        What became of the parameters that were "loo" and had to prove themselves: `input_scaling`,
+        `correct_weight` and `prune_rate`.
+
     coverage_ : Coverage or None
         What `predict_set` needs beside the probabilities; None if `coverage_from` is, and where neither
         leave-one-out answers nor held-back rows tell it.
@@ -219,12 +226,17 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):
     Each layer is a task for scikit-learn's callbacks (``set_callbacks``): a progress bar, a monitor of scores
     by layer, or a callback that ends the fit there.
 
-    Leave-one-out is exact given a layer's features: the read-out is the one fitted without the row (without
-    one unit of its weight), in closed form. The re-normalisation, the pruning and the layers before
-    did see the row.
+    Leave-one-out is exact given a layer's features: the read-out is the one fitted without the row, whatever
+    its weight, and without its exact copies, in closed form. But weighting, pruning, input scaling, pairs and
+    chosen penalties have seen its label. So where there are fewer than 1,500 rows, or fewer than 60 for each
+    column (and fewer than 10,000), the rows are dealt into folds, three up to 600 rows and two above, and
+    all of these are learnt once more without the labels of a fold before the read-out answers its rows.
+    Calibrations that judge a fold come from the other folds too. With more rows one fit is enough: its
+    leave-one-out accuracy was at most half a point too good. The network that answers new rows learns from
+    all rows. How far the figures hold on new rows: the guide, "How far leave-one-out can be trusted".
 
-    ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. (Calibration and
-    ``regularization="loo"`` look at a part of many rows; then weight 2 is only nearly the row twice. With
+    ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. (Copies are looked
+    for among up to 100,000 rows in memory; of more rows weight 2 is only nearly the row twice. With
     ``coverage_from="split"`` it is not, because a row is held back or not as a whole.)
 
     The fit holds one (n_samples, n_hidden + n_features + 1) matrix, with ``readout="joint"`` the features of
@@ -255,7 +267,6 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CONSTRAINTS,
         "n_layers": [*CONSTRAINTS["n_layers"], StrOptions({"auto"})],
-        "input_scaling": [StrOptions({"auto", "gradient"}), None],
         "ensemble": [StrOptions(set(CLASS_RULES))],
         "calibration": [StrOptions(set(CALIBRATIONS)), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -276,10 +287,10 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):
         inputs_per_neuron: int | None = None,
         hidden_per_neuron: int | None = None,
         pair_share: float = 0.0,
-        input_scaling: str | None = "auto",
-        correct_weight: float = 0.8,
+        input_scaling: str | None = "loo",
+        correct_weight: float | str = "loo",
         weight_from: str = "train",
-        prune_rate: float = 0.2,
+        prune_rate: float | str = "loo",
         readout: str = "layers",
         ensemble: str = "softmax",
         layer_votes: str = "equal",

@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgWarning
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from .._fitting.coverage import Evidence, learn_coverage
-from .._fitting.data import learn_network_inputs
+from .._fitting.inputs import learn_network_inputs
 from .._fitting.kernel import fit_kernel_model
 from .._fitting.settings import kernel_settings
 from .._loo.follow import CALIBRATIONS
@@ -29,7 +29,7 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
     "regularization": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
     "n_landmarks": [Count(1), StrOptions({"auto"}), None],
     "encoder": [StrOptions(set(ENCODERS)), TabularEncoder, None],
-    "input_scaling": [StrOptions({"gradient"}), None],
+    "input_scaling": [StrOptions({"gradient", "loo"}), None],
 }
 
 
@@ -71,10 +71,11 @@ class LaplaceRidgeClassifier(ClassifierMixin, Classifies):
         How the columns of a frame or array become numbers, as for :class:`EDRVFLClassifier`. None takes
         finite numbers as they are; then they should be scaled.
 
-    input_scaling : "gradient" or None, default="gradient"
+    input_scaling : {"loo", "gradient"} or None, default="loo"
         "gradient" multiplies each encoded column by how steep the scores of a first kernel ridge are along
         it, so that columns that decide nothing do not blur the distances. None leaves the columns as they
-        are.
+        are. "loo" is "gradient" if a kernel ridge is better with the factors, on rows whose labels did not
+        shape them, else None; with many rows (see Notes) it is "gradient".
 
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes' errors and shares. With "balanced", the probabilities are those of classes
@@ -123,6 +124,9 @@ class LaplaceRidgeClassifier(ClassifierMixin, Classifies):
     loo_log_loss_ : float
         Leave-one-out log-loss after calibration (after a temperature if `calibration` is None).
 
+    proven_ : dict
+        What became of `input_scaling` if it was "loo".
+
     coverage_ : Coverage or None
         What `predict_set` needs beside the probabilities. None if `coverage_from` is.
 
@@ -137,13 +141,13 @@ class LaplaceRidgeClassifier(ClassifierMixin, Classifies):
     Notes
     -----
     Leave-one-out is exact given the encoding, the classes' shares and the landmarks: the scores are those of
-    the coefficients fitted without the row (without one unit of its weight). But `input_scaling` saw the
-    labels: where there are about as many columns as rows, or more, leave-one-out figures are much too good.
+    the coefficients fitted without the row and its exact copies. Where rows are few they are dealt into
+    folds, as for :class:`EDRVFLClassifier`: factors, bandwidth and penalty are learnt once more without the
+    labels of a fold before the ridge answers its rows.
 
-    ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. Of more than 1,000
-    rows some look for bandwidth and penalty, and of more than 5,000 there are parts: then weight 2 is only
-    nearly the row twice. With ``coverage_from="split"`` it is not, because a row is held back or not as a
-    whole.
+    ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. Copies are
+    looked for among up to 100,000 rows in memory; of more rows weight 2 is only nearly the row twice. With
+    ``coverage_from="split"`` it is not, because a row is held back or not as a whole.
 
     With more than 1,000 rows the kernel is computed in float32, which changes log-losses in the fifth digit.
 
@@ -177,7 +181,7 @@ class LaplaceRidgeClassifier(ClassifierMixin, Classifies):
         n_landmarks: int | str | None = "auto",
         calibration: str | None = "loo",
         encoder: str | TabularEncoder | None = "bins",
-        input_scaling: str | None = "gradient",
+        input_scaling: str | None = "loo",
         class_weight: Mapping[Any, float] | str | None = None,
         coverage_from: str | None = "loo",
         random_state: Any = None,
@@ -230,10 +234,10 @@ class LaplaceRidgeRegressor(RegressorMixin, Predicts):
         How the columns of a frame or array become numbers, as for :class:`EDRVFLRegressor`. None takes
         finite numbers as they are; then they should be scaled.
 
-    input_scaling : "gradient" or None, default="gradient"
+    input_scaling : {"loo", "gradient"} or None, default="loo"
         "gradient" multiplies each encoded column by how steep the values of a first kernel ridge are along
         it, so that columns that decide nothing do not blur the distances. None leaves the columns as they
-        are.
+        are. "loo" uses the factors if they prove themselves, as for :class:`LaplaceRidgeClassifier`.
 
     coverage_from : {"loo", "split"} or None, default="loo"
         Where `predict_interval` takes its quantiles from. "loo": from the training rows' leave-one-out
@@ -270,6 +274,9 @@ class LaplaceRidgeRegressor(RegressorMixin, Predicts):
 
     loo_r2_score_ : float
         Leave-one-out R^2, by the rows' weights; the mean over the outputs if there are several.
+
+    proven_ : dict
+        What became of `input_scaling` if it was "loo".
 
     coverage_ : Coverage or None
         What `predict_interval` needs beside the predictions: sorted errors, and where the widths of intervals
@@ -309,7 +316,7 @@ class LaplaceRidgeRegressor(RegressorMixin, Predicts):
         regularization: float | str = "loo",
         n_landmarks: int | str | None = "auto",
         encoder: str | TabularEncoder | None = "bins",
-        input_scaling: str | None = "gradient",
+        input_scaling: str | None = "loo",
         coverage_from: str | None = "loo",
         random_state: Any = None,
         verbose: int = 0,
@@ -335,14 +342,15 @@ def _fit_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     """Fit a kernel model to rows in memory or in blocks, and store it with what leave-one-out says."""
     with estimator._read(X, y, sample_weight) as reading:
         data, settings = reading.data, kernel_settings(estimator)
-        inputs = learn_network_inputs(data, settings.inputs, reading.seed)
-        done = fit_kernel_model(data, settings, inputs, reading.seed)
+        learnt = learn_network_inputs(data, settings.inputs, reading.seed)
+        done = fit_kernel_model(data, settings, learnt, reading.seed)
         evidence = Evidence(data, done.model, done.stage.P, reading.held, reading.seed)
         estimator.coverage_ = learn_coverage(evidence, estimator.coverage_from)
     voter, stage, figures = done.model.voter, done.stage, estimator._figures
     estimator.model_ = done.model
     estimator.bandwidth_, estimator.regularization_ = voter.bandwidth, voter.lam
     estimator.n_landmarks_ = int(voter.landmarks.shape[0])
+    estimator.proven_ = {"input_scaling": learnt.scaling} if estimator.input_scaling == "loo" else {}
     for name, figure in figures.of_answer(stage.score, stage.loss).items():
         setattr(estimator, name, figure)
     if estimator.verbose:

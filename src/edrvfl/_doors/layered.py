@@ -13,9 +13,10 @@ import numpy
 from scipy.linalg import LinAlgWarning
 
 from .._fitting.coverage import Evidence, learn_coverage
-from .._fitting.data import Data, learn_network_inputs
-from .._fitting.network import Growing, fit_network, new_network
-from .._fitting.settings import NetworkSettings, network_settings
+from .._fitting.data import Data
+from .._fitting.inputs import learn_network_inputs
+from .._fitting.network import Growing, fit_network, prove_layers
+from .._fitting.settings import network_settings
 from .._layers.grow import READOUTS
 from .._layers.layers import ACTIVATIONS, n_pruned
 from .._loo.follow import LAYER_VOTES, Stage
@@ -39,10 +40,10 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
     "inputs_per_neuron": [Count(1), None],
     "hidden_per_neuron": [Count(1), None],
     "pair_share": [Interval(Real, 0, 1, closed="both")],
-    "input_scaling": [StrOptions({"gradient"}), None],
-    "correct_weight": [Interval(Real, 0, 1, closed="right")],
+    "input_scaling": [StrOptions({"gradient", "loo"}), None],
+    "correct_weight": [Interval(Real, 0, 1, closed="right"), StrOptions({"loo"})],
     "weight_from": [StrOptions({"train", "loo"})],
-    "prune_rate": [Interval(Real, 0, 1, closed="left")],
+    "prune_rate": [Interval(Real, 0, 1, closed="left"), StrOptions({"loo"})],
     "readout": [StrOptions(set(READOUTS))],
     "layer_votes": [StrOptions(set(LAYER_VOTES))],
     "encoder": [StrOptions(set(ENCODERS)), TabularEncoder, None],
@@ -57,10 +58,10 @@ def fit_layers(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     with estimator._read(X, y, sample_weight, heard) as reading:
         data = reading.data
         settings = network_settings(estimator).for_rows(data.worth)
-        inputs = learn_network_inputs(data, settings.inputs, reading.seed)
+        learnt = learn_network_inputs(data, settings.inputs, reading.seed)
         tasks.begin(settings.layers.n_layers)
-        begin = Growing(new_network(data, settings, inputs, reading.seed))
-        stage = _grow(estimator, data, settings, begin, tasks)
+        begin = prove_layers(data, settings, learnt, reading.seed)
+        stage = _grow(estimator, data, begin, tasks)
         P = None if stage is None else stage.P
         evidence = Evidence(data, estimator.network_, P, reading.held, reading.seed)
         estimator.coverage_ = learn_coverage(evidence, estimator.coverage_from)
@@ -68,19 +69,17 @@ def fit_layers(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     tasks.end(reconstruction_attributes=dict)
 
 
-def _grow(
-    estimator: Any, data: Data, settings: NetworkSettings, begin: Growing, tasks: Tasks
-) -> Stage | None:
+def _grow(estimator: Any, data: Data, begin: Growing, tasks: Tasks) -> Stage | None:
     """Grow the layers; after each of them print a line and ask the callbacks.
 
     Return what leave-one-out says about the layers that answer.
     """
-    n_layers = settings.layers.n_layers
+    settings, n_layers = begin.settings, begin.settings.depth
     counts = product(data.rows.weights.counts, data.stand_for)  # how much rows count in a mean over them
     history, now = History(estimator._figures), begin
     layer = tasks.begin_layer(data.n_blocks(settings.layers, begin.network.inputs, 0))
     # closed, so that nothing is left open when a callback raises
-    with closing(fit_network(data, settings, begin)) as layers:
+    with closing(fit_network(data, begin)) as layers:
         for now in layers:
             stage = now.stages[-1] if now.stages else None
             assert now.grown is not None
@@ -98,7 +97,7 @@ def _grow(
         if data.rows.classes is not None:
             _warn_if_scores_vanish(now, estimator.regularization)
     tasks.end_blocks()
-    _keep(estimator, now.network, history)
+    _keep(estimator, now, history)
     if not now.stages:
         return None
     return now.stages[now.best - 1 if settings.votes.layer_votes == "prefix" else -1]
@@ -109,8 +108,9 @@ def _so_far(network: Network, history: History) -> dict[str, Any]:
     return {"network_": network, **history.figures()}
 
 
-def _keep(estimator: Any, network: Network, history: History) -> None:
+def _keep(estimator: Any, now: Growing, history: History) -> None:
     """Store what was fitted."""
+    network, settings = now.network, now.settings.layers
     if estimator.layer_votes == "prefix":
         network = network.prefix(1 + int(numpy.argmin(history.loo_losses)))
     estimator.network_ = network
@@ -121,8 +121,11 @@ def _keep(estimator: Any, network: Network, history: History) -> None:
     estimator.regularization_ = tuple(given if lam is None else lam for lam in history.lams)
     estimator.fallback_layers_ = tuple(l for l, fell in enumerate(history.fell_back, start=1) if bool(fell))
     # p is the same for every layer, so the number of neurons that stay is too
-    kept = network.n_hidden - int(n_pruned(network.n_hidden, estimator.prune_rate))
+    kept = network.n_hidden - int(n_pruned(network.n_hidden, settings.p))
     estimator.neurons_kept_ = (kept,) * len(history.lams)
+    scaling = None if network.inputs.factors is None else "gradient"
+    found = {"input_scaling": scaling, "correct_weight": settings.omega_r, "prune_rate": settings.p}
+    estimator.proven_ = {name: value for name, value in found.items() if getattr(estimator, name) == "loo"}
 
 
 def _warn_of_fallbacks(estimator: Any) -> None:

@@ -18,9 +18,11 @@ SHARED: Mapping[str, Any] = {
     "regularization": "loo",
     "weight_from": "loo",
     "ensemble": "mean",
+    "correct_weight": 0.8,
+    "prune_rate": 0.2,
 }
-BINS: Mapping[str, Any] = {"encoder": "bins", "input_scaling": "gradient"}
-RAW: Mapping[str, Any] = {"encoder": "robust", "input_scaling": "gradient"}
+BINS: Mapping[str, Any] = {"encoder": "bins", "input_scaling": "loo"}
+RAW: Mapping[str, Any] = {"encoder": "robust", "input_scaling": "loo"}
 SPARSE: Mapping[str, Any] = {"inputs_per_neuron": 3, "hidden_per_neuron": 8}
 SIGMOID: Mapping[str, Any] = {"activation": "sigmoid", "norm_scale": (1.0, 4.0), "norm_shift": (-2.0, 2.0)}
 PAIRS: Mapping[str, Any] = {"pair_share": 0.5}
@@ -28,7 +30,7 @@ NEUTRAL: Mapping[str, Any] = {"correct_weight": 1.0, "prune_rate": 0.0}
 # The table of members. How it was found: benchmarks/portfolio.py.
 MEMBERS: Mapping[str, Any] = {
     "kernel": LaplaceRidgeClassifier(),
-    "dense": EDRVFLClassifier(**SHARED, **BINS, **PAIRS, **NEUTRAL),
+    "dense": EDRVFLClassifier(**{**SHARED, **BINS, **PAIRS, **NEUTRAL}),
     "sparse": EDRVFLClassifier(**SHARED, **BINS, **SPARSE, **SIGMOID),
     "raw dense": EDRVFLClassifier(**SHARED, **RAW, **PAIRS, **SIGMOID),
     "raw sparse": EDRVFLClassifier(**SHARED, **RAW, **SPARSE),

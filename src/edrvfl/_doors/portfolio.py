@@ -119,9 +119,10 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierMixin, Classifie
 
     Notes
     -----
-    Leave-one-out scores are exact given the features. Pruning, weighting and input scaling have seen the
-    labels, so on small data `loo_log_loss_` is too good. On wide data, with a third as many columns as rows
-    or more, it is much too good, because of the input scaling, and so are prediction sets from "loo".
+    Leave-one-out scores are exact given the features. Where rows are few they are dealt into folds, as for
+    :class:`EDRVFLClassifier`: each member learns all that looks at labels once more without those of a fold
+    before it answers the rows of the fold, and the weights of members and the calibration that judge a fold
+    come from the other folds.
 
     Of more than 10,000 rows a network's training predictions are nearly its leave-one-out predictions, and
     decide what it weighs.
@@ -282,9 +283,8 @@ class EDRVFLPortfolioRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
 
     Notes
     -----
-    Leave-one-out values are exact given the features. Pruning and input scaling have seen the values, so on
-    small data `loo_r2_score_` is too good. On wide data, with a third as many columns as rows or more, it
-    is much too good, because of the input scaling, and intervals from "loo" are too short.
+    Leave-one-out values are exact given the features. Where rows are few they are dealt into folds, as for
+    :class:`EDRVFLPortfolioClassifier`.
 
     Examples
     --------

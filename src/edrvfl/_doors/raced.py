@@ -116,7 +116,8 @@ def _table(
     for i in sorted(progress):
         member, done = members[i], progress[i]
         network = None if done.growing is None else done.growing.network
-        real = member.settings.as_fitted(len(done.stages))
+        fitted = member.settings if done.growing is None else done.growing.settings
+        real = {**fitted.as_fitted(len(done.stages)), "input_scaling": member.learnt.scaling}
         row = {
             "member": member.name,
             "weight": weights.get(i, 0.0),

@@ -76,24 +76,25 @@ class EDRVFLRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
         value, drawn at random, instead of random numbers. Such neurons look along directions in which the
         values change. 0 is neutral.
 
-    input_scaling : "gradient" or None, default=None
+    input_scaling : {"loo", "gradient"} or None, default=None
         "gradient" multiplies the inputs by how much the values depend on each column of `X`: a kernel ridge
         is fitted to at most 1,000 rows and thrown away, and the factor is its root mean squared gradient.
-        Random weights then no longer give columns of noise as much room as the others. It has seen the
-        values, so leave-one-out figures become a little more optimistic, and much too optimistic where there
-        are about as many columns as rows, or more. None: all columns alike, as in the paper.
+        Random weights then no longer give columns of noise as much room as the others. None: all columns
+        alike, as in the paper. "loo" is "gradient" if the kernel ridge is better with the factors, on rows
+        whose values did not shape them, else None.
 
-    correct_weight : float, default=1.0
+    correct_weight : float or "loo", default=1.0
         Weight in the next layer of the samples that this layer predicts well, omega_r, in (0, 1]; the others
         get what keeps the sum. Well means a squared error not above the median. 1 is neutral: no weighting.
+        "loo" is 0.8 if the network is better with it, else 1, as for :class:`EDRVFLClassifier`.
 
     weight_from : {"train", "loo"}, default="loo"
         Which predictions decide what counts as predicted well: the layer's own on its training rows, or its
         exact leave-one-out predictions.
 
-    prune_rate : float, default=0.0
+    prune_rate : float or "loo", default=0.0
         Share of hidden neurons, those of least importance, that do not feed the next layer, p, in
-        [0, 1). 0 is neutral: no pruning.
+        [0, 1). 0 is neutral: no pruning. "loo" is 0.2 if the network is better with it, else 0.
 
     readout : {"layers", "joint"}, default="layers"
         "layers": each layer has a read-out of its own, and the answer is their mean. "joint" is dRVFL: one
@@ -165,6 +166,9 @@ class EDRVFLRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
         How many layers answer: `n_layers`, or fewer if a callback ended the fit or with
         ``layer_votes="prefix"``.
 
+    proven_ : dict
+        What became of the parameters that were "loo" and had to prove themselves.
+
     coverage_ : Coverage or None
         What `predict_interval` needs beside the predictions: sorted errors, and where the widths of intervals
         vary, a small network for the spread. None if `coverage_from` is.
@@ -185,10 +189,12 @@ class EDRVFLRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
     Outputs are standardised inside, and the penalty is on the scale of standardised outputs.
 
     Leave-one-out is exact given a layer's features and the mean and scale of y: the read-out is the one
-    fitted without the row (without one unit of its weight), in closed form.
+    fitted without the row, whatever its weight, and without its exact copies, in closed form. Where rows are
+    few they are dealt into folds, as for :class:`EDRVFLClassifier`: what looks at values, penalties too, is
+    learnt once more without those of a fold before the read-out answers its rows.
 
-    ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. (Of more than
-    10,000 rows leave-one-out looks at a part; then weight 2 is only nearly the row twice. With
+    ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. (Copies are looked
+    for among up to 100,000 rows in memory; of more rows weight 2 is only nearly the row twice. With
     ``coverage_from="split"`` it is not, because a row is held back or not as a whole.)
 
     References
@@ -228,9 +234,9 @@ class EDRVFLRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
         hidden_per_neuron: int | None = None,
         pair_share: float = 0.0,
         input_scaling: str | None = None,
-        correct_weight: float = 1.0,
+        correct_weight: float | str = 1.0,
         weight_from: str = "loo",
-        prune_rate: float = 0.0,
+        prune_rate: float | str = 0.0,
         readout: str = "layers",
         layer_votes: str = "equal",
         encoder: str | TabularEncoder | None = "robust",

@@ -14,9 +14,9 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "edRVFL_O": {**NEUTRAL, "renormalize": False},
     "edRVFL_N": NEUTRAL,
     "dRVFL": {**NEUTRAL, "readout": "joint"},
-    "WedRVFL": {"prune_rate": 0.0},
-    "PedRVFL": {"correct_weight": 1.0},
-    "WPedRVFL": {},
+    "WedRVFL": {"correct_weight": 0.8, "prune_rate": 0.0},
+    "PedRVFL": {"correct_weight": 1.0, "prune_rate": 0.2},
+    "WPedRVFL": {"correct_weight": 0.8, "prune_rate": 0.2},
 }
 # The paper takes the ensemble's answer as it is, and the same shape for every number of rows.
 OF_ALL: Mapping[str, Any] = {"calibration": None, "n_layers": 10, "n_hidden": 512, "input_scaling": None}

@@ -21,7 +21,8 @@ from .._models.model import Model
 from .._models.network import Network
 from .._seam.arrays import Array, from_numpy, take_rows
 from .data import Data, InMemory
-from .network import Growing, grow_to, new_network
+from .folds import Learnt
+from .network import grow_to, new_network
 from .settings import InputSettings, NetworkSettings
 
 # The model of the spread: one random layer whose penalty leave-one-out chooses.
@@ -97,9 +98,10 @@ def fit_spread(
     if data.judged is not None:
         X = take_rows(X, data.judged.rows)
     targets = spread_targets(residuals, weights)
-    rows = prepare_values(X, targets, None if (weights == 1).all() else from_numpy(weights, X))
+    # each judged row wants an answer, so equal rows stay several ones
+    rows = prepare_values(X, targets, None if (weights == 1).all() else from_numpy(weights, X), merge=False)
     own = InMemory(rows, None)
-    grown = grow_to(own, SPREAD, Growing(new_network(own, SPREAD, inputs, evidence.seed)), 1)
+    grown = grow_to(own, new_network(own, SPREAD, Learnt(inputs), evidence.seed), 1)
     values = rows.targets
     assert isinstance(values, Values)
     assert values.sd is not None

@@ -24,9 +24,8 @@ from .._parts.chosen import ledger
 from .._parts.encoding import learn_parted_inputs
 from .._parts.grow import PartedNetwork
 from .._parts.rows import PartedRows
-from .._seam.arrays import Array, ignore_overflow, row_blocks
-from .gradient import with_gradient_factors
-from .settings import InputSettings
+from .._seam.arrays import Array, row_blocks
+from .folds import Fold, deal_folds, dealt
 
 FEW_ROWS = 40_000  # of which a kernel takes all, in one system or in several
 
@@ -64,6 +63,10 @@ class Data(Protocol):
         """The targets of the judged rows, and how much each row counts."""
 
     @property
+    def folds(self) -> tuple[Fold, ...]:
+        """The judged rows in folds, where they are few; none where one fit is honest enough."""
+
+    @property
     def worth(self) -> float:
         """How many rows there are, where weight 2 is the row twice."""
 
@@ -82,8 +85,11 @@ class Data(Protocol):
     def encoding(self, encoder: EncoderSettings | None) -> Inputs:
         """Learn from the training rows how columns are encoded; without settings they stay as they are."""
 
+    def draws(self, begin: Start, settings: Settings) -> Draws:
+        """Return the random layers of a network."""
+
     def layers(
-        self, begin: Start, settings: Settings, seed: int, judges: bool, until: int
+        self, begin: Start, settings: Settings, draws: Draws, judges: bool, until: int
     ) -> Iterator[Grown]:
         """Yield a network's layers as they grow, the last one having the number `until`."""
 
@@ -110,7 +116,12 @@ class InMemory:
     @cached_property
     def jury(self) -> AnyJury:
         """The targets of the judged rows, and how much each row counts."""
-        return jury_of(self.rows.targets, self.rows.weights, self.judged)
+        return jury_of(self.rows.targets, self.rows.weights, self.judged, dealt(self.folds))
+
+    @cached_property
+    def folds(self) -> tuple[Fold, ...]:
+        """The judged rows in folds, where they are few; none where one fit is honest enough."""
+        return deal_folds(self.rows, self.judged)
 
     @cached_property
     def worth(self) -> float:
@@ -131,8 +142,15 @@ class InMemory:
             return learn_inputs(self.rows.X, counts, None)
         return learn_inputs(self.rows.X, counts, encoder, self.columns.categorical)
 
+    def draws(self, begin: Start, settings: Settings) -> Draws:
+        """Return the random layers of a network. Folds share them with it."""
+        network, rows = begin.network, self.rows
+        if begin.layer and not self.folds:  # pairs of rows are weights of the first layer alone
+            settings = replace(settings, draws=replace(settings.draws, pair_share=0.0))
+        return Draws(Recipe.of(settings, network.seed, network.inputs, rows), rows.X, keep=bool(self.folds))
+
     def layers(
-        self, begin: Start, settings: Settings, seed: int, judges: bool, until: int
+        self, begin: Start, settings: Settings, draws: Draws, judges: bool, until: int
     ) -> Iterator[Grown]:
         """Grow with one matrix D = [H, X, 1] of all rows.
 
@@ -146,10 +164,7 @@ class InMemory:
             for block in row_blocks(D, D.shape[0], 2 * D.shape[1]):  # no second matrix of this size
                 for layer in network.layers:
                     replay(layer, network.activation, D[block, :])
-            # pairs of rows are weights of the first layer alone
-            settings = replace(settings, draws=replace(settings.draws, pair_share=0.0))
-        draws = Draws(Recipe.of(settings, seed, network.inputs, rows), rows.X)
-        problem = Problem(rows.targets, rows.weights, draws, self.judged, judges=judges)
+        problem = Problem(rows.targets, rows.weights, draws, self.judged, judges=judges, twins=rows.twins)
         return grow(
             start(D, settings) if begin.paused is None else resume(D, settings, begin.paused), problem
         )
@@ -178,7 +193,12 @@ class InParts:
     @cached_property
     def jury(self) -> AnyJury:
         """The targets of the judged rows, and how much each row counts."""
-        return jury_of(self.rows.targets, self.rows.weights, self.judged)
+        return jury_of(self.rows.targets, self.rows.weights, self.judged, dealt(self.folds))
+
+    @cached_property
+    def folds(self) -> tuple[Fold, ...]:
+        """The rows in folds, where all of them are judged, and so in memory."""
+        return deal_folds(self.rows, None) if self.judged is None else ()
 
     @property
     def worth(self) -> float:
@@ -210,11 +230,17 @@ class InParts:
             return learn_parted_inputs(self.parted, None)
         return learn_parted_inputs(self.parted, encoder, columns.categorical)
 
+    def draws(self, begin: Start, settings: Settings) -> Draws:
+        """Return the random layers of a network."""
+        network, keep = begin.network, bool(self.folds)
+        pairs = self.single_rows if settings.draws.pair_share > 0 else self.rows
+        return Draws(Recipe.of(settings, network.seed, network.inputs, pairs), self.rows.X, keep)
+
     def layers(
         self,
         begin: Start,
         settings: Settings,
-        seed: int,
+        draws: Draws,
         judges: bool,
         until: int,  # noqa: ARG002
     ) -> Iterator[Grown]:
@@ -222,10 +248,8 @@ class InParts:
         if begin.paused is not None:
             layers: Iterator[Grown] = begin.paused
             return layers
-        inputs = begin.network.inputs
-        pairs = self.single_rows if settings.draws.pair_share > 0 else self.rows
-        draws = Draws(Recipe.of(settings, seed, inputs, pairs), self.rows.X)
-        return PartedNetwork(self.parted, self.rows, self.judged, settings, inputs).grow(draws, judges)
+        grower = PartedNetwork(self.parted, self.rows, self.judged, settings, begin.network.inputs)
+        return grower.grow(draws, judges)
 
     def pause(self, layers: Iterator[Grown], grown: Grown, settings: Settings) -> Any:  # noqa: ARG002
         """Return from where a network that was just grown can go on later."""
@@ -235,12 +259,3 @@ class InParts:
         """Return how many blocks of rows are read for a layer."""
         grower = PartedNetwork(self.parted, self.rows, self.judged, settings, inputs)
         return grower.n_passes(layer) * self.parted.parts.n_parts
-
-
-def learn_network_inputs(data: Data, settings: InputSettings, seed: int) -> Inputs:
-    """Learn from training rows what a model sees of their columns."""
-    with ignore_overflow():
-        inputs = data.encoding(settings.encoder)
-        if settings.scaling is None:
-            return inputs
-        return with_gradient_factors(inputs, data.single_rows, seed)

@@ -8,7 +8,7 @@ better than landmarks (Nystroem), because a rough kernel forgets the rows that a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy
 
@@ -33,6 +33,7 @@ from .._seam.arrays import (
 )
 from .._seam.threads import suitable_threads
 from .data import Data
+from .folds import Fold, Learnt, together
 from .settings import KernelFit
 from .systems import (
     LAMBDAS,
@@ -44,6 +45,7 @@ from .systems import (
     Sample,
     System,
     descend,
+    mean_targets,
     regular,
     search,
 )
@@ -179,14 +181,42 @@ class KernelFitted:
     fell_back: bool  # whether the given penalty was too small for the precision
 
 
-def fit_kernel_model(data: Data, settings: KernelFit, inputs: Inputs, seed: int) -> KernelFitted:
+def judge_fold(
+    fold: Fold, inputs: Inputs, chosen: tuple[float, float], landmarks: Array | None = None
+) -> Array:
+    """Return leave-one-out scores (rows inside, k) of a fold by a ridge over all rows.
+
+    The rows outside chose bandwidth and penalty, and the mean of their targets is the prior.
+    """
+    prior = mean_targets(fold.outside)
+    system = System(replace(Sample.of(fold.riding, inputs, fold.judged), prior=prior), landmarks)
+    found = regular(system, chosen[0], system.readout(*chosen))
+    return array_namespace(prior).astype(found.loo, prior.dtype) + prior
+
+
+def _judge_folds(data: Data, learnt: Learnt, settings: KernelSettings, seed: int) -> Array:
+    """Return the leave-one-out scores (judged rows, k) by ridges that the own fold of a row did not shape."""
+    scores = []
+    for i, (fold, inputs) in enumerate(zip(data.folds, learnt.of_folds, strict=True)):
+        if learnt.ridges and settings == KernelSettings():
+            scores.append(judge_fold(fold, inputs, learnt.ridges[i]))
+            continue
+        voter, _ = fit_kernel(fold.outside, inputs, settings, seed)
+        landmarks = voter.landmarks if isinstance(settings.n_landmarks, int) else None
+        scores.append(judge_fold(fold, inputs, (voter.bandwidth, voter.lam), landmarks))
+    return together(data.folds, scores)
+
+
+def fit_kernel_model(data: Data, settings: KernelFit, learnt: Learnt, seed: int) -> KernelFitted:
     """Fit a kernel voter, and calibrate its scores."""
-    rows = data.kernel_rows
+    rows, inputs = data.kernel_rows, learnt.inputs
     m = rows.X.shape[0]
     with ignore_overflow(), suitable_threads(rows.X, m + inputs.width, m):
         # rows in memory are judged once; among all rows of parts the same ones have other numbers
         judged = data.judged if rows is data.rows else judge_some(rows.targets)
         voter, loo = fit_kernel(rows, inputs, settings.kernel, seed, judged)
+        if data.folds:
+            loo = _judge_folds(data, learnt, settings.kernel, seed)
         votes = Votes("value" if rows.classes is None else "softmax", calibration=settings.calibration)
         stage = Follower(data.jury, votes).add(loo)
     moved = converted(stage.calibration, lambda array: from_numpy(array, data.rows.X))

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
+import numpy
+
 from .._inputs.inputs import Inputs
-from .._layers.draws import DRAW_SCHEME
-from .._layers.grow import Grown
-from .._loo.follow import Follower, Stage
+from .._layers.draws import DRAW_SCHEME, Draws
+from .._layers.grow import Grown, Problem, Riders, grow, start
+from .._layers.layers import fill_inputs, new_features
+from .._layers.records import Settings
+from .._loo.follow import Follower, Stage, answers_of
+from .._loo.jury import is_better
 from .._models.network import Network
-from .._seam.arrays import Array, ignore_overflow
+from .._seam.arrays import Array, array_namespace, from_numpy, ignore_overflow
 from .._seam.threads import suitable_threads
 from .data import Data, Start
+from .folds import Fold, Learnt, together
 from .settings import NetworkSettings
+
+PROOF_ROWS = 600  # of more rows weighting and pruning are used without a proof, which would double the time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,6 +32,9 @@ class Growing:
     """A network as far as it is grown, with what leave-one-out says about each depth."""
 
     network: Network
+    settings: NetworkSettings
+    of_folds: tuple[Inputs, ...] = ()  # what the network would see without the labels of each fold
+    scores: tuple[Array, ...] = ()  # each layer's honest leave-one-out scores, as far as they are known
     stages: tuple[Stage, ...] = ()  # of the depths so far; empty if nobody asked for leave-one-out
     follower: Follower | None = None
     fell_back: tuple[Array, ...] = ()  # of each layer: whether its system was singular; read when all is done
@@ -34,12 +47,12 @@ class Growing:
         return 1 + min(range(len(self.stages)), key=lambda l: self.stages[l].loss)
 
 
-def new_network(data: Data, settings: NetworkSettings, inputs: Inputs, seed: int) -> Network:
+def new_network(data: Data, settings: NetworkSettings, learnt: Learnt, seed: int) -> Growing:
     """Return a network without layers. Its settings say what "auto" stands for."""
     layers, votes = settings.layers, settings.votes
-    return Network(
+    network = Network(
         data.columns,
-        inputs,
+        learnt.inputs,
         layers.activation,
         layers.n_hidden,
         votes.rule,
@@ -49,32 +62,76 @@ def new_network(data: Data, settings: NetworkSettings, inputs: Inputs, seed: int
         joint=layers.joint,
         draws=layers.draws,
     )
+    return Growing(network, settings, learnt.of_folds)
 
 
-def fit_network(
-    data: Data, settings: NetworkSettings, begin: Growing, until: int | None = None
-) -> Generator[Growing, None, None]:
+def judge_by_folds(
+    folds: Sequence[Fold], of_folds: Sequence[Inputs], settings: Settings, draws: Draws, stack: Any = ()
+) -> Iterator[Array]:
+    """Yield the leave-one-out scores (..., r, judged rows, k) of each layer, from networks that folds judge.
+
+    The network of a fold is grown on the rows outside. Those inside ride along: they have features in every
+    layer, and shape none of them. What overflows is raised behind the layers that did not.
+    """
+    for l in range(settings.n_layers):
+        draws.prepare(l)  # once for all folds
+    each, error = [], None
+    for fold, inputs in zip(folds, of_folds, strict=True):
+        rows, outside = fold.riding, fold.outside
+        D = new_features(rows.X.shape[0], rows.X, settings.n_hidden, inputs, stack)
+        fill_inputs(D, rows.X, inputs)
+        problem = Problem(
+            outside.targets,
+            outside.weights,
+            draws.for_rows(settings, inputs, outside),
+            judged=None,
+            stacked=bool(stack),
+            twins=outside.twins,
+            riders=Riders(rows, fold.judged),
+        )
+        scores: list[Array] = []
+        try:
+            scores.extend(grown.of_riders for grown in grow(start(D, settings), problem))
+        except ValueError as failure:
+            error = failure
+        each.append(scores)
+    yield from (together(folds, of_layer) for of_layer in zip(*each, strict=False))
+    if error is not None:
+        raise error
+
+
+def fit_network(data: Data, begin: Growing, until: int | None = None) -> Generator[Growing, None, None]:
     """Grow a network layer by layer: from `new_network`, or from where it paused, up to so many layers.
 
     Whoever iterates keeps the last one; to stop early, stop iterating.
     """
-    layers, network = settings.layers, begin.network
+    settings, network = begin.settings, begin.network
+    layers = settings.layers
     until = layers.n_layers if until is None else until
-    follower, stages, fell_back = begin.follower, begin.stages, begin.fell_back
+    follower, stages, fell_back, scores = begin.follower, begin.stages, begin.fell_back, begin.scores
     if settings.judges and follower is None:
         follower = Follower(data.jury, settings.votes)
-    targets, X, n = data.rows.targets, data.rows.X, layers.n_hidden
-    with ignore_overflow(), suitable_threads(X, n + network.inputs.width + 1, n):
-        growth = data.layers(Start(network, begin.paused), layers, network.seed, settings.judges, until)
+    targets = data.rows.targets
+    with _computing(data, begin):
+        beginning = Start(network, begin.paused)
+        draws = data.draws(beginning, layers)
+        by_folds = _judge_by_folds(data, begin, draws, until)
+        # a network that pauses weighs the next layer's rows, perhaps by leave-one-out
+        own = by_folds is None and len(scores) < until
+        wants_loo = settings.judges and (own or until < layers.n_layers)
+        growth = data.layers(beginning, layers, draws, wants_loo, until)
         for grown in growth:
-            stage = None if follower is None else follower.add(grown.loo[0, ...])
+            if settings.judges and len(network.layers) == len(scores):
+                scores = (*scores, grown.loo if by_folds is None else next(by_folds))
+            stage = None if follower is None else follower.add(scores[len(network.layers)][0, ...])
             stages = stages if stage is None else (*stages, stage)
             vote, calibration = (1.0, None) if stage is None else (stage.vote, stage.calibration)
             # Only the hidden weights and the read-out are kept: the next layer overwrites the features.
             beta = targets.in_units(grown.readout.beta[0, ...], network.bias)
             network = network.with_layer(grown.hidden, beta, vote, calibration)
             fell_back = (*fell_back, grown.readout.fell_back[0])
-            growing = Growing(network, stages, follower, fell_back, grown)
+            so_far = replace(begin, network=network, stages=stages, follower=follower, fell_back=fell_back)
+            growing = replace(so_far, scores=scores, grown=grown)
             if len(network.layers) < until:
                 yield growing
                 continue
@@ -83,9 +140,56 @@ def fit_network(
             return
 
 
-def grow_to(data: Data, settings: NetworkSettings, begin: Growing, until: int) -> Growing:
+def _judge_by_folds(data: Data, begin: Growing, draws: Draws, until: int) -> Iterator[Array] | None:
+    """Return the scores of the layers to come; None where the network's own are honest, or all are known."""
+    settings, known = begin.settings, len(begin.scores)
+    if not (settings.judges and settings.looks_at_labels and begin.of_folds and known < until):
+        return None
+    layers = replace(settings.layers, n_layers=until)
+    return islice(judge_by_folds(data.folds, begin.of_folds, layers, draws), known, None)
+
+
+def prove_layers(data: Data, settings: NetworkSettings, learnt: Learnt, seed: int) -> Growing:
+    """Return a network without layers, after weighting and pruning have proven themselves if they must.
+
+    "loo" uses them if the network is better with them, by honest leave-one-out, whose scores the network
+    keeps. Where rows are many, they are used without a proof.
+    """
+    if not settings.to_prove:
+        return new_network(data, settings, learnt, seed)
+    if data.rows.X.shape[0] > PROOF_ROWS or not learnt.of_folds or settings.layers.joint:
+        return new_network(data, settings.proven(not settings.layers.joint), learnt, seed)
+    tried = [_judged(data, new_network(data, settings.proven(used), learnt, seed)) for used in (True, False)]
+    used, in_folds = is_better(data.jury, *(answers for _, answers in tried))
+    (by_used, _), (plain, _) = tried
+    assert data.jury.dealt is not None
+    xp, like = array_namespace(plain.scores[0]), plain.scores[0]
+    by_rows = from_numpy(in_folds[data.jury.dealt.folds], like)[:, None] > 0
+    scores = [xp.where(by_rows, *pair) for pair in zip(by_used.scores, plain.scores, strict=True)]
+    return replace(by_used if used else plain, scores=tuple(scores))
+
+
+def _judged(data: Data, begin: Growing) -> tuple[Growing, numpy.ndarray]:
+    """Return a network without layers, with what is known of its layers, and what all of them answer."""
+    settings, network = begin.settings, begin.network
+    layers, draws = settings.layers, data.draws(Start(network), settings.layers)
+    with _computing(data, begin):
+        scores = tuple(judge_by_folds(data.folds, begin.of_folds, layers, draws))
+    answers = answers_of([of_layer[0, ...] for of_layer in scores], settings.votes.rule, data.jury)
+    return replace(begin, scores=scores), answers
+
+
+@contextmanager
+def _computing(data: Data, begin: Growing) -> Iterator[None]:
+    """Compute layers: what overflows is found later, and small problems have one thread."""
+    n = begin.settings.layers.n_hidden
+    with ignore_overflow(), suitable_threads(data.rows.X, n + begin.network.inputs.width + 1, n):
+        yield
+
+
+def grow_to(data: Data, begin: Growing, until: int) -> Growing:
     """Grow a network to a number of layers, and let go of its features."""
     growing = begin
-    for grown in fit_network(data, settings, begin, until):
+    for grown in fit_network(data, begin, until):
         growing = replace(grown, grown=None)
     return growing

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy
 
-from .._inputs.inputs import Inputs
+from .._loo.calibrate import SMALLEST
 from .._loo.follow import CALIBRATIONS
-from .._loo.pool import averaged, equal_kinds, keep_heavy, pool_weights, pooled
+from .._loo.pool import averaged, equal_kinds, pooled, weigh
 from .._models.portfolio import Portfolio
 from .._seam.arrays import array_namespace, converted, device, from_numpy
-from .data import Data, learn_network_inputs
+from .data import Data
+from .folds import Learnt
+from .inputs import learn_network_inputs
 from .race import Member, Progress
 from .settings import VoterSettings
 
@@ -23,7 +25,7 @@ LARGEST_SEED = numpy.iinfo(numpy.int32).max
 
 def prepare_members(data: Data, settings: Mapping[str, VoterSettings], seed: int) -> Iterator[Member]:
     """Yield the members with their inputs, which members of the same encoder and scaling share."""
-    known: dict[Any, Inputs] = {}
+    known: dict[Any, Learnt] = {}
     for i, (name, given) in enumerate(settings.items()):
         found = given.as_member(data.worth)
         if found.inputs not in known:
@@ -50,12 +52,15 @@ def weigh_members(
     jury, rows, fitted = data.jury, data.rows, sorted(progress)
     answers = [progress[i].chosen.P for i in fitted]
     weights = equal_kinds([members[i].settings.grows for i in fitted])
+    combine = averaged if rows.classes is None else pooled
     if by_loo:
-        weights = keep_heavy(pool_weights(answers, jury, weights))
-    P = (averaged if rows.classes is None else pooled)(answers, weights.tolist())
+        weights, P = weigh(answers, jury, weights, combine)
+    else:
+        P = combine(answers, weights.tolist())
     # without a rule a temperature still makes the figures comparable
-    found = jury.calibration(P, CALIBRATIONS[rule or "temperature"])
-    calibrated = P if found is None else found(P)
+    by = CALIBRATIONS[rule or "temperature"]
+    found = jury.calibration(P, by)
+    calibrated = P if found is None else jury.calibrated(P, found, by, SMALLEST)
     figures = jury.score(calibrated), jury.loss(calibrated)
     heavy = [(progress[i].kept, float(w)) for i, w in zip(fitted, weights, strict=True) if w > 0]
     model = Portfolio(

@@ -10,12 +10,12 @@ from typing import Any
 
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._inputs.inputs import Inputs
 from .._loo.follow import Stage
 from .._models.model import Voter
 from .data import Data
+from .folds import Learnt
 from .kernel import fit_kernel_model
-from .network import Growing, grow_to, new_network
+from .network import Growing, grow_to, prove_layers
 from .settings import KernelFit, NetworkSettings, VoterSettings
 
 # Below so many cells (rows times encoded columns, all members together) processes cost more than they save.
@@ -28,7 +28,7 @@ class Member:
 
     name: str
     settings: VoterSettings
-    inputs: Inputs
+    learnt: Learnt
     seed: int
 
 
@@ -138,7 +138,7 @@ class Race:
         return False
 
     def _results(self, jobs: list[Job]) -> Generator[tuple[int, Progress | None], None, None]:
-        cells = self.data.rows.X.shape[0] * sum(self.members[job.number].inputs.width for job in jobs)
+        cells = self.data.rows.X.shape[0] * sum(self.members[job.number].learnt.inputs.width for job in jobs)
         if self.n_jobs == 1 or len(jobs) < 2 or cells < WORTH_PROCESSES:
             for job in jobs:
                 yield do(self.data, self.members[job.number], job, self.deadline)
@@ -169,14 +169,14 @@ def _grow_network(data: Data, member: Member, so_far: Progress | None, n_layers:
     before = 0.0 if so_far is None else so_far.seconds
     begin = None if so_far is None else so_far.growing
     if begin is None:
-        begin = Growing(new_network(data, settings, member.inputs, member.seed))
-    growing = grow_to(data, settings, begin, n_layers)
+        begin = prove_layers(data, settings, member.learnt, member.seed)
+    growing = grow_to(data, begin, n_layers)
     return Progress(growing.network, growing.stages, before, any(map(bool, growing.fell_back)), growing)
 
 
 def _fit_kernel(data: Data, member: Member, *_: Any) -> Progress:
     settings: Any = member.settings
-    done = fit_kernel_model(data, settings, member.inputs, member.seed)
+    done = fit_kernel_model(data, settings, member.learnt, member.seed)
     return Progress(done.model, (done.stage,), 0.0, done.fell_back)
 
 

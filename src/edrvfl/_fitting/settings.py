@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from .._inputs.encoding import EncoderSettings
-from .._layers.records import OF_GROWTH, DrawSettings, Settings, scaling_for_rows
+from .._layers.records import OF_GROWTH, DrawSettings, Settings
 from .._loo.follow import Votes
 from .systems import KernelSettings
 
@@ -21,13 +21,16 @@ from .systems import KernelSettings
 LOO_WEIGHTS_ROWS = 10_000
 
 
+PAPER_WEIGHTS = {"omega_r": 0.8, "p": 0.2}  # of the samples that were right, and of pruned neurons
+
+
 @dataclass(frozen=True, slots=True)
 class InputSettings:
     """How the columns of a frame or an array become the inputs of a model."""
 
     encoder: EncoderSettings | None  # None takes finite numbers as they are
     categorical_features: Hashable = "from_dtype"  # which columns hold categories: also None, or a tuple
-    scaling: str | None = None  # "gradient"; "auto" until the number of training rows is known
+    scaling: str | None = None  # "gradient"; "loo" until that has proven itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,27 @@ class NetworkSettings:
         """How many layers there will be."""
         return int(self.layers.n_layers)
 
+    @property
+    def looks_at_labels(self) -> bool:
+        """Whether labels shape more than read-outs of given penalties, whose leave-one-out is exact.
+
+        The number of layers has no say, so that a prefix of a deep network is judged as the shallower one.
+        """
+        layers, scales = self.layers, self.inputs.scaling is not None
+        return layers.lam is None or layers.weighs or layers.prunes or layers.draws.pair_share > 0 or scales
+
+    @property
+    def to_prove(self) -> tuple[str, ...]:
+        """What of the layers is used only if leave-one-out is better with it."""
+        return tuple(name for name in PAPER_WEIGHTS if getattr(self.layers, name) == "loo")
+
+    def proven(self, used: bool) -> NetworkSettings:
+        """Return the settings in which all that had to prove itself is used as in the paper, or is not."""
+        values = PAPER_WEIGHTS if used else {"omega_r": 1.0, "p": 0.0}
+        proven: dict[str, Any] = {name: values[name] for name in self.to_prove}
+        layers = dataclasses.replace(self.layers, **proven)
+        return dataclasses.replace(self, layers=layers)
+
     def as_member(self, m: float) -> NetworkSettings:
         """Return the settings of a portfolio's member: equal votes, and one temperature on their mean."""
         found = self.for_rows(m)
@@ -57,13 +81,12 @@ class NetworkSettings:
     def as_fitted(self, n_layers: int) -> dict[str, Any]:
         """Return the parameters of an estimator that rows may have changed, after so many layers."""
         of_layers = {"n_layers": n_layers, "n_hidden": self.layers.n_hidden}
-        return {**of_layers, "weight_from": self.layers.weight_from, "input_scaling": self.inputs.scaling}
+        used = {"correct_weight": self.layers.omega_r, "prune_rate": self.layers.p}
+        return {**of_layers, **used, "weight_from": self.layers.weight_from}
 
     def for_rows(self, m: float) -> NetworkSettings:
         """Return these settings with what "auto" stands for with so many training rows."""
-        scaling = scaling_for_rows(self.inputs.scaling, m)
-        inputs = dataclasses.replace(self.inputs, scaling=scaling)
-        return dataclasses.replace(self, layers=self.layers.for_rows(m), inputs=inputs)
+        return dataclasses.replace(self, layers=self.layers.for_rows(m))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +186,7 @@ def check_readout(e: Any) -> None:
         return
     neutral = {"correct_weight": 1.0, "prune_rate": 0.0}
     given = {name: getattr(e, name) for name in neutral}
-    if wrong := [name for name in neutral if given[name] != neutral[name]]:
+    if wrong := [name for name in neutral if given[name] not in (neutral[name], "loo")]:
         came, wanted = (
             " and ".join(f"{name}={values[name]}" for name in wrong) for values in (given, neutral)
         )

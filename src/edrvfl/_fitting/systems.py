@@ -13,6 +13,7 @@ from .._inputs.chosen import Judged, codes_of, ranking
 from .._inputs.inputs import Inputs
 from .._inputs.rows import Rows, draw_rows, to_host
 from .._inputs.targets import RowWeights, Targets, Values
+from .._loo.calibrate import Calibration
 from .._loo.jury import ValueJury, jury_of
 from .._ridge.equations import Regression
 from .._ridge.kernel import (
@@ -24,6 +25,7 @@ from .._ridge.kernel import (
     landmark_features,
     laplace,
 )
+from .._ridge.twins import Twins
 from .._seam.arrays import Array, array_namespace, device, from_numpy, take_entries, take_rows
 
 BANDWIDTHS = tuple(2.0**q for q in range(-3, 4))
@@ -61,6 +63,7 @@ class Sample:
     prior: Array  # (k,), the mean of all training rows' targets: the classes' weighted shares, or zeros
     unit: float = 1.0  # the weight of one row, by which weights and penalties are divided
     judged: Judged | None = None
+    twins: numpy.ndarray | None = None  # (m,), a number that rows of the same X share: see `Rows.twins`
 
     @classmethod
     def of(cls, rows: Rows, inputs: Inputs, judged: Judged | None = None) -> Sample:
@@ -69,7 +72,8 @@ class Sample:
         dtype = X.dtype if X.shape[0] <= DOUBLE_ROWS else xp.float32
         unit = rows.weights.unit
         refuse_extreme(rows.weights.base, unit, X.shape[0], dtype)
-        return cls(X, inputs, dtype, rows.targets, rows.weights, mean_targets(rows), unit, judged)
+        prior = mean_targets(rows)
+        return cls(X, inputs, dtype, rows.targets, rows.weights, prior, unit, judged, rows.twins)
 
     def encoded(self, which: Array | None = None) -> Array:
         """Return the encoded rows (m, d), or some of them."""
@@ -84,8 +88,8 @@ class Sample:
         Y = xp.astype(self.targets.rows(slice(0, m)) - self.prior, dtype)
         base = self.weights.base
         base = None if base is None else xp.astype(base / self.unit, dtype)
-        shares = xp.astype(self.weights.left_out_shares(m, self.targets.like), dtype)
-        return Regression(X, Values(Y), base, shares=shares, judged=self.judged)
+        twins = Twins.of(self.twins, X)
+        return Regression(X, Values(Y), base, twins=twins, want_loo=True, judged=self.judged)
 
     def some(self, counts: numpy.ndarray) -> Sample:
         """Return the rows with a positive count among these counts of all rows; all of them are judged."""
@@ -98,7 +102,8 @@ class Sample:
             None if costs is None else take_entries(costs, rows),
         )
         targets, raw = self.targets.some(rows), take_rows(self.raw, rows)
-        return Sample(raw, self.inputs, self.dtype, targets, weights, self.prior, self.unit)
+        twins = None if self.twins is None else self.twins[which]
+        return Sample(raw, self.inputs, self.dtype, targets, weights, self.prior, self.unit, None, twins)
 
 
 def refuse_extreme(base: Array | None, unit: float, m: int, dtype: Any) -> None:
@@ -116,11 +121,11 @@ def refuse_extreme(base: Array | None, unit: float, m: int, dtype: Any) -> None:
 
 
 def mean_targets(rows: Rows) -> Array:
-    """Return the weighted shares of the classes; values are centred already."""
+    """Return the weighted shares of the classes, or the mean of values: 0 for all rows, not for some."""
     base = rows.weights.base
-    if isinstance(rows.targets, Values):
-        return 0 * rows.targets.Y[0, :]
     weights = None if base is None else to_host(base).astype(float)
+    if isinstance(rows.targets, Values):
+        return from_numpy(numpy.average(to_host(rows.targets.Y), axis=0, weights=weights), rows.X)
     totals = numpy.bincount(to_host(rows.targets.codes), weights, minlength=rows.targets.width)
     return from_numpy(totals / totals.sum(), rows.X)
 
@@ -136,6 +141,7 @@ class System:
         self.landmarks = X if landmarks is None else landmarks
         self._distance = distances(X) if self._exact else Measure(self.landmarks)(X)
         self._features: tuple[float, LandmarkFeatures] | None = None
+        self._near: Calibration | None = None
 
     def width(self, bandwidth: float) -> float:
         """Return the distance at which the kernel is 1/e."""
@@ -162,7 +168,9 @@ class System:
         if isinstance(self._jury, ValueJury):
             return self._jury.loss(scores)
         P = softmax(scores, axis=-1)
-        return self._jury.loss(self._jury.calibration(P, "temperature")(P))
+        # that of a neighbour is a good start
+        self._near = self._jury.calibration(P, "temperature", self._near)
+        return self._jury.loss(self._near(P))
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +271,8 @@ class Draw:
 
     def parts(self, n_parts: int, most: int) -> list[numpy.ndarray]:
         """Deal the rows, or if there are too many `most` of them, into parts. Return the counts of each."""
+        # Copies with other targets may come to other parts, which then saw them: kept together, a row that
+        # comes often would make one part far larger than the memory allows.
         counts = self._counts if len(self._counts) <= most else self.proportional(most)
         dealt = self._by_class[counts[self._by_class] > 0]
         n_parts = min(n_parts, len(dealt))  # few rows may have all the weight

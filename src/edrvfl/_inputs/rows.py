@@ -1,4 +1,4 @@
-"""Prepare rows for a fit: the one place that drops rows without weight, and makes targets of y.
+"""Prepare rows for a fit: the one place that drops rows without weight, merges copies, and codes y.
 
 Every fit and every split of a search calls it, so both see the same rows.
 """
@@ -6,7 +6,7 @@ Every fit and every split of a search calls it, so both see the same rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -32,14 +32,18 @@ GOLDEN, PI, MIX = (numpy.uint64(c) for c in (0x9E3779B97F4A7C15, 0x243F6A8885A30
 def row_hashes(X: numpy.ndarray) -> numpy.ndarray:
     """Return one uint64 for each row of X (m, d), from its numbers in float32. Equal rows have equal ones."""
     with numpy.errstate(over="ignore"):  # integers wrap around, and large numbers become infinite
-        # 0 is added because -0.0 has other bits than 0.0; gaps may have several
-        bits = numpy.where(numpy.isnan(X), numpy.nan, X + 0.0).astype(numpy.float32).view(numpy.uint32)
+        bits = _same_bits(X).astype(numpy.float32).view(numpy.uint32)
         total = numpy.full(len(X), PI)
         for j in range(X.shape[1]):
             total = (total ^ bits[:, j]) * GOLDEN
             total ^= total >> numpy.uint64(29)
         total *= MIX
         return total ^ (total >> numpy.uint64(32))
+
+
+def _same_bits(X: numpy.ndarray) -> numpy.ndarray:
+    """Give equal numbers equal bits: -0.0 has other ones than 0.0, and gaps may have several."""
+    return numpy.where(numpy.isnan(X), numpy.nan, X + 0.0)
 
 
 def draw_rows(
@@ -76,12 +80,17 @@ class Rows:
     classes: Array | None  # (k,), labels as they came, sorted; None if the targets are values
     targets: Targets
     weights: RowWeights
-    known_hashes: numpy.ndarray | None = None  # where X is not in memory
+    known_hashes: numpy.ndarray | None = None  # where X is not in memory, or was hashed before
 
     @cached_property
     def hashes(self) -> numpy.ndarray:
         """A number for each row that its values decide, and not its place."""
         return row_hashes(to_host(self.X)) if self.known_hashes is None else self.known_hashes
+
+    @cached_property
+    def twins(self) -> numpy.ndarray | None:
+        """For each row the first row that has the same X; None if all differ, or if there are too many."""
+        return None if self.X.shape[0] > MOST_COMPARED else first_of_equals(self.X, self.hashes)
 
     @property
     def worth(self) -> float:
@@ -92,7 +101,8 @@ class Rows:
     def some(self, which: Array) -> Rows:
         """Return the rows with these indices, in this order."""
         X, targets = take_rows(self.X, which), self.targets.some(which)
-        return Rows(X, self.classes, targets, self.weights.some(which))
+        known = None if self.known_hashes is None else self.known_hashes[to_host(which)]
+        return Rows(X, self.classes, targets, self.weights.some(which), known)
 
     @staticmethod
     def joined(parts: Sequence[Rows]) -> Rows:
@@ -102,8 +112,57 @@ class Rows:
         return Rows(X, parts[0].classes, targets, RowWeights.joined([part.weights for part in parts]))
 
 
-def prepare_rows(X: Array, y: Array, sample_weight: Any = None, class_weight: Any = None) -> Rows:
-    """Drop rows of weight 0, code the labels, and weigh the classes.
+# More rows are not compared: hashes of them would take longer than they bring, because beside so many others
+# a row moves its own answer by next to nothing.
+MOST_COMPARED = 100_000
+
+
+def first_of_equals(X: Array, hashes: numpy.ndarray) -> numpy.ndarray | None:
+    """Return for each row of X the index of the first row that equals it, or None if all differ.
+
+    Rows are compared in full precision where their hashes are the same; a gap equals a gap.
+    """
+    _, place, sizes = numpy.unique(hashes, return_inverse=True, return_counts=True)
+    alike = numpy.flatnonzero(sizes[place] > 1)
+    if not len(alike):
+        return None
+    some = take_rows(X, from_numpy(alike, X, array_namespace(X).int64))
+    bits = numpy.ascontiguousarray(_same_bits(to_host(some))).view(numpy.uint8)
+    rows = bits.view(numpy.dtype((numpy.void, bits.shape[1])))[:, 0]
+    _, first, place = numpy.unique(rows, return_index=True, return_inverse=True)
+    if len(first) == len(alike):
+        return None
+    found = numpy.arange(len(hashes))
+    found[alike] = alike[first[place]]
+    return found
+
+
+def merge_copies(rows: Rows) -> Rows:
+    """Make one row of rows that have the same X and the same target; it counts for all, at the first's place.
+
+    So weight 2 is the row twice, and leave-one-out leaves a row out with its copies.
+    """
+    targets, twins = rows.targets, rows.twins
+    if rows.X.shape[0] <= MOST_COMPARED:
+        rows = replace(rows, known_hashes=rows.hashes)  # nobody hashes them again
+    if twins is None:
+        return rows
+    Y = targets.codes if isinstance(targets, Classes) else targets.Y
+    keys = numpy.column_stack([twins, to_host(Y)]).astype(float)
+    first = first_of_equals(keys, row_hashes(keys))
+    if first is None:
+        return rows
+    which = numpy.unique(first)
+    counts = numpy.bincount(first, weights_on_host(rows.weights.counts, len(first)))
+    some = rows.some(from_numpy(which, rows.X, array_namespace(rows.X).int64))
+    weights = replace(some.weights, counts=from_numpy(counts[which], rows.X))
+    return replace(some, weights=weights, known_hashes=rows.hashes[which])
+
+
+def prepare_rows(
+    X: Array, y: Array, sample_weight: Any = None, class_weight: Any = None, merge: bool = True
+) -> Rows:
+    """Drop rows of weight 0, code the labels, weigh the classes, and make one row of equal ones.
 
     Parameters
     ----------
@@ -111,6 +170,7 @@ def prepare_rows(X: Array, y: Array, sample_weight: Any = None, class_weight: An
     y : validated labels of shape (m,), in NumPy or in the namespace of X
     sample_weight : array-like of shape (m,) or None
     class_weight : dict, "balanced" or None
+    merge : whether equal rows become one row: see `merge_copies`
     """
     xp, _, where = get_namespace_and_device(X)
     counts = costs = None
@@ -125,17 +185,19 @@ def prepare_rows(X: Array, y: Array, sample_weight: Any = None, class_weight: An
     classes, codes = found.values, move_to(found.inverse_indices, xp=xp, device=where)
     if not (isinstance(classes, numpy.ndarray) and classes.dtype.kind in "OUS"):
         classes = move_to(classes, xp=xp, device=where)  # strings stay in NumPy
-    return Rows(X, classes, Classes(codes, int(classes.shape[0]), X[:0, 0]), weights)
+    rows = Rows(X, classes, Classes(codes, int(classes.shape[0]), X[:0, 0]), weights)
+    return merge_copies(rows) if merge else rows
 
 
-def prepare_values(X: Array, y: Array, sample_weight: Any = None) -> Rows:
-    """Drop rows of weight 0, and standardise the outputs.
+def prepare_values(X: Array, y: Array, sample_weight: Any = None, merge: bool = True) -> Rows:
+    """Drop rows of weight 0, make one row of equal ones, and standardise the outputs.
 
     Parameters
     ----------
     X : validated array of shape (m, d)
     y : validated numbers of shape (m,) or (m, k), in NumPy or in the namespace of X
     sample_weight : array-like of shape (m,) or None
+    merge : whether equal rows become one row: see `merge_copies`
     """
     xp, _, where = get_namespace_and_device(X)
     y = move_to(y, xp=xp, device=where)
@@ -145,7 +207,10 @@ def prepare_values(X: Array, y: Array, sample_weight: Any = None) -> Rows:
         counts, X, Y = keep_weighted(sample_weight, X, Y)
     weights = RowWeights(counts)
     _refuse_overflow(weights)
-    return Rows(X, None, standard_values(Y, ValueScale.of(Y, counts), X.dtype), weights)
+    rows = Rows(X, None, Values(Y), weights)
+    rows = merge_copies(rows) if merge else rows
+    Y = rows.targets.rows(slice(None))
+    return replace(rows, targets=standard_values(Y, ValueScale.of(Y, rows.weights.counts), X.dtype))
 
 
 def standard_values(Y: Array, scale: ValueScale, dtype: Any) -> Values:

@@ -7,16 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy
 
-from .._seam.arrays import (
-    Array,
-    array_namespace,
-    device,
-    ignore_overflow,
-    product,
-    row_blocks,
-    take_entries,
-    take_rows,
-)
+from .._seam.arrays import Array, array_namespace, device, product, row_blocks, take_entries, take_rows
 from .._seam.sklearn import _convert_to_numpy
 
 
@@ -125,16 +116,6 @@ class RowWeights:
         if self.counts is not None:
             return self.counts
         return array_namespace(like).ones((m,), dtype=like.dtype, device=device(like))
-
-    def left_out_shares(self, m: int, like: Array) -> Array:
-        """Return how much of a row's weight leave-one-out removes.
-
-        A row of weight 3 stands for three rows, so leaving one out removes a third of its weight. A row of
-        weight 1 or less is removed completely.
-        """
-        counts = self.counts_of(m, like)
-        with ignore_overflow():  # the inverse of a tiny weight is infinite and becomes 1
-            return array_namespace(counts).clip(1 / counts, None, 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -42,7 +42,9 @@ def draw_pairs(rows: Rows, u: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarr
     counts = weights_on_host(rows.weights.counts, len(codes))
     order = numpy.lexsort((rows.hashes, codes))
     codes, ends = codes[order], numpy.cumsum(counts[order])
-    class_ends = ends[numpy.searchsorted(codes, numpy.arange(codes.max() + 1), side="right") - 1]
+    # a class may have no rows where a fold has them all
+    last = numpy.searchsorted(codes, numpy.arange(codes.max() + 1), side="right")
+    class_ends = numpy.concatenate([[0.0], ends])[last]
     class_starts = numpy.concatenate([[0.0], class_ends[:-1]])
 
     def at(place: numpy.ndarray) -> numpy.ndarray:
@@ -182,9 +184,17 @@ def _write_pairs(W: numpy.ndarray, pairs: numpy.ndarray, seen: numpy.ndarray | N
 class Draws:
     """The random layers of one recipe, on the device of `like`."""
 
-    def __init__(self, recipe: Recipe, like: Array, keep: bool = False) -> None:
+    def __init__(
+        self, recipe: Recipe, like: Array, keep: bool = False, shared: dict[int, Drawn] | None = None
+    ) -> None:
         self._recipe, self._like, self._keep = recipe, like, keep
-        self._drawn: dict[int, Drawn] = {}
+        self._drawn = {} if shared is None else shared
+
+    def for_rows(self, settings: Settings, inputs: Inputs, rows: Rows) -> Draws:
+        """Return the same random layers for other rows, whose pairs are other weights of the first layer."""
+        recipe = Recipe.of(settings, self._recipe.seed, inputs, rows)
+        shared = {l: drawn for l, drawn in self._drawn.items() if l > 0 or recipe.pairs is None}
+        return Draws(recipe, self._like, self._keep, shared)
 
     def prepare(self, layer: int) -> None:
         """Draw a layer ahead, while a GPU still works on the layer before."""

@@ -18,11 +18,13 @@ from typing import Any
 import numpy
 
 from .._inputs.chosen import Judged
+from .._inputs.rows import Rows
 from .._inputs.targets import RowWeights, Targets, layer_losses
 from .._ridge.choose import read_outs
 from .._ridge.equations import Regression, normal_equations
 from .._ridge.nested import NestedReadOuts
 from .._ridge.solve import ReadOut, require_finite
+from .._ridge.twins import Twins
 from .._seam.arrays import Array, array_namespace, device, empty_rows, take_rows
 from .draws import Drawn, Draws
 from .layers import importance, next_layer, next_weights, surviving_columns, survivor_mask
@@ -41,9 +43,9 @@ class LayerReader:
         """Return the features that the newest layer's read-outs are of."""
         return D
 
-    def read_outs(self, problem: Regression, want_loo: bool) -> ReadOut:
+    def read_outs(self, problem: Regression) -> ReadOut:
         """Fit the read-outs of the newest layer."""
-        return read_outs(problem, self._lam, self._stacked, want_loo)
+        return read_outs(problem, self._lam, self._stacked)
 
 
 class JointReader:
@@ -65,9 +67,9 @@ class JointReader:
         self._A[..., before : self._width] = D[..., : self._n]
         return self._A[..., : self._width]
 
-    def read_outs(self, problem: Regression, want_loo: bool) -> ReadOut:
+    def read_outs(self, problem: Regression) -> ReadOut:
         """Fit the read-outs over the columns that are filled."""
-        return self._readouts.add(problem, want_loo)
+        return self._readouts.add(problem)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +83,7 @@ class Grown:
     D: Array  # (..., rows, c), the features that the read-out is of
     targets: Targets
     judged: Judged | None = None  # the rows that have leave-one-out scores, if not all have them
+    of_riders: Array | None = None  # (..., r, riders, k), their leave-one-out scores, if there are riders
 
     @property
     def loo(self) -> Array:
@@ -96,6 +99,29 @@ class Grown:
         return layer_losses(self.targets, self.D[..., : self.targets.n_rows, :], self.readout.beta)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Riders:
+    """Rows that shape no layer and are judged, among all rows: those that shape the layers come first."""
+
+    rows: Rows
+    judged: Judged
+
+    def scores(self, D: Array, omega: Array | None, lam: numpy.ndarray, stacked: bool) -> Array:
+        """Return leave-one-out scores (..., r, riders, k) by read-outs over the features D of all rows.
+
+        The layer's weights omega are those of the rows that shape it; riders, whose labels Eq. 12 never saw,
+        weigh 1.
+        """
+        xp, m = array_namespace(D), D.shape[-2]
+        if omega is not None:
+            ones = xp.ones((*omega.shape[:-1], m - omega.shape[-1]), dtype=omega.dtype, device=device(omega))
+            omega = xp.concat([omega, ones], axis=-1)
+        rows, twins = self.rows, Twins.of(self.rows.twins, D)
+        all_rows = Regression(D, rows.targets, rows.weights.base, omega, twins, True, judged=self.judged)
+        scores: Array = read_outs(all_rows, lam, stacked).loo
+        return scores
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """The training rows, which are the first m rows of D, and the random layers."""
@@ -106,6 +132,8 @@ class Problem:
     judged: Judged | None  # which rows get leave-one-out scores; None for all
     stacked: bool = False  # whether branches and their systems are computed side by side, as suits a GPU
     judges: bool = False  # whether the leave-one-out scores of every layer are wanted
+    twins: numpy.ndarray | None = None  # (m,), a number that rows of the same X share: see `Rows.twins`
+    riders: Riders | None = None  # rows behind the first m, which shape nothing and are judged in their place
 
 
 def start(D: Array, settings: Settings) -> Branch:
@@ -128,6 +156,7 @@ def grow(branch: Branch, problem: Problem) -> Iterator[Grown]:
     judged = problem.judged if problem.judges or settings.lam is None else None
     weights = problem.weights
     regression = Regression(D[..., :m, :], problem.targets, weights.base, judged=judged, unit=weights.unit)
+    regression = replace(regression, twins=Twins.of(problem.twins, D))
     if settings.weighs_by_loo:  # the weighting needs the scores of all rows
         regression = replace(regression, judged=None, choosers=judged)
     if D.ndim == 2 and not (problem.stacked or settings.joint) and 2 * n < D.shape[-1] <= m:
@@ -148,16 +177,18 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
             problem.draws.prepare(l + 1)  # the host draws while the device works
         # after the last layer nobody is weighed
         want_loo = problem.judges or (settings.weighs_by_loo and not last)
-        shares = problem.weights.left_out_shares(m, D) if want_loo or settings.lam is None else None
         features = reader.features(D)
-        rows = replace(regression, D=features[..., :m, :], omega=branch.omega, shares=shares)
+        rows = replace(regression, D=features[..., :m, :], omega=branch.omega, want_loo=want_loo)
         try:
-            readout = reader.read_outs(rows, want_loo)
+            readout, of_riders = reader.read_outs(rows), None
             require_finite(readout.beta)
+            if problem.riders is not None:
+                lam = numpy.asarray([readout.lam]) if settings.lam is None else settings.lam
+                of_riders = problem.riders.scores(features, branch.omega, lam, problem.stacked)
         except FloatingPointError as error:
             raise ValueError(overflow_message(D.dtype, l)) from error
         judged = problem.judged if problem.judges else None
-        grown = Grown(l, branch.members, hidden, readout, features, problem.targets, judged)
+        grown = Grown(l, branch.members, hidden, readout, features, problem.targets, judged, of_riders)
         yield grown
         if last:
             return

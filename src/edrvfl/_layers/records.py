@@ -14,18 +14,17 @@ from .._seam.fields import Between
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What "auto" stands for: how wide and deep a network is, and how its inputs are scaled."""
+    """What "auto" stands for: how wide and deep a network is."""
 
     n_hidden: int
     n_layers: int
-    input_scaling: str | None
 
 
-PAPER_SHAPE = Shape(512, 10, None)
+PAPER_SHAPE = Shape(512, 10)
 # The most accurate that take at most six times as long as gradient boosting (benchmarks/rows.py), whose time
 # grows more slowly than the rows.
-WIDE_SHAPE = Shape(896, 2, "gradient")
-LESS_WIDE_SHAPE = Shape(768, 2, "gradient")
+WIDE_SHAPE = Shape(896, 2)
+LESS_WIDE_SHAPE = Shape(768, 2)
 MANY_ROWS = 10_000
 VERY_MANY_ROWS = 300_000
 
@@ -33,17 +32,11 @@ VERY_MANY_ROWS = 300_000
 def auto_shape(m: float) -> Shape:
     """Return the paper's shape for up to 10,000 training rows. More rows have use for more neurons.
 
-    Neurons gain more than layers there, and a scaling of the inputs that is learnt from 1,000 rows has seen
-    few of the labels.
+    Neurons gain more than layers there.
     """
     if m <= MANY_ROWS:
         return PAPER_SHAPE
     return WIDE_SHAPE if m <= VERY_MANY_ROWS else LESS_WIDE_SHAPE
-
-
-def scaling_for_rows(given: str | None, m: float) -> str | None:
-    """Return how the inputs of a network are scaled that is fitted to m training rows."""
-    return auto_shape(m).input_scaling if given == "auto" else given
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ The fit runs on the host in float64, so every array library gets the same number
   multinomial logistic regression around the identity. Two classes have an increasing quadratic curve in
   the log-odds instead, so their ranking stays as it is.
 
-Both shrink the logits by n/(n+2k), k at most 16, because leave-one-out is a little too good on few rows:
-pruning and weighting saw the labels. Both end with a mixture with 1/(n+1) of the uniform distribution, so no
+Both shrink the logits by n/(n+2k), k at most 16: a guard from when leave-one-out was too good on few rows.
+Both end with a mixture with 1/(n+1) of the uniform distribution, so no
 probability is 0.
 """
 
@@ -61,7 +61,7 @@ class Calibration:
         top = xp.max(P, axis=-1, keepdims=True)
         # the winner's logarithm is exactly 0, so even one step of float32 below it is seen
         logits = self.a * xp.log((P + self.floor) / (top + self.floor))
-        if P.shape[-1] == 2:
+        if P.shape[-1] == 2 and (self.shift, self.low_slope, self.high_slope) != (0, 1, 1):
             z = self.bend(logits[..., 1] - logits[..., 0])
             logits = xp.stack([xp.zeros_like(z), z], axis=-1)
         if self.matrix is None:
@@ -151,10 +151,11 @@ def calibrate(
     return _scaled(plain, sample, start)
 
 
-def log_loss(P: numpy.ndarray, codes: numpy.ndarray, weights: numpy.ndarray | None) -> float:
-    """Return the weighted mean of -log P of the rows' own classes."""
+def log_losses(P: numpy.ndarray, codes: numpy.ndarray) -> numpy.ndarray:
+    """Return -log P of each row's own class."""
     own = P[numpy.arange(len(codes)), codes].astype(numpy.float64)
-    return float(numpy.average(-numpy.log(numpy.maximum(own, SMALLEST)), weights=weights))
+    losses: numpy.ndarray = -numpy.log(numpy.maximum(own, SMALLEST))
+    return losses
 
 
 def _sample(P: numpy.ndarray, codes: numpy.ndarray, weights: numpy.ndarray | None, floor: float) -> _Sample:

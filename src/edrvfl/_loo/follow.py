@@ -117,6 +117,16 @@ class Stage:
     P: numpy.ndarray  # (rows, k), what the network answers rows without them; values are standardised
 
 
+def answers_of(scores: Sequence[Array], rule: str, jury: AnyJury) -> numpy.ndarray:
+    """Return what layers with equal votes answer rows without them, from their scores (rows, k) each."""
+    by = RULES[rule]
+    P = by.finish(sum(by.contribute(to_host(one).astype(float)) for one in scores) / len(scores))
+    floor = 0.5 / len(scores) if rule == "vote" else SMALLEST
+    found = jury.calibration(P, "temperature", None, floor)
+    answers: numpy.ndarray = P if found is None else jury.calibrated(P, found, "temperature", floor)
+    return answers
+
+
 @dataclass(frozen=True, slots=True)
 class Votes:
     """How the scores of a network's layers become its answer."""
@@ -154,19 +164,24 @@ class Follower:
         self._total = self._total + vote * contribution
         self._votes.append(vote)
         P = self._rule.finish(self._total / sum(self._votes))
-        self._last, calibrated = self._calibrated(P, self._calibration)
+        found = self._last = self._found(P, self._calibration)
+        calibrated = P if found is None else self._jury.calibrated(P, found, self._calibration, self._floor)
         figures = self._jury.score(calibrated), self._jury.loss(calibrated)
         if self._votes_by.calibration is None:
             return Stage(vote, None, *figures, P)
         return Stage(vote, self._last, *figures, calibrated)
 
-    def _calibrated(self, P: numpy.ndarray, rule: str) -> tuple[Calibration | None, numpy.ndarray]:
-        """Return the calibration of answers, if there is one, and the answers after it."""
-        # With the rule "vote" a class without votes gets half a vote before the logarithm. The other rules
-        # give 0 only by underflow.
-        floor = 0.5 / max(1, len(self._votes)) if self._votes_by.rule == "vote" else SMALLEST
-        calibration = self._jury.calibration(P, rule, self._last, floor)
-        return calibration, P if calibration is None else calibration(P)
+    @property
+    def _floor(self) -> float:
+        """What is added to probabilities before the logarithm.
+
+        With the rule "vote" a class without votes gets half a vote. The other rules give 0 only by underflow.
+        """
+        return 0.5 / max(1, len(self._votes)) if self._votes_by.rule == "vote" else SMALLEST
+
+    def _found(self, P: numpy.ndarray, rule: str) -> Calibration | None:
+        """Return the calibration of answers, if there is one."""
+        return self._jury.calibration(P, rule, self._last, self._floor)
 
     def _vote(self, contribution: numpy.ndarray) -> float:
         """Weigh the next layer's vote: its share of the mean has the smallest loss (after a temperature).
@@ -179,7 +194,8 @@ class Follower:
 
         def loss(share: float) -> float:
             P = self._rule.finish((1 - share) * so_far + share * contribution)
-            P = self._calibrated(P, "temperature")[1]
+            found = self._found(P, "temperature")
+            P = P if found is None else found(P)
             pull = (numpy.log(share) + (depth - 1) * numpy.log1p(-share)) / depth
             return self._jury.nats(P) - PULL / n * float(pull)
 

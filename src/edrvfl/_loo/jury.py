@@ -9,7 +9,8 @@ them), and every library gets the same numbers.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy
@@ -17,9 +18,22 @@ import numpy
 from .._inputs.chosen import Judged
 from .._inputs.rows import to_host, weights_on_host
 from .._inputs.targets import Classes, RowWeights, Targets, Values, rows_worth
-from .calibrate import SMALLEST, Calibration, calibrate, log_loss
+from .calibrate import SMALLEST, Calibration, calibrate, log_losses
 
 TINY = 1e-30  # a loss that counts as none
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dealt:
+    """How few judged rows are dealt, so that no row judges what its own label shaped."""
+
+    folds: numpy.ndarray  # (n,), the number of each row's fold: the model that answers it learnt from others
+    parts: numpy.ndarray  # (n,), the number of its part: its answer is calibrated by the other parts
+
+
+def each(numbers: numpy.ndarray) -> Iterator[numpy.ndarray]:
+    """Mark the rows of one number after another."""
+    return (numbers == number for number in numpy.unique(numbers))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +45,7 @@ class Jury:
     honest: numpy.ndarray  # (n,) of bool; False for a row alone in its class
     counts: numpy.ndarray | None = None  # (n,), the weights without class weights: how often such rows come
     each: float = 1.0  # what a judged row counts on average if one of the class that is judged best counts 1
+    dealt: Dealt | None = None  # where rows are few
 
     @classmethod
     def of(cls, targets: Classes, weights: RowWeights, judged: Judged | None) -> Jury:
@@ -42,7 +57,7 @@ class Jury:
         if judged is not None and judged.class_weights is not None:
             of_classes = judged.class_weights
         of_class = of_classes[codes]
-        honest = of_class - numpy.minimum(counts, 1) > 1e-9 * of_class
+        honest = of_class - counts > 1e-9 * of_class
         some: Any = slice(None)
         stand_for = numpy.ones(1)
         if judged is not None:
@@ -62,25 +77,53 @@ class Jury:
         return cls(codes, evidence, honest, frequencies, each)
 
     def calibration(
-        self, P: numpy.ndarray, rule: str, start: Calibration | None = None, floor: float = SMALLEST
+        self,
+        P: numpy.ndarray,
+        rule: str,
+        start: Calibration | None = None,
+        floor: float = SMALLEST,
+        some: numpy.ndarray | bool = True,
     ) -> Calibration:
         """Calibrate the leave-one-out probabilities P (n, k); the arguments are those of `calibrate`.
+
+        `some` marks rows that alone calibrate.
 
         All rows of a rare class are judged, and few of the others. A row of the rare class counts 1 and the
         others for the rows they stand for: if they added up to the judged rows, the rare class would be less
         than the uniform part of the answer.
         """
-        rows = self.honest
+        rows = self.honest & some
         weights = self.weights[rows] * self.each
         return calibrate(P[rows], self.codes[rows], weights, rule, start, floor)
+
+    def calibrated(self, P: numpy.ndarray, found: Calibration, rule: str, floor: float) -> numpy.ndarray:
+        """Return P after a calibration that was found, as rows whose labels did not shape it would get it.
+
+        Where rows are few, each part of them is calibrated by the other parts.
+        """
+        if self.dealt is None:
+            return found(P)
+        Q = numpy.empty_like(P)
+        for inside in each(self.dealt.parts):
+            Q[inside] = self.calibration(P, rule, found, floor, ~inside)(P[inside])
+        return Q
+
+    def some(self, which: numpy.ndarray) -> Jury:
+        """Return the jury of the rows that are marked."""
+        counts = None if self.counts is None else self.counts[which]
+        return Jury(self.codes[which], self.weights[which], self.honest[which], counts, self.each)
 
     def score(self, P: numpy.ndarray) -> float:
         """Return the weighted share of rows whose largest probability is that of their class."""
         return float(numpy.average(P.argmax(axis=-1) == self.codes, weights=self.weights))
 
+    def losses(self, P: numpy.ndarray) -> numpy.ndarray:
+        """Return the weighted log-loss of each row."""
+        return log_losses(P, self.codes) * self.weights
+
     def loss(self, P: numpy.ndarray) -> float:
         """Return the log-loss: the weighted mean of -log P of the rows' own classes."""
-        return log_loss(P, self.codes, self.weights)
+        return float(self.losses(P).sum() / self.weights.sum())
 
     nats = loss  # what a row says against the answers
 
@@ -91,6 +134,7 @@ class ValueJury:
 
     Y: numpy.ndarray  # (n, k), standardised
     weights: numpy.ndarray  # (n,); they add up to the number of rows that the judged rows are worth
+    dealt: Dealt | None = None  # where rows are few
 
     @classmethod
     def of(cls, targets: Values, weights: RowWeights, judged: Judged | None) -> ValueJury:
@@ -106,13 +150,26 @@ class ValueJury:
     def calibration(self, P: numpy.ndarray, rule: str, *_: Any) -> None:
         """Values are not calibrated: a mean has no more to say than itself."""
 
+    def calibrated(self, P: numpy.ndarray, *_: Any) -> numpy.ndarray:
+        """Return the values as they are."""
+        return P
+
+    def some(self, which: numpy.ndarray) -> ValueJury:
+        """Return the jury of the rows that are marked."""
+        return ValueJury(self.Y[which], self.weights[which])
+
     def score(self, P: numpy.ndarray) -> float:
         """Return R^2, the mean over the outputs, whose variance is 1."""
         return 1.0 - self.loss(P)
 
+    def losses(self, P: numpy.ndarray) -> numpy.ndarray:
+        """Return the weighted squared error of each row."""
+        errors: numpy.ndarray = numpy.square(P - self.Y).mean(axis=-1) * self.weights
+        return errors
+
     def loss(self, P: numpy.ndarray) -> float:
         """Return the weighted mean of the squared errors."""
-        return float(numpy.average(numpy.square(P - self.Y).mean(axis=-1), weights=self.weights))
+        return float(self.losses(P).sum() / self.weights.sum())
 
     def nats(self, P: numpy.ndarray) -> float:
         """Return minus the log-likelihood of a row for errors that are normal with the variance they have."""
@@ -122,8 +179,20 @@ class ValueJury:
 AnyJury = Jury | ValueJury
 
 
-def jury_of(targets: Targets, weights: RowWeights, judged: Judged | None) -> AnyJury:
+def jury_of(
+    targets: Targets, weights: RowWeights, judged: Judged | None, dealt: Dealt | None = None
+) -> AnyJury:
     """Return the jury for classes or for values."""
-    if isinstance(targets, Values):
-        return ValueJury.of(targets, weights, judged)
-    return Jury.of(targets, weights, judged)
+    kind = ValueJury if isinstance(targets, Values) else Jury
+    jury: AnyJury = replace(kind.of(targets, weights, judged), dealt=dealt)  # type: ignore[arg-type]
+    return jury
+
+
+def is_better(jury: AnyJury, used: numpy.ndarray, plain: numpy.ndarray) -> tuple[bool, numpy.ndarray]:
+    """Tell whether answers (n, k) are better than plain ones, for all rows and for each fold by the others.
+
+    So a row has no say in what answers it.
+    """
+    assert jury.dealt is not None
+    losses = numpy.bincount(jury.dealt.folds, jury.losses(used) - jury.losses(plain))
+    return bool(losses.sum() < 0), losses.sum() - losses < 0

@@ -11,7 +11,7 @@ from scipy.special import softmax
 
 from .._seam.arrays import Array, array_namespace
 from .calibrate import SMALLEST
-from .jury import TINY, AnyJury, Jury, ValueJury
+from .jury import TINY, AnyJury, Jury, ValueJury, each
 
 PULL = 10  # rows that vote for the weights that members have before leave-one-out speaks
 NEGLIGIBLE = 0.02  # a voter of less weight is not kept
@@ -88,6 +88,22 @@ def _log_error(answers: Sequence[numpy.ndarray], jury: ValueJury) -> Loss:
         return half * math.log(error), half * 2 * (Q @ weights) / error
 
     return loss
+
+
+def weigh(
+    answers: Sequence[numpy.ndarray], jury: AnyJury, prior: numpy.ndarray, combine: Callable[..., Array]
+) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """Return the weights of voters, and their common leave-one-out answers.
+
+    Where rows are in folds, a fold is answered with the weights that the other folds give.
+    """
+    weights = keep_heavy(pool_weights(answers, jury, prior))
+    P: numpy.ndarray = combine(answers, weights.tolist())
+    for inside in () if jury.dealt is None else each(jury.dealt.folds):
+        others = [P_i[~inside] for P_i in answers]
+        of_fold = keep_heavy(pool_weights(others, jury.some(~inside), prior))
+        P[inside] = combine([P_i[inside] for P_i in answers], of_fold.tolist())
+    return weights, P
 
 
 def equal_kinds(is_network: Sequence[bool]) -> numpy.ndarray:

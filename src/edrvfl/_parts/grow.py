@@ -27,6 +27,7 @@ from .._ridge.choose import read_outs
 from .._ridge.equations import NormalEquations, Regression, linear_system
 from .._ridge.leave_one_out import LeastNorm
 from .._ridge.solve import require_finite
+from .._ridge.twins import Twins
 from .._seam.arrays import Array, array_namespace, device, free_bytes, from_numpy, itemsize, on_accelerator
 from .._seam.linalg import Cholesky, add_to_diagonal, factorise
 from .layers import Depth, InputMoments, LayerSums, Losses, SumLayer, Verdict
@@ -92,11 +93,9 @@ class PartedNetwork:
             wants_plain = settings.renormalize and not last
             sums: LayerSums = self._parted.total(SumLayer(self._depth, self._reference, wants_plain, kept))
             self._gram = sums.gram
-            problem, loo = self._problem(sums), judges or (settings.weighs_by_loo and not last)
-            if not (loo or settings.lam is None):
-                problem = replace(problem, shares=None)
+            problem = replace(self._problem(sums), want_loo=judges or (settings.weighs_by_loo and not last))
             try:
-                readout = read_outs(problem, self._lam, want_loo=loo)
+                readout = read_outs(problem, self._lam)
                 require_finite(readout.beta)
             except FloatingPointError as error:
                 raise ValueError(overflow_message(rows.X.dtype, l)) from error
@@ -160,14 +159,14 @@ class PartedNetwork:
         seen = depth.walk(rows, slice(0, rows.X.shape[0]), self._of_rows)
         if not self._from_the_first:
             self._of_rows = seen.D[:, : depth.n_hidden]
-        shares = rows.weights.left_out_shares(rows.X.shape[0], rows.X)
         omega_of = None if seen.omega is None else seen.omega[None, :]
         return Regression(
             seen.D,
             rows.targets,
             rows.weights.base,
             omega_of,
-            shares,
+            # copies of rows are looked for where all rows are judged, and so in memory
+            Twins.of(rows.twins, rows.X) if judged is None else None,
             judged=judged,
             summed=system,
             unit=self._parted.weights.of_one,

@@ -37,15 +37,14 @@ class Verdict:
         return rows.targets.losses(scores, place)
 
     def _left_out(self, D: Array, rows: Rows, place: slice, omega: Array | None) -> Array:
-        """Return the scores of some rows, each by the read-out that is fitted without it."""
-        xp, own = array_namespace(D), rows.weights.some(place)
-        shares = own.left_out_shares(D.shape[0], D)
+        """Return the scores of some rows, each fitted without it. Copies stay: any part may have them."""
+        xp, base = array_namespace(D), rows.weights.some(place).base
         if isinstance(self.factor, LeastNorm):
-            some = Regression(D, rows.targets.some(place), own.base, omega, shares)
+            some = Regression(D, rows.targets.some(place), base, omega)
             return xp.astype(self.factor.scores(some), D.dtype, copy=False)
         assert self.factor is not None
         forms = inverse_forms(self.factor, xp.astype(D, self.factor.L.dtype, copy=False))
-        h = product(shares, own.base, omega, xp.astype(forms, D.dtype, copy=False))
+        h = product(base, omega, xp.astype(forms, D.dtype, copy=False))
         return from_leverage(D @ self.beta, rows.targets.rows(place), h)
 
     def weigh(self, right: Array, like: Array) -> Array | None:

@@ -31,11 +31,11 @@ from .equations import (
     output_weights,
     reweighted,
 )
-from .leave_one_out import from_dual, from_leverage, leave_one_out
+from .leave_one_out import from_leverage, leave_one_out, twin_directions
 from .solve import ReadOut, require_finite, ridge
 
 
-def read_outs(problem: Regression, lam: Any, stacked: bool = False, want_loo: bool = True) -> ReadOut:
+def read_outs(problem: Regression, lam: Any, stacked: bool = False) -> ReadOut:
     """Fit r read-outs on the same features.
 
     Parameters
@@ -45,7 +45,6 @@ def read_outs(problem: Regression, lam: Any, stacked: bool = False, want_loo: bo
         penalty of a single read-out
     stacked : whether the systems are solved side by side, which suits a GPU, or one after another, which
         holds one system at a time and shares more on a CPU
-    want_loo : whether the scores are wanted too where leave-one-out chooses the penalty
 
     Returns
     -------
@@ -54,7 +53,7 @@ def read_outs(problem: Regression, lam: Any, stacked: bool = False, want_loo: bo
     """
     D = problem.D
     if lam is None:
-        return together([ridge_by_loo(_read_out(problem, 0), want_loo, on_accelerator(problem.D))])
+        return together([ridge_by_loo(_read_out(problem, 0), on_accelerator(problem.D))])
     if stacked and not numpy.any(lam == 0):
         return ridge(replace(problem, D=D[..., None, :, :]), lam)
     if D.ndim > 2:  # a read-out with lambda 0 needs singular values, so all are solved one by one
@@ -94,32 +93,31 @@ LAMBDAS = 2.0 ** numpy.arange(-12, 13)  # the candidates: the paper's range, Tab
 TIE_DIGITS = 12  # losses that agree to so many digits are equal
 
 
-def ridge_by_loo(problem: Regression, want_loo: bool = True, side_by_side: bool = False) -> ReadOut:
+def ridge_by_loo(problem: Regression, side_by_side: bool = False) -> ReadOut:
     """Fit the read-out whose lambda has the smallest leave-one-out loss, counted by the rows' weights.
 
     The loss is that of the judged rows, each for the rows that it stands for: the share of wrong classes, or
     the squared error of values. Of equal candidates the larger wins. A lambda at which the system is
-    numerically singular does not compete; if no system is regular the largest lambda is taken. The problem's
-    shares are given. Leave-one-out scores are returned if they are wanted. The candidates are LAMBDAS times
-    the weight of one row, so that weights which are all small choose as their multiples do. Class weights
-    are no part of it: beside them too a row of weight 2 is the row twice. The systems of all candidates are
-    solved side by side, as suits a GPU, or one decomposition serves them all.
+    numerically singular does not compete; if no system is regular the largest lambda is taken. The
+    candidates are LAMBDAS times the weight of one row, so that weights which are all small choose as their
+    multiples do. Class weights are no part of it: beside them too a row of weight 2 is the row twice. The
+    systems of all candidates are solved side by side, as suits a GPU, or one decomposition serves them all.
     """
     base, summed, unit = problem.base, problem.summed, problem.unit
     if base is not None and unit != 1:  # with weights near 1 no product vanishes
         summed = None if summed is None else summed * (1 / unit)
         problem = replace(problem, base=base / unit, of_inputs=None, summed=summed)
     few = problem.choosers is not None
-    some = replace(problem, judged=problem.choosers) if few else problem
-    found = _side_by_side(some) if side_by_side else _by_eigenvalues(some, want_loo and not few)
+    some = replace(problem, judged=problem.choosers, want_loo=False) if few else problem
+    found = _side_by_side(some) if side_by_side else _by_eigenvalues(some)
     lam = found.lam
     assert lam is not None
-    if few and want_loo:
+    if few and problem.want_loo:
         found = ridge(problem, lam)
     return replace(found, lam=unit * lam)
 
 
-def _by_eigenvalues(problem: Regression, want_loo: bool) -> ReadOut:
+def _by_eigenvalues(problem: Regression) -> ReadOut:
     """Do what `ridge_by_loo` says by the eigenvalues of the system, which serve every lambda."""
     D, xp = problem.D, array_namespace(problem.D)
     system = linear_system(problem)
@@ -133,17 +131,21 @@ def _by_eigenvalues(problem: Regression, want_loo: bool) -> ReadOut:
         return _with_largest(problem)
     B = xp.matrix_transpose(V) @ B
     inverse = 1 / (values[:, None] + from_numpy(lams, D))  # (j, lambdas)
-    forms, losses = _try_all(problem, V, B, inverse, lams)
+    spread = inverse[:, :, None] * B[:, None, :]  # (j, lambdas, k)
+    S, twins = V, problem.twins  # S: of the dual, the rows of the eigenvectors with twins as one row
+    if twins is not None and not problem.primal:
+        S = twins.put(V, twin_directions(problem, twins) @ V, axis=-2)
+    forms, losses = _try_all(problem, S, inverse, spread)
     best = min(range(len(lams)), key=lambda i: (losses[i], -lams[i]))
-    solution = V @ (inverse[:, best, None] * B)
-    beta = output_weights(problem, solution)
+    beta = output_weights(problem, V @ spread[:, best, :])
     loo = None
-    if want_loo:
+    if problem.want_loo:
+        left, solution = problem.left_out, beta if problem.primal else spread[:, best, :]
         loo = xp.empty((problem.n_judged, B.shape[-1]), dtype=D.dtype, device=device(D))
         for place in row_blocks(D, problem.n_judged, D.shape[1]):
             rows = problem.judged_rows(place)
-            answers = take_rows(D, rows) @ beta if problem.primal else take_rows(solution, rows)
-            loo[place, :] = _scores(problem, rows, answers, forms[place, best], float(lams[best]))
+            answers = take_rows(D if problem.primal else S, rows) @ solution
+            loo[place, :] = _scores(left, rows, answers, forms[place, best])
     return ReadOut(beta, xp.zeros((), dtype=xp.bool, device=device(D)), loo, float(lams[best]))
 
 
@@ -161,7 +163,7 @@ def _side_by_side(problem: Regression) -> ReadOut:
     if not regular.any():
         return _with_largest(problem)
     solution = solve(factor, xp.broadcast_to(system.R, (*factor.G.shape[:-1], system.R.shape[-1])))
-    loo = leave_one_out(problem, factor, solution, LAMBDAS)
+    loo = leave_one_out(problem, factor, solution)
     counts = _counts_of_judged(problem)
     losses = xp.astype(targets.losses(loo, problem.judged_rows(slice(None))), xp.float64)
     mean = xp.sum(losses * counts, axis=-1) / xp.sum(counts)
@@ -181,20 +183,16 @@ def _with_largest(problem: Regression) -> ReadOut:
 def _counts_of_judged(problem: Regression) -> Array:
     """Return how much each judged row counts: its weight times the rows that it stands for."""
     xp = array_namespace(problem.D)
-    counts = xp.ones_like(problem.shares) if problem.weights is None else problem.weights
-    counts = xp.astype(take_entries(counts, problem.judged_rows(slice(None))), xp.float64)
+    counts = xp.astype(take_entries(problem.own_weights, problem.judged_rows(slice(None))), xp.float64)
     return counts if problem.judged is None else counts * xp.astype(problem.judged.stand_for, xp.float64)
 
 
-def _try_all(
-    problem: Regression, V: Array, B: Array, inverse: Array, lams: numpy.ndarray
-) -> tuple[Array, list[float]]:
+def _try_all(problem: Regression, V: Array, inverse: Array, spread: Array) -> tuple[Array, list[float]]:
     """Return s'(G + lam I)^-1 s of every row and lambda, and the leave-one-out loss of every lambda."""
-    D, targets = problem.D, problem.targets
+    D, targets, left = problem.D, problem.targets, problem.left_out
     xp, m = array_namespace(D), problem.n_judged
-    k, n_lams = targets.width, len(lams)
-    # all lambdas in one product: (j, lambdas * k)
-    spread = xp.reshape(inverse[:, :, None] * B[:, None, :], (inverse.shape[0], -1))
+    _, n_lams, k = spread.shape
+    spread = xp.reshape(spread, (-1, n_lams * k))  # all lambdas in one product
     forms = xp.empty((m, n_lams), dtype=D.dtype, device=device(D))
     counts = _counts_of_judged(problem)
     total = xp.zeros((n_lams,), dtype=xp.float64, device=device(D))
@@ -204,18 +202,15 @@ def _try_all(
         P = take_rows(D, rows) @ V if problem.primal else take_rows(V, rows)
         forms[place, :] = (P * P) @ inverse
         answers = xp.moveaxis(xp.reshape(P @ spread, (-1, n_lams, k)), 1, 0)
-        loo = _scores(problem, rows, answers, xp.matrix_transpose(forms[place, :]), lams[:, None])
+        loo = _scores(left, rows, answers, xp.matrix_transpose(forms[place, :]))
         total += xp.sum(xp.astype(targets.losses(loo, rows), xp.float64) * counts[place], axis=-1)
     mean = total / xp.sum(counts)
     return forms, [round(float(mean[i]), TIE_DIGITS) for i in range(n_lams)]
 
 
-def _scores(
-    problem: Regression, rows: slice | Array, answers: Array, forms: Array, lam: float | numpy.ndarray
-) -> Array:
+def _scores(left: Regression, rows: slice | Array, answers: Array, forms: Array) -> Array:
     """Return leave-one-out scores (..., rows, k) from the scores, or in the dual from the dual solution."""
-    Y, root = problem.targets.rows(rows), problem.root
-    if problem.primal:
-        return from_leverage(answers, Y, take_entries(problem.removed, rows) * forms)
-    error = answers if root is None else answers / take_entries(root, rows)[..., None]
-    return from_dual(error, Y, forms, take_entries(problem.shares, rows), from_numpy(lam, answers))
+    Y, weights = left.targets.rows(rows), take_entries(left.own_weights, rows)
+    if left.primal:
+        return from_leverage(answers, Y, weights * forms)
+    return Y - answers / (weights**0.5 * forms)[..., None]

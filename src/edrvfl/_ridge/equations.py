@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from .._inputs.chosen import Judged
-from .._inputs.targets import Targets
+from .._inputs.targets import Targets, Values
 from .._seam.arrays import (
     Array,
     array_namespace,
@@ -21,6 +21,7 @@ from .._seam.arrays import (
     take_rows,
 )
 from .._seam.linalg import add_products, symmetric
+from .twins import Twins
 
 FEW_BLOCKS = 4  # whose sum in float32 is added to one in float64: one by one that would take a tenth longer
 
@@ -48,8 +49,9 @@ class Regression:
     D: Array  # (..., m, c), the features
     targets: Targets
     base: Array | None = None  # (m,), the factor of a row's squared error; None for ones
-    omega: Array | None = None  # (..., m), the layer's own weights, which take two values (Eq. 14)
-    shares: Any = None  # (m,), how much of a row's weight is left out; None if no scores are wanted
+    omega: Array | None = None  # (..., m), the layer's own weights, which take few values (Eq. 14)
+    twins: Twins | None = None  # rows that leave-one-out leaves out together; None if all features differ
+    want_loo: bool = False  # whether leave-one-out scores are wanted
     of_inputs: NormalEquations | None = None  # of the columns [X, 1]; summed once if X is wider than H
     judged: Judged | None = None  # the rows whose leave-one-out scores are wanted; None for all
     choosers: Judged | None = None  # the rows that choose lambda, if all rows are judged but fewer choose
@@ -68,9 +70,24 @@ class Regression:
         return None if weights is None else array_namespace(weights).sqrt(weights)
 
     @property
-    def removed(self) -> Array:
-        """The weight that leave-one-out takes from each row."""
-        return product(self.shares, self.weights)
+    def own_weights(self) -> Array:
+        """The weight of each row, (..., m), also where all are ones."""
+        D, weights, xp = self.D, self.weights, array_namespace(self.D)
+        return xp.ones(D.shape[-2:-1], dtype=D.dtype, device=device(D)) if weights is None else weights
+
+    @property
+    def left_out(self) -> Regression:
+        """The problem as leave-one-out sees it: a row has the weight and the mean target of all its twins.
+
+        As twins have the same features, one row with this weight and target has the same solution.
+        """
+        xp, weights, targets = array_namespace(self.D), self.own_weights, self.targets
+        if self.twins is not None:
+            # beside far larger weights a sum may vanish
+            total = xp.maximum(self.twins.sums(weights), weights)
+            targets = Values(self.twins.sums(weights[..., None] * self.Y, axis=-2) / total[..., None])
+            weights = total
+        return replace(self, base=None, omega=weights, targets=targets, twins=None)
 
     @property
     def Y(self) -> Array:
@@ -167,9 +184,10 @@ def dual_system(problem: Regression, K: Array) -> NormalEquations:
     """Return W^(1/2) K W^(1/2) and W^(1/2) Y (Eq. 4, 16 made symmetric).
 
     The rows of D and Y are scaled by the roots of their weights, because the printed Eq. 16 inverts a
-    matrix that is not symmetric.
+    matrix that is not symmetric. Twins have their mean target: what parts them is no part of the solution,
+    and over a small lambda it would drown the rest.
     """
-    T, root = array_namespace(K).astype(problem.Y, K.dtype, copy=False), problem.root
+    T, root = array_namespace(K).astype(problem.left_out.Y, K.dtype, copy=False), problem.root
     if root is None:
         return NormalEquations(K, T)
     K = root[..., :, None] * K
@@ -212,7 +230,7 @@ def reweighted(shared: NormalEquations, problem: Regression) -> NormalEquations:
     """Give the rows of `shared`, which have the base weights, the layer's weights omega (m,) too.
 
     Eq. 14 gives omega two values, low for the rows that were right and high for the wrong ones, so
-    D'WD = low D'D + (high - low) D_w'D_w, and the wrong rows D_w are few.
+    D'WD = low D'D + (high - low) D_w'D_w, and the wrong rows D_w are few. Riders have a third value.
     """
     if problem.omega is None:
         return shared * 1.0
@@ -220,11 +238,13 @@ def reweighted(shared: NormalEquations, problem: Regression) -> NormalEquations:
     low, high = xp.min(problem.omega), xp.max(problem.omega)
     if not bool(high > low):
         return shared * low
-    wrong = xp.nonzero(problem.omega == high)[0]  # exact: `next_weights` wrote just two values
-    extra = normal_equations(replace(problem, omega=None), wrong)
+    wrong = xp.nonzero(problem.omega > low)[0]
+    alike = bool(xp.all((problem.omega == low) | (problem.omega == high)))  # exact: they were written so
+    extra = normal_equations(replace(problem, omega=None if alike else problem.omega - low), wrong)
     G, R = extra.G, extra.R  # in place from here on: a Gram of many columns is large
-    G *= high - low
-    R *= high - low
+    if alike:
+        G *= high - low
+        R *= high - low
     G += shared.G * low
     R += shared.R * low
     return NormalEquations(G, R)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .._seam.arrays import Array, array_namespace, device, from_numpy, row_blocks, take_rows
-from .._seam.linalg import add_to_diagonal, factorise, half_inverse, inverse_diagonal, solve
+from .._seam.arrays import Array, array_namespace, device, row_blocks
+from .._seam.linalg import add_to_diagonal, factorise, half_inverse, solve
 from .equations import NormalEquations, Regression, dual_system, normal_equations
 from .leave_one_out import from_dual
 from .solve import ridge
@@ -77,19 +77,13 @@ def laplace(distance: Array, width: float) -> Array:
 def kernel_ridge(K: Array, problem: Regression, lam: float) -> KernelReadOut:
     """alpha = W^(1/2) (W^(1/2) K W^(1/2) + lam I)^-1 W^(1/2) Y, with K in place of DD' in Eq. 16.
 
-    K (m, m) is overwritten. Of the problem only targets, weights, shares and judged rows are used.
+    K (m, m) is overwritten. Of the problem only targets, weights, twins and judged rows are used.
     """
     system = dual_system(problem, K)
     factor = factorise(add_to_diagonal(system.G, lam))
     solution, root = solve(factor, system.R), problem.root
-    regular = bool(factor.regular)
-    if root is None:
-        alpha, error = solution, solution
-    else:
-        alpha, error = solution * root[:, None], solution / root[:, None]
-    q = inverse_diagonal(factor) if regular else 0 * solution[:, 0] + 1
-    loo = from_dual(error, problem.Y, q, problem.shares, from_numpy(lam, solution))
-    return KernelReadOut(alpha, take_rows(loo, problem.judged_rows(slice(None))), lam, regular)
+    alpha = solution if root is None else solution * root[:, None]
+    return KernelReadOut(alpha, from_dual(problem, factor, solution), lam, bool(factor.regular))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

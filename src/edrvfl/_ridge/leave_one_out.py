@@ -1,20 +1,20 @@
 """Exact leave-one-out scores, given the features: the formula in its primal, dual and least-norm form.
 
-Without row i a read-out gives the row (score - h y) / (1 - h), with the leverage
-h = share * w * d'(D'WD + lam I)^-1 d, where `share` is the part of the row's weight that is left out.
+Without row i a read-out gives the row (score - h y) / (1 - h), with the leverage h = w d'(D'WD + lam I)^-1 d.
 In the dual 1 - h would cancel. There the error is taken from the dual solution itself:
-y - loo = (dual / sqrt(w)) / ((1 - share) / lam + share * q), with q the diagonal of (K + lam I)^-1.
+y - loo = (dual / sqrt(w)) / q, with q the diagonal of (K + lam I)^-1.
+Twins, rows of the same features, are left out together: w is the sum of their weights, y their mean target.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-from .._seam.arrays import Array, array_namespace, device, from_numpy, row_blocks, take_entries, take_rows
+from .._seam.arrays import Array, array_namespace, device, row_blocks, take_entries, take_rows
 from .._seam.linalg import Cholesky, inverse_diagonal, inverse_forms, kept_eigenvalues
 from .equations import NormalEquations, Regression
+from .twins import Twins
 
 
 def from_leverage(score: Array, Y: Array, h: Array) -> Array:
@@ -25,27 +25,33 @@ def from_leverage(score: Array, Y: Array, h: Array) -> Array:
     return (score - h[..., None] * Y) / rest
 
 
-def from_dual(error: Array, Y: Array, q: Array, shares: Array, lam: Array) -> Array:
-    """Return y - error / ((1 - share) / lam + share * q), with error = dual / sqrt(w)."""
-    return Y - error / ((1 - shares) / lam + shares * q)[..., None]
+def from_dual(problem: Regression, factor: Cholesky, solution: Array) -> Array:
+    """Return y - (dual / sqrt(w)) / q (..., rows, k) of the judged rows, of whatever kernel the system is."""
+    root, twins, q = problem.root, problem.twins, inverse_diagonal(factor)
+    if twins is not None:
+        q = twins.put(q, inverse_forms(factor, twin_directions(problem, twins)))
+    error = solution if root is None else solution / root[..., None]
+    return take_rows(problem.left_out.Y - error / q[..., None], problem.judged_rows(slice(None)))
 
 
-def leave_one_out(problem: Regression, factor: Cholesky, solution: Array, lam: Any) -> Array:
+def twin_directions(problem: Regression, twins: Twins) -> Array:
+    """Return unit vectors (..., groups, m): where in the dual is one row that stands for all its twins."""
+    shares = problem.own_weights / problem.left_out.own_weights
+    return twins.directions(array_namespace(shares).sqrt(shares))
+
+
+def leave_one_out(problem: Regression, factor: Cholesky, solution: Array) -> Array:
     """Return leave-one-out scores (..., rows, k) of the judged rows from a system's factor and solution."""
-    D, targets, root = problem.D, problem.targets, problem.root
-    xp, dtype, stack = array_namespace(D), factor.G.dtype, solution.shape[:-2]
+    D, xp, dtype, stack = problem.D, array_namespace(problem.D), factor.G.dtype, solution.shape[:-2]
     if not problem.primal:
-        q = inverse_diagonal(factor)
-        error = solution if root is None else solution / root[..., None]
-        scores = from_dual(error, problem.Y, q, problem.shares, from_numpy(lam, solution)[..., None])
-        return take_rows(scores, problem.judged_rows(slice(None)))
-    k, removed = targets.width, problem.removed
+        return from_dual(problem, factor, solution)
+    k, left = problem.targets.width, problem.left_out
     loo = xp.empty((*stack, problem.n_judged, k), dtype=dtype, device=device(D))
     for place in row_blocks(D, problem.n_judged, (D.shape[-1] + 3 * k) * math.prod(stack)):
         rows = problem.judged_rows(place)
         block = xp.astype(take_rows(D, rows), dtype, copy=False)
-        h = take_entries(removed, rows) * inverse_forms(factor, block)
-        loo[..., place, :] = from_leverage(block @ solution, targets.rows(rows), h)
+        h = take_entries(left.own_weights, rows) * inverse_forms(factor, block)
+        loo[..., place, :] = from_leverage(block @ solution, left.targets.rows(rows), h)
     return loo
 
 
@@ -57,15 +63,17 @@ def least_norm_scores(problem: Regression, U: Array, inverse: Array, B: Array, b
     that lies outside the span of the other rows has leverage 1, and (score - h y) / (1 - h) is 0 / 0 there:
     for such a row the dual form is the limit.
     """
-    xp, shares = array_namespace(U), problem.shares
-    D, Y = (xp.astype(A, U.dtype, copy=False) for A in (problem.D, problem.Y))
-    root = xp.ones_like(shares) if problem.root is None else problem.root
+    xp, left = array_namespace(U), problem.left_out
+    D, Y = (xp.astype(A, U.dtype, copy=False) for A in (problem.D, left.Y))
+    root = xp.sqrt(left.own_weights)
+    if problem.twins is not None:  # one row that stands for all its twins has a longer vector
+        U = U * (root / xp.sqrt(problem.own_weights))[:, None]
     squares = U * U
     h = xp.sum(squares * xp.astype(inverse > 0, U.dtype), axis=-1)
     q = xp.sum(squares * (inverse * inverse), axis=-1)
     dual = U @ ((inverse * inverse)[:, None] * B)
-    alone = (h > 1 - float(xp.finfo(U.dtype).eps) ** 0.5) & (shares == 1)
-    inside = from_leverage(D @ beta, Y, xp.where(alone, xp.zeros_like(h), shares * h))
+    alone = h > 1 - float(xp.finfo(U.dtype).eps) ** 0.5
+    inside = from_leverage(D @ beta, Y, xp.where(alone, xp.zeros_like(h), h))
     outside = Y - dual / (root * xp.where(alone, q, xp.ones_like(q)))[:, None]
     return take_rows(xp.where(alone[:, None], outside, inside), problem.judged_rows(slice(None)))
 

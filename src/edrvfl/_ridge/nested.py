@@ -36,10 +36,10 @@ class NestedReadOuts:
         self._K: Array = None  # AA' of the first columns
         self._in_K = 0
 
-    def add(self, problem: Regression, want_loo: bool = True) -> ReadOut:
+    def add(self, problem: Regression) -> ReadOut:
         """Return the read-outs, with beta (r, c, k). The problem's D has all earlier columns and new ones."""
         if self._lam is None:
-            return together([ridge_by_loo(problem, want_loo, on_accelerator(problem.D))])
+            return together([ridge_by_loo(problem, on_accelerator(problem.D))])
         if not problem.primal:
             return self._dual(problem, self._lam)
         found: dict[int, ReadOut] = {}
@@ -118,7 +118,7 @@ class _OfLambda:
         if self._beta is not None:
             beta[: c - n, :] += self._beta
         self._beta = beta
-        loo = None if problem.shares is None else self._leave_one_out(problem, V, u)
+        loo = self._leave_one_out(problem, V, u) if problem.want_loo else None
         return ReadOut(beta, xp.zeros((), dtype=xp.bool, device=device(G)), loo)
 
     def _off_diagonal(self, G: Array) -> Array:
@@ -154,8 +154,8 @@ class _OfLambda:
 
     def _leave_one_out(self, problem: Regression, V: Array, u: Array) -> Array:
         """Return leave-one-out scores (rows, k) of the judged rows, to which the block V adds its part."""
-        A, targets, removed = problem.D, problem.targets, problem.removed
-        xp, k, m = array_namespace(A), targets.width, problem.n_judged
+        A, left = problem.D, problem.left_out
+        xp, k, m = array_namespace(A), problem.targets.width, problem.n_judged
         if self._forms is None:
             self._forms = xp.zeros((m,), dtype=A.dtype, device=device(A))
             self._scores = xp.zeros((m, k), dtype=A.dtype, device=device(A))
@@ -165,8 +165,8 @@ class _OfLambda:
             Z = take_rows(A, rows) @ xp.matrix_transpose(V)
             self._forms[place] += xp.sum(Z * Z, axis=-1)
             self._scores[place, :] += Z @ u
-            h = take_entries(removed, rows) * self._forms[place]
-            loo[place, :] = from_leverage(self._scores[place, :], targets.rows(rows), h)
+            h = take_entries(left.own_weights, rows) * self._forms[place]
+            loo[place, :] = from_leverage(self._scores[place, :], left.targets.rows(rows), h)
         return loo
 
 

@@ -44,10 +44,10 @@ def ridge(
     solution = solve(factor, R)
     beta = xp.astype(output_weights(problem, solution), D.dtype, copy=False)
     loo = None
-    if problem.shares is not None:
+    if problem.want_loo:
         if not exact:  # the digits of D are enough for scores, and faster
             factor, solution = factor.rounded(D.dtype), xp.astype(solution, D.dtype, copy=False)
-        loo = xp.astype(leave_one_out(problem, factor, solution, lam), D.dtype, copy=False)
+        loo = xp.astype(leave_one_out(problem, factor, solution), D.dtype, copy=False)
     readout = ReadOut(beta, xp.asarray(~factor.regular), loo)
     singular = factor.singular_members
     if singular:  # not before, because the host would wait for the sums; a regular system is finite
@@ -72,7 +72,7 @@ def _least_norm(problem: Regression, system: NormalEquations) -> ReadOut:
     xp, found = array_namespace(system.G), LeastNorm.of(system)
     beta = output_weights(problem, found.solution)
     fell_back = xp.ones((), dtype=xp.bool, device=device(beta))
-    if problem.shares is None:
+    if not problem.want_loo:
         return ReadOut(beta, fell_back)
     if problem.primal:
         return ReadOut(beta, fell_back, found.scores(problem))
@@ -93,7 +93,7 @@ def _moore_penrose(problem: Regression) -> ReadOut:
     inverse = xp.where(kept, 1 / xp.where(kept, sigma, xp.ones_like(sigma)), xp.zeros_like(sigma))
     B = xp.matrix_transpose(U) @ T
     beta = xp.matrix_transpose(Vt) @ (inverse[:, None] * B)
-    loo = None if problem.shares is None else least_norm_scores(problem, U, inverse, B, beta)
+    loo = least_norm_scores(problem, U, inverse, B, beta) if problem.want_loo else None
     return ReadOut(beta, xp.zeros((), dtype=xp.bool, device=device(D)), loo)
 
 

@@ -10,10 +10,17 @@ from typing import Any, TypeVar
 
 from sklearn.base import clone
 
-from .._fitting.settings import InputSettings, NetworkSettings, network_settings
+from .._fitting.settings import PAPER_WEIGHTS, InputSettings, NetworkSettings, network_settings
 from .._layers.records import PAPER_SHAPE, Settings
 
 Key = TypeVar("Key")
+# What a search takes where a parameter is "auto" or "loo".
+PAPER_VALUES = {
+    **dataclasses.asdict(PAPER_SHAPE),
+    "input_scaling": None,
+    "correct_weight": PAPER_WEIGHTS["omega_r"],
+    "prune_rate": PAPER_WEIGHTS["p"],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +119,9 @@ def result_rows(estimator: Any, configurations: Sequence[Mapping[str, Any]]) -> 
     rows: dict[tuple[Work, int], dict[str, Any]] = {}  # each network at each depth once
     for configuration in configurations:
         model = _configured(estimator, base, configuration)
-        for name, value in dataclasses.asdict(PAPER_SHAPE).items():
-            if getattr(model, name) == "auto":  # one shape for all splits and the refit, whatever their rows
+        for name, value in PAPER_VALUES.items():
+            # one network for all splits and the refit, whatever their rows; the search is what proves it
+            if getattr(model, name) in ("auto", "loo"):
                 setattr(model, name, value)
         identity = key_without(Work.of(model), "depth")
         network = networks.setdefault(identity, model)

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import numpy
 
+from .._fitting.folds import n_folds
 from .._layers.records import Settings
 from .._seam.arrays import Array, block_bytes, free_bytes
 from .candidates import Candidate
@@ -45,10 +46,15 @@ def stacks(candidates: Sequence[Candidate], size: Size, memory: int) -> Iterator
     """
 
     def together(c: Candidate) -> Hashable:  # a network that chooses lambda grows alone
-        return c.features, c.number if c.settings.lam is None else None
+        return c.features, c.number if c.settings.lam is None else None, c.work.network.looks_at_labels
 
     pieces = [p for alike in groups(candidates, together) for p in _fitting(alike, size, memory)]
-    for alike in groups(pieces, lambda p: (len(p), p[0].settings.prunes, p[0].settings.lam is None)):
+
+    def beside(p: list[Candidate]) -> Hashable:
+        s = p[0].settings
+        return len(p), s.prunes, s.lam is None, p[0].work.network.looks_at_labels
+
+    for alike in groups(pieces, beside):
         stack: Stack = []
         for piece in alike:
             more = [*stack, piece]
@@ -112,9 +118,12 @@ def bytes_needed(stack: Stack, size: Size) -> int:
     s, networks = members[0].settings, len(members)
     abreast = networks if side_by_side(stack, size.stacked) else 1  # systems that are solved at a time
     least_norm = any(c.settings.lam == 0 for c in members)  # by a decomposition of the features
-    copies = len(stack) + s.prunes * abreast + 3 * least_norm  # pruning parts the features of read-outs
+    features = len(stack) + s.prunes * abreast  # pruning parts those of read-outs
+    copies = features + 3 * least_norm
     c = size.d + 1 + s.n_hidden * (s.n_layers if s.joint else 1)
     rows = (size.m + size.v) * (copies * c + 2 * (networks + 3) * size.k)
+    if members[0].work.network.looks_at_labels and n_folds(size.m, size.d):  # a fold is grown beside it
+        rows += size.m * (features * c + 2 * size.d + networks * s.n_layers * size.k)
     block = block_bytes(size.stacked, size.itemsize) // size.itemsize
     draws = (s.n_layers + abreast) * s.n_hidden * (s.n_hidden + size.d)
     grams = 4 * abreast * min(c, size.m) ** 2

@@ -7,8 +7,10 @@ from functools import cache
 
 import numpy
 
-from .._fitting.data import InMemory, learn_network_inputs
-from .._inputs.inputs import Inputs
+from .._fitting.data import InMemory
+from .._fitting.folds import Learnt
+from .._fitting.inputs import learn_network_inputs
+from .._fitting.network import judge_by_folds
 from .._inputs.rows import to_host
 from .._inputs.table import Columns
 from .._inputs.targets import side_by_side as products
@@ -23,7 +25,7 @@ from .metrics import accuracy
 from .plan import Stack, groups, side_by_side, stack_settings, stacks
 from .scorer import Sample, Scoring, Search, Split, SplitScorer
 
-Prepared = tuple[InMemory, Inputs, Draws]  # what candidates that are prepared alike share on a split
+Prepared = tuple[InMemory, Learnt, Draws]  # what candidates that are prepared alike share on a split
 LayerScores = tuple[list[Candidate], int, Array, Array]  # networks, a depth, scores, whether finite
 
 
@@ -73,8 +75,8 @@ def _prepare(candidate: Candidate, train: Sample, columns: Columns | None) -> Pr
         raise ValueError("A training split holds only one class. Use stratified splits or fewer of them.")
     rows, _ = estimator._divide_rows(train.X, train.labels, train.weights, seed)
     data = InMemory(rows, columns)
-    inputs = learn_network_inputs(data, candidate.inputs, seed)
-    return data, inputs, Draws(Recipe.of(candidate.settings, seed, inputs, rows), rows.X, keep=True)
+    learnt = learn_network_inputs(data, candidate.inputs, seed)
+    return data, learnt, Draws(Recipe.of(candidate.settings, seed, learnt.inputs, rows), rows.X, keep=True)
 
 
 def _score_stack(
@@ -84,27 +86,33 @@ def _score_stack(
 
     The rows that are scored ride along in D behind the training rows.
     """
-    data, inputs, draws = prepared
+    data, learnt, draws = prepared
+    inputs = learnt.inputs
     rows, X = data.rows, scorer.test.X
     classes = None if rows.classes is None else to_host(rows.classes)
     abreast = side_by_side(stack, on_gpu)
     settings = stack_settings(stack, abreast)
     follows = _follows(members[0], scorer.scoring)
-    problem = Problem(rows.targets, rows.weights, draws, data.judged, abreast, follows)
+    by_folds = follows and members[0].work.network.looks_at_labels and bool(data.folds)
+    judges = follows and not by_folds
+    problem = Problem(rows.targets, rows.weights, draws, data.judged, abreast, judges, rows.twins)
     answers = _RunningAnswers(members, data, follows, X)
     xp, m = array_namespace(X), rows.X.shape[0]
-    D = new_features(m + X.shape[0], X, settings.n_hidden, inputs, (len(stack),) if abreast else ())
+    side = (len(stack),) if abreast else ()
+    D = new_features(m + X.shape[0], X, settings.n_hidden, inputs, side)
     with ignore_overflow(), suitable_threads(X, D.shape[-1], settings.n_hidden):
         fill_inputs(D[..., :m, :], rows.X, inputs)
         fill_inputs(D[..., m:, :], X, inputs)
         bias = inputs.width if settings.joint else -1
+        honest = judge_by_folds(data.folds, learnt.of_folds, settings, draws, side) if by_folds else None
         for grown in grow(start(D, settings), problem):
             some, depth = grown.members, grown.layer + 1
             scores = products(grown.D[..., m:, :], rows.targets.in_units(grown.readout.beta, bias))
             finite = xp.all(xp.isfinite(scores))
             if scorer.scoring.metric is None and not bool(finite):  # a scorer would blame its input
                 raise _overflow(scorer, depth)
-            P = answers.add(grown, scores)
+            own = grown.loo if judges else None
+            P = answers.add(grown, scores, own if honest is None else next(honest))
             yield members[some], depth, scorer(P, classes, members[some], depth), finite
 
 
@@ -131,15 +139,19 @@ class _RunningAnswers:
         self._losses = numpy.full(len(members), numpy.inf)  # of the best prefix
         self._followers = [Follower(data.jury, self._by) for _ in members] if follows else []
 
-    def add(self, grown: Grown, scores: Array) -> Array:
-        """Take the next layer's scores (..., v, k) of some networks; return their answers so far."""
+    def add(self, grown: Grown, scores: Array, loo: Array | None) -> Array:
+        """Take the next layer's scores (..., v, k) of some networks; return their answers so far.
+
+        Their leave-one-out scores (..., judged rows, k) are needed where they are followed.
+        """
         xp, some, rule = array_namespace(scores), grown.members, RULES[self._by.rule]
         contributions = rule.contribute(xp.reshape(scores, (-1, *self._totals.shape[1:])))
         stages: list[Stage] = []
         if self._by.joint:  # the newest read-out is over all layers and answers alone
             self._totals[some, ...], self._votes[some] = 0.0, 0.0
         if self._followers:
-            loo = xp.reshape(grown.loo, (-1, *grown.loo.shape[-2:]))
+            assert loo is not None
+            loo = xp.reshape(loo, (-1, *loo.shape[-2:]))
             stages = [follower.add(loo[i, ...]) for i, follower in enumerate(self._followers[some])]
             votes = numpy.array([stage.vote for stage in stages])
             self._votes[some] += votes

@@ -45,6 +45,16 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
+class Proven:
+    """What became of parameters that had to prove themselves, by name."""
+
+    def wrong(self, value: Any, _: Known) -> str:
+        known = {"input_scaling", "correct_weight", "prune_rate"} >= value.keys()
+        right = known and _are(value.values(), (*NUMBER, str, type(None)))
+        return "" if right else "a table of parameters that had to prove themselves"
+
+
+@dataclass(frozen=True, slots=True)
 class Members:
     """A table of the members of a portfolio: lists of one length, by name."""
 

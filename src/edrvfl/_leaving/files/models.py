@@ -27,7 +27,7 @@ from ..._version import __version__
 from ..moving import record_of, to_numpy
 from .check import check
 from .container import packed, read_whole, unpacked, write_whole
-from .figures import Figure, Members, Names
+from .figures import Figure, Members, Names, Proven
 from .reading import BUDGET, Reader, build
 from .relations import need
 from .trial import try_model
@@ -80,7 +80,11 @@ FITTED: Mapping[str, Mapping[str, Any]] = {
 }
 # What all estimators have, and what only some have.
 COLUMNS: Mapping[str, Any] = {"n_features_in_": Annotated[int, Between(1, side="d")]}
-OPTIONAL: Mapping[str, Any] = {"feature_names_in_": Annotated[numpy.ndarray, Names()], "target_name_": str}
+OPTIONAL: Mapping[str, Any] = {
+    "feature_names_in_": Annotated[numpy.ndarray, Names()],
+    "target_name_": str,
+    "proven_": Annotated[dict, Proven()],
+}
 ENTRIES = {"format", "version", "edrvfl", "numpy", "estimator", "params", "fitted", "shared"}
 
 

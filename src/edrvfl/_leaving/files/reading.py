@@ -173,6 +173,8 @@ def build(estimators: Mapping[str, Any], name: Any, params: dict[str, Any]) -> A
             f"{name} has no parameter {names} in edrvfl {__version__}: it was written by a later edrvfl. "
             "Install that one."
         )
+    if params.get("input_scaling") == "auto":  # which it was before it had to prove itself
+        params = {**params, "input_scaling": "loo"}
     estimator = kind(**params)
     try:
         estimator._validate_params()

@@ -22,6 +22,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils import check_random_state
 
 from edrvfl._doors.answers import Classifies
+from edrvfl._inputs.rows import prepare_rows, refuse_one_class
 from edrvfl._inputs.rows import to_host as to_host
 from edrvfl._inputs.targets import Classes, Values
 from edrvfl._ridge.equations import Regression
@@ -78,7 +79,8 @@ class ScoredClassifier(ClassifierMixin, Classifies):
 
     def _prepare_training_rows(self, X: Any, y: Any) -> tuple[Array, Classes]:
         """Check X and y, store the labels in `classes_`, and return X with its targets on its device."""
-        rows = self._prepare_rows(*self._check_training_rows(X, y)[:2], None)
+        rows = prepare_rows(*self._check_training_rows(X, y)[:2], merge=False)  # nobody asks for weights
+        refuse_one_class(rows.classes, type(self).__name__)
         assert isinstance(rows.targets, Classes)
         self.classes_ = rows.classes
         return rows.X, rows.targets
