@@ -338,7 +338,7 @@ def test_bad_rows_are_told_and_leave_no_file(edrvfl, guests, model, monkeypatch,
 
 def test_an_interrupted_or_failed_command_leaves_the_older_file(edrvfl, guests, model, monkeypatch):
     model.save("m.edrvfl")
-    pd.concat([guests] * 40).to_csv("new.csv", index=False)
+    pd.concat([guests] * 80).to_csv("new.csv", index=False)
     Path("p.csv").write_text("before")
     command = "predict m.edrvfl new.csv --out p.csv --force --quiet"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -353,7 +353,7 @@ def test_an_interrupted_or_failed_command_leaves_the_older_file(edrvfl, guests, 
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     monkeypatch.setattr(tables, "BLOCK_ROWS", 1)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        timer = threading.Timer(0.3, os.kill, (os.getpid(), number))
+        timer = threading.Timer(0.1, os.kill, (os.getpid(), number))
         timer.start()
         assert edrvfl(command) == (128 + number, "", "\nInterrupted. Nothing was written.\n")
         timer.join()

@@ -145,20 +145,66 @@ def test_values_take_the_precision_of_the_rows():
 
 
 def test_equal_rows_are_one_row_with_the_sum_of_their_weights(xp):
-    X = np.array([[0.0, np.nan], [1.0, 2.0], [-0.0, np.nan], [1.0, 2.0], [1.0, 2.0 + 1e-12], [1.0, 2.0]])
-    y, counts = np.array([4, 4, 4, 7, 4, 4]), np.array([1.0, 0.5, 2.0, 1.0, 1.0, 3.0])
+    X = np.arange(60.0).reshape(20, 3) ** 2  # measurements, of which no two are the same
+    X = np.concatenate([[[0.0, np.nan, 5.0], X[4], [-0.0, np.nan, 5.0], X[4], X[4] + 1e-12, X[4]], X[5:]])
+    y, counts = np.array([4, 4, 4, 7, 4, 4, *[7] * 15]), np.array([1.0, 0.5, 2.0, 1.0, 1.0, 3.0, *[1.0] * 15])
+    kept = [0, 1, 3, 4, *range(6, 21)]  # the first of equal rows keeps its place
     with sklearn.config_context(array_api_dispatch=True):
         rows = prepare_rows(xp.asarray(X), xp.asarray(y), xp.asarray(counts), "balanced")
         values = prepare_values(xp.asarray(X), xp.asarray(np.stack([y, y], axis=1) / 2))
-    for found in (rows, values):  # the first of equal rows keeps its place
-        np.testing.assert_array_equal(to_host(found.X), X[[0, 1, 3, 4]])
-        assert found.twins.tolist() == [0, 1, 1, 3]  # the same numbers with another target
-        assert found.hashes.tolist() == row_hashes(X)[[0, 1, 3, 4]].tolist()
-    assert to_host(rows.weights.counts).tolist() == [3.0, 3.5, 1.0, 1.0]
-    assert to_host(values.weights.counts).tolist() == [2.0, 2.0, 1.0, 1.0]
-    np.testing.assert_allclose(to_host(rows.weights.costs), 8.5 / 2 / np.array([7.5, 7.5, 1.0, 7.5]))
-    np.testing.assert_allclose(to_host(values.targets.mean), [2.25, 2.25])
+    for found in (rows, values):
+        np.testing.assert_array_equal(to_host(found.X), X[kept])
+        assert found.twins.tolist() == [0, 1, 1, *range(3, 19)]  # the same numbers with another target
+        assert found.hashes.tolist() == row_hashes(X)[kept].tolist()
+    assert to_host(rows.weights.counts)[:4].tolist() == [3.0, 3.5, 1.0, 1.0]
+    assert to_host(values.weights.counts)[:4].tolist() == [2.0, 2.0, 1.0, 1.0]
+    np.testing.assert_allclose(to_host(rows.weights.costs)[:4], 23.5 / 2 / np.array([7.5, 7.5, 16.0, 7.5]))
+    np.testing.assert_allclose(to_host(values.targets.mean), [65 / 21, 65 / 21])
     assert prepare_rows(X, y, merge=False).X is X
+
+
+def answers_of_a_poll(m, seed=0):
+    """Three questions with two to four answers, and a label that they do not decide."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(n, size=m) for n in (4, 2, 3)]).astype(float)
+    return X, (X[:, 0] + X[:, 1] + 1.5 * rng.standard_normal(m) > 2).astype(int)
+
+
+def test_rows_that_agree_by_chance_are_rows_of_their_own():
+    X, y = answers_of_a_poll(200)
+    rows = prepare_rows(X, y)
+    assert rows.X is X
+    assert rows.apart
+    assert rows.twins is None
+    assert prepare_values(X, y + 0.5).X is X
+    weights = np.random.default_rng(1).uniform(0.5, 2, 200)  # they count, but they do not say how many rows
+    np.testing.assert_array_equal(prepare_rows(X, y, weights).weights.counts, weights)
+
+
+@pytest.mark.parametrize("scale", [1, 3])
+def test_whole_weights_of_rows_that_agree_by_chance_are_rows(scale):
+    X, y = answers_of_a_poll(200)
+    cells, counts = np.unique(np.column_stack([X, y]), axis=0, return_counts=True)
+    rows = prepare_rows(cells[:, :3], cells[:, 3], scale * counts)
+    order = np.lexsort(np.column_stack([X, y])[:, ::-1].T)
+    np.testing.assert_array_equal(rows.X, X[order])
+    np.testing.assert_array_equal(rows.targets.codes, y[order])
+    assert rows.apart
+    assert rows.weights.counts is None or (rows.weights.counts == scale).all()
+    twice = prepare_rows(np.repeat(X, scale, axis=0), np.repeat(y, scale))
+    assert twice.X.shape == rows.X.shape
+
+
+def test_copies_of_measurements_do_not_agree_by_chance():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((200, 3)), rng.integers(2, size=200)
+    some = rng.integers(200, size=100)
+    rows = prepare_rows(np.concatenate([X, X[some]]), np.concatenate([y, y[some]]))
+    assert not rows.apart
+    np.testing.assert_array_equal(rows.X, X)
+    assert rows.weights.counts.sum() == 300
+    polled, _ = answers_of_a_poll(200)  # nor do rows whose label the columns decide: they may be copies
+    assert not prepare_rows(polled, (polled[:, 0] > 1).astype(int)).apart
 
 
 @given(seed=st.integers(0, 2**31), width=st.integers(1, 3), single=st.booleans())

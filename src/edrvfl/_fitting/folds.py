@@ -116,30 +116,38 @@ def deal_folds(rows: Rows, judged: Judged | None) -> tuple[Fold, ...]:
     """Deal the judged rows into folds, each class or range of values evenly.
 
     Hashes of rows decide, so that neither the order of the file matters nor the seed, and rows that are equal
-    in all columns stay together, whatever their labels are. They are hashes of ranks: units do not matter,
-    and neither do the order of columns, the names of classes or the sign of values.
+    in all columns stay together, whatever their labels are, unless they agree by chance. They are hashes of
+    ranks: units do not matter, and neither do the order of columns, the names of classes or the sign of
+    values.
     """
     m, d = rows.X.shape
     n = n_folds(m, d)
     if n == 0:
         return ()
     which = numpy.arange(m) if judged is None else to_host(judged.rows)
-    of_rows = _hashes(column_ranks(to_host(rows.X)))[which]
-    hashes, place = numpy.unique(of_rows, return_inverse=True)
-    n = min(n, len(hashes) // 2)
+    _, place = numpy.unique(_hashes(column_ranks(to_host(rows.X)))[which], return_inverse=True)
+    group = _groups(rows, which, place)
+    if rows.apart:
+        order, of = numpy.lexsort((place, group)), numpy.arange(len(which))
+    else:
+        groups_of = numpy.full(int(place.max()) + 1, len(which))
+        numpy.minimum.at(groups_of, place, group)  # equal rows may differ in class
+        order, of = numpy.lexsort((numpy.arange(len(groups_of)), groups_of)), place
+    n = min(n, len(order) // 2)
     if n < 2:
         return ()
-    order = numpy.lexsort((hashes, _groups(rows, which, place)))
-    fold_of = numpy.empty(len(hashes), dtype=int)
-    fold_of[order] = numpy.arange(len(hashes)) % n
-    part_of = numpy.empty_like(fold_of)
-    part_of[order] = numpy.arange(len(hashes)) % CALIBRATION_PARTS
-    insides = [numpy.flatnonzero(fold_of[place] == f) for f in range(n)]
-    return tuple(_fold(rows, which, places, part_of[place[places]]) for places in insides)
+    turn = numpy.empty(len(order), dtype=int)
+    turn[order] = numpy.arange(len(order))
+    turn = turn[of]
+    insides = [numpy.flatnonzero(turn % n == f) for f in range(n)]
+    return tuple(_fold(rows, which, places, turn[places] % CALIBRATION_PARTS) for places in insides)
 
 
 def _groups(rows: Rows, which: numpy.ndarray, place: numpy.ndarray) -> numpy.ndarray:
-    """Return the group of each hash, of which judged rows have the places; that of the smallest hash is 0."""
+    """Return the class or range of each judged row as a number; the rows have places by their hashes.
+
+    The group of the smallest hash has the number 0, whatever its name or sign.
+    """
     if isinstance(rows.targets, Values):
         along = ranking(rows.targets, rows.weights.counts)[which]
         along = along[numpy.lexsort((numpy.abs(along), place))]
@@ -148,11 +156,11 @@ def _groups(rows: Rows, which: numpy.ndarray, place: numpy.ndarray) -> numpy.nda
             rows = replace(rows, targets=replace(rows.targets, Y=-rows.targets.Y))
     codes = groups(rows)[which]
     n = int(codes.max()) + 1
-    smallest, found = numpy.full(n, len(place)), numpy.full(int(place.max()) + 1, n)
+    smallest = numpy.full(n, len(place))
     numpy.minimum.at(smallest, codes, place)
-    rank = numpy.argsort(numpy.lexsort((-numpy.bincount(codes, minlength=n), smallest)))
-    numpy.minimum.at(found, place, rank[codes])  # equal rows may differ in class
-    return found
+    sizes, sums = numpy.bincount(codes, minlength=n), numpy.bincount(codes, place, n)
+    number: numpy.ndarray = numpy.argsort(numpy.lexsort((sums, -sizes, smallest)))
+    return number[codes]
 
 
 def _fold(rows: Rows, which: numpy.ndarray, places: numpy.ndarray, parts: numpy.ndarray) -> Fold:

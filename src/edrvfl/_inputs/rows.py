@@ -5,6 +5,7 @@ Every fit and every split of a search calls it, so both see the same rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -81,6 +82,7 @@ class Rows:
     targets: Targets
     weights: RowWeights
     known_hashes: numpy.ndarray | None = None  # where X is not in memory, or was hashed before
+    apart: bool = False  # equal rows agree by chance: see `agree_by_chance`
 
     @cached_property
     def hashes(self) -> numpy.ndarray:
@@ -89,8 +91,10 @@ class Rows:
 
     @cached_property
     def twins(self) -> numpy.ndarray | None:
-        """For each row the first row that has the same X; None if all differ, or if there are too many."""
-        return None if self.X.shape[0] > MOST_COMPARED else first_of_equals(self.X, self.hashes)
+        """For each row the first row that is left out with it, having the same X; None if there are none."""
+        if self.apart or self.X.shape[0] > MOST_COMPARED:
+            return None
+        return first_of_equals(self.X, self.hashes)
 
     @property
     def worth(self) -> float:
@@ -102,7 +106,7 @@ class Rows:
         """Return the rows with these indices, in this order."""
         X, targets = take_rows(self.X, which), self.targets.some(which)
         known = None if self.known_hashes is None else self.known_hashes[to_host(which)]
-        return Rows(X, self.classes, targets, self.weights.some(which), known)
+        return Rows(X, self.classes, targets, self.weights.some(which), known, self.apart)
 
     @staticmethod
     def joined(parts: Sequence[Rows]) -> Rows:
@@ -140,23 +144,53 @@ def first_of_equals(X: Array, hashes: numpy.ndarray) -> numpy.ndarray | None:
 def merge_copies(rows: Rows) -> Rows:
     """Make one row of rows that have the same X and the same target; it counts for all, at the first's place.
 
-    So weight 2 is the row twice, and leave-one-out leaves a row out with its copies.
+    So weight 2 is the row twice, and leave-one-out leaves a row out with its copies. But where rows agree by
+    chance each of them is a row of its own, and whole weights say how many rows there are.
     """
+    if rows.X.shape[0] > MOST_COMPARED:
+        return rows
     targets, twins = rows.targets, rows.twins
-    if rows.X.shape[0] <= MOST_COMPARED:
-        rows = replace(rows, known_hashes=rows.hashes)  # nobody hashes them again
+    rows = replace(rows, known_hashes=rows.hashes)  # nobody hashes them again
     if twins is None:
         return rows
     Y = targets.codes if isinstance(targets, Classes) else targets.Y
     keys = numpy.column_stack([twins, to_host(Y)]).astype(float)
     first = first_of_equals(keys, row_hashes(keys))
-    if first is None:
+    first = numpy.arange(len(twins)) if first is None else first
+    which, times = numpy.unique(first, return_counts=True)
+    counts = numpy.bincount(first, weights_on_host(rows.weights.counts, len(first)))[which]
+    whole = counts.sum() <= MOST_COMPARED and bool((counts == counts.round()).all())
+    if whole:
+        times = (counts / numpy.gcd.reduce(counts.astype(int))).astype(int)
+    if agree_by_chance(to_host(rows.X)[which], twins[which], times):
+        rows = replace(rows, apart=True)
+        if not whole:
+            return rows
+        which, counts = (numpy.repeat(values, times) for values in (which, counts / times))
+    if len(which) == len(first) and (counts == 1).all():
         return rows
-    which = numpy.unique(first)
-    counts = numpy.bincount(first, weights_on_host(rows.weights.counts, len(first)))
     some = rows.some(from_numpy(which, rows.X, array_namespace(rows.X).int64))
-    weights = replace(some.weights, counts=from_numpy(counts[which], rows.X))
-    return replace(some, weights=weights, known_hashes=rows.hashes[which])
+    return replace(some, weights=replace(some.weights, counts=from_numpy(counts, rows.X)))
+
+
+def agree_by_chance(X: numpy.ndarray, twins: numpy.ndarray, times: numpy.ndarray) -> bool:
+    """Tell whether rows of X (m, d) that agree in all columns do so by chance, and not as copies of a row.
+
+    The rows differ in X or in their target, and come so many times. Copies have the same target, so only
+    pairs of rows that differ count: some must agree in X, which have the same number in `twins`, and if
+    columns were independent, at least a thousandth of as many would. The tables of the study are far from
+    this line: it is a third or more where columns have few values, and about a millionth
+    or less for measurements.
+    """
+    copies, n = numpy.square(times).sum(), times.sum()
+
+    def agreeing(codes: numpy.ndarray) -> float:
+        """Return the share of pairs of different rows that have the same code."""
+        return float((numpy.square(numpy.bincount(codes, times)).sum() - copies) / max(n * n - copies, 1))
+
+    together = agreeing(twins)
+    alone = (agreeing(numpy.unique(column, return_inverse=True)[1]) for column in X.T)
+    return together > 0 and math.prod(alone) >= 1e-3 * together
 
 
 def prepare_rows(
