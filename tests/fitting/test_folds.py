@@ -211,3 +211,34 @@ def test_a_proven_network_is_the_one_with_these_parameters(rng):
         X, y
     )
     np.testing.assert_array_equal(loo.predict_proba(X), plain.predict_proba(X))
+
+
+# --- rows that agree by chance ---------------------------------------------------------------------------
+
+
+def poll(m, seed):
+    """Three questions with two to four answers, and a label that they do not decide."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(n, size=m) for n in (4, 2, 3)]).astype(float)
+    return X, (X[:, 0] + X[:, 1] + 1.5 * rng.standard_normal(m) > 2).astype(int)
+
+
+@pytest.mark.parametrize("estimator", [EDRVFLClassifier, LaplaceRidgeClassifier])
+def test_few_cells_are_judged_as_new_rows_are(estimator):
+    X, y = poll(500, 0)
+    X_new, y_new = poll(20_000, 1)
+    model = estimator(random_state=0).fit(X, y)
+    told = model.loo_accuracies_[-1] if estimator is EDRVFLClassifier else model.loo_accuracy_
+    # 500 rows know an accuracy of 0.75 with a standard error of 0.02; whole cells left out said 0.1 too little
+    assert abs(told - model.score(X_new, y_new)) < 0.05
+    sets = model.predict_set(X_new, coverage=0.9)
+    assert sets[np.arange(len(y_new)), y_new].mean() > 0.87
+
+
+def test_a_table_of_counts_is_the_table_of_its_rows():
+    X, y = poll(300, 0)
+    cells, counts = np.unique(np.column_stack([X, y]), axis=0, return_counts=True)
+    of_rows = LaplaceRidgeClassifier(random_state=0).fit(X, y)
+    of_counts = LaplaceRidgeClassifier(random_state=0).fit(cells[:, :3], cells[:, 3].astype(int), counts)
+    np.testing.assert_allclose(of_counts.predict_proba(X), of_rows.predict_proba(X), atol=1e-9)
+    assert of_counts.loo_accuracy_ == pytest.approx(of_rows.loo_accuracy_)

@@ -235,6 +235,8 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):
     leave-one-out accuracy was at most half a point too good. The network that answers new rows learns from
     all rows. How far the figures hold on new rows: the guide, "How far leave-one-out can be trusted".
 
+    Rows that agree by chance, because columns have few values, are no copies: each is left out alone.
+
     ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. (Copies are looked
     for among up to 100,000 rows in memory; of more rows weight 2 is only nearly the row twice. With
     ``coverage_from="split"`` it is not, because a row is held back or not as a whole.)

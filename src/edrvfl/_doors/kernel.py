@@ -145,6 +145,8 @@ class LaplaceRidgeClassifier(ClassifierMixin, Classifies):
     folds, as for :class:`EDRVFLClassifier`: factors, bandwidth and penalty are learnt once more without the
     labels of a fold before the ridge answers its rows.
 
+    Rows that agree by chance, because columns have few values, are no copies: each is left out alone.
+
     ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. Copies are
     looked for among up to 100,000 rows in memory; of more rows weight 2 is only nearly the row twice. With
     ``coverage_from="split"`` it is not, because a row is held back or not as a whole.

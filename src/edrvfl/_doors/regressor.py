@@ -193,6 +193,8 @@ class EDRVFLRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
     few they are dealt into folds, as for :class:`EDRVFLClassifier`: what looks at values, penalties too, is
     learnt once more without those of a fold before the read-out answers its rows.
 
+    Rows that agree by chance, because columns have few values, are no copies: each is left out alone.
+
     ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. (Copies are looked
     for among up to 100,000 rows in memory; of more rows weight 2 is only nearly the row twice. With
     ``coverage_from="split"`` it is not, because a row is held back or not as a whole.)
