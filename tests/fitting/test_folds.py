@@ -229,7 +229,7 @@ def test_few_cells_are_judged_as_new_rows_are(estimator):
     X_new, y_new = poll(20_000, 1)
     model = estimator(random_state=0).fit(X, y)
     told = model.loo_accuracies_[-1] if estimator is EDRVFLClassifier else model.loo_accuracy_
-    # 500 rows know an accuracy of 0.75 with a standard error of 0.02; whole cells left out said 0.1 too little
+    # 500 rows know an accuracy of 0.75 with a standard error of 0.02
     assert abs(told - model.score(X_new, y_new)) < 0.05
     sets = model.predict_set(X_new, coverage=0.9)
     assert sets[np.arange(len(y_new)), y_new].mean() > 0.87
