@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pandas
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from parted import (
     CLEAR,
@@ -35,6 +35,8 @@ def holds_for(cases, folder, examples):
         one, other = fitted_twice(case, folder)
         tried["unclear"] += (found := decisions(case, one)).margin <= CLEAR
         assume_clear(found)
+        # in memory a row of weight 2 that agrees with others by chance becomes two rows, in blocks it stays one
+        assume(case.weight is None or len(pandas.DataFrame(case.X).drop_duplicates()) == len(case.X))
         assert_same_decisions(one, other, case)
         assert_same_answers(one, other, case)
         assert_same_figures(one, other)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .._inputs.chosen import HeldBack
+from .._inputs.rows import merge_copies
 from .._parts.chosen import hold_back_parted, judged_rows
 from .._parts.parts import Parts
 from .._parts.rows import PartedRows, parted_rows
@@ -32,7 +33,10 @@ def read_parts(
     """Survey the parts, and bring the rows to memory that leave-one-out judges."""
     parted, held, seed = _divide(parts, estimator, inputs, heard)
     with ignore_overflow():
-        return Reading(InParts(parted, *judged_rows(parted)), held, seed)
+        rows, judged = judged_rows(parted)
+        if judged is None:  # all rows are in memory, which tell whether equal ones agree by chance
+            rows = replace(rows, apart=merge_copies(rows).apart)
+        return Reading(InParts(parted, rows, judged), held, seed)
 
 
 def _divide(
