@@ -35,7 +35,7 @@ def holds_for(cases, folder, examples):
         one, other = fitted_twice(case, folder)
         tried["unclear"] += (found := decisions(case, one)).margin <= CLEAR
         assume_clear(found)
-        # in memory a row of weight 2 that agrees with others by chance becomes two rows, in blocks it stays one
+        # in memory a row of weight 2 that agrees with others by chance becomes two rows, in blocks one
         assume(case.weight is None or len(pandas.DataFrame(case.X).drop_duplicates()) == len(case.X))
         assert_same_decisions(one, other, case)
         assert_same_answers(one, other, case)
