@@ -127,7 +127,9 @@ def deal_folds(rows: Rows, judged: Judged | None) -> tuple[Fold, ...]:
     which = numpy.arange(m) if judged is None else to_host(judged.rows)
     _, place = numpy.unique(_hashes(column_ranks(to_host(rows.X)))[which], return_inverse=True)
     group = _groups(rows, which, place)
+    part = place
     if rows.apart:
+        part = numpy.argsort(numpy.lexsort((group, place)))
         order, of = numpy.lexsort((place, group)), numpy.arange(len(which))
     else:
         groups_of = numpy.full(int(place.max()) + 1, len(which))
@@ -140,7 +142,9 @@ def deal_folds(rows: Rows, judged: Judged | None) -> tuple[Fold, ...]:
     turn[order] = numpy.arange(len(order))
     turn = turn[of]
     insides = [numpy.flatnonzero(turn % n == f) for f in range(n)]
-    return tuple(_fold(rows, which, places, turn[places] % CALIBRATION_PARTS) for places in insides)
+    # Parts are not dealt evenly by class: if they were, those that calibrate a part would know which class has
+    # more rows in it, and new rows have no more of that class (1.7 points of accuracy with 150 x 500).
+    return tuple(_fold(rows, which, places, part[places] % CALIBRATION_PARTS) for places in insides)
 
 
 def _groups(rows: Rows, which: numpy.ndarray, place: numpy.ndarray) -> numpy.ndarray:
