@@ -142,8 +142,8 @@ def deal_folds(rows: Rows, judged: Judged | None) -> tuple[Fold, ...]:
     turn[order] = numpy.arange(len(order))
     turn = turn[of]
     insides = [numpy.flatnonzero(turn % n == f) for f in range(n)]
-    # Parts are not dealt evenly by class: if they were, those that calibrate a part would know which class has
-    # more rows in it, and new rows have no more of that class (1.7 points of accuracy with 150 x 500).
+    # Parts are not dealt evenly by class: if they were, those that calibrate a part would know which class
+    # has more rows in it, and new rows have no more of that class (1.7 points of accuracy with 150 x 500).
     return tuple(_fold(rows, which, places, part[places] % CALIBRATION_PARTS) for places in insides)
 
 
