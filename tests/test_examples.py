@@ -18,7 +18,7 @@ SCRIPTS = {
     "plot_blocks": "largest difference of a probability",
     "plot_calibration": 'after ("loo")',
     "plot_deployment": "the same bits: True",
-    "plot_early_stop": "8 layers were grown and 6 kept",
+    "plot_early_stop": "layers were grown and",
     "plot_frame": "7 columns become 75",
     "plot_gpu": "largest difference between",
     "plot_importance": "income",

@@ -338,7 +338,7 @@ def test_bad_rows_are_told_and_leave_no_file(edrvfl, guests, model, monkeypatch,
 
 def test_an_interrupted_or_failed_command_leaves_the_older_file(edrvfl, guests, model, monkeypatch):
     model.save("m.edrvfl")
-    pd.concat([guests] * 80).to_csv("new.csv", index=False)
+    pd.concat([guests] * 200).to_csv("new.csv", index=False)
     Path("p.csv").write_text("before")
     command = "predict m.edrvfl new.csv --out p.csv --force --quiet"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -352,11 +352,18 @@ def test_an_interrupted_or_failed_command_leaves_the_older_file(edrvfl, guests, 
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     monkeypatch.setattr(tables, "BLOCK_ROWS", 1)
+
+    def interrupt(number):
+        begun = time.monotonic()
+        while len(list(Path().iterdir())) == 3 and time.monotonic() < begun + 30:
+            time.sleep(0.01)  # until the new file is begun, beside the older one
+        os.kill(os.getpid(), number)
+
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        timer = threading.Timer(0.1, os.kill, (os.getpid(), number))
-        timer.start()
+        interrupting = threading.Thread(target=interrupt, args=(number,))
+        interrupting.start()
         assert edrvfl(command) == (128 + number, "", "\nInterrupted. Nothing was written.\n")
-        timer.join()
+        interrupting.join()
     assert sorted(map(str, Path().iterdir())) == ["m.edrvfl", "new.csv", "p.csv"]
     assert Path("p.csv").read_text() == "before"
 
