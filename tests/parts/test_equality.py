@@ -182,7 +182,7 @@ def valued(draw):
 
 
 @pytest.mark.parametrize(
-    ("cases", "examples"), [(classified(), 60), (valued(), 40)], ids=["classes", "values"]
+    ("cases", "examples"), [(classified(), 30), (valued(), 20)], ids=["classes", "values"]
 )
 def test_blocks_give_the_fit_in_memory(cases, examples, tmp_path):
     tried = holds_for(cases, tmp_path, examples)

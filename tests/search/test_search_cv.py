@@ -88,8 +88,7 @@ def test_every_parameter_can_be_searched(hard, space):
 
 
 @pytest.mark.parametrize("weight_from", ["train", "loo"])
-@pytest.mark.parametrize("width", [20, 200], ids=["primal", "dual"])
-@pytest.mark.parametrize("requested", [True, False])
+@pytest.mark.parametrize(("width", "requested"), [(20, True), (200, False)], ids=["primal", "dual"])
 def test_weighted_rows_score_as_in_scikit_learns_search(hard, width, weight_from, requested):
     weights = np.random.default_rng(0).integers(0, 4, len(hard[1])).astype(float)
     network = clone(SMALL).set_params(n_hidden=width, weight_from=weight_from)
