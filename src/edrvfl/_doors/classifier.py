@@ -228,7 +228,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):
 
     Leave-one-out is exact given a layer's features: the read-out is the one fitted without the row, whatever
     its weight, and without its exact copies, in closed form. But weighting, pruning, input scaling, pairs and
-    chosen penalties have seen its label. So where there are fewer than 1,500 rows, or fewer than 60 for each
+    chosen penalties have seen its label. So where there are fewer than 1,500 rows, or fewer than 33 for each
     column (and fewer than 10,000), the rows are dealt into folds, three up to 600 rows and two above, and
     all of these are learnt once more without the labels of a fold before the read-out answers its rows.
     Calibrations that judge a fold come from the other folds too. With more rows one fit is enough: its

@@ -72,9 +72,10 @@ def n_folds(m: int, d: int) -> int:
     """Return into how many folds m rows of d columns are dealt; 0 where one fit is honest enough."""
     # Paired on the same rows, leave-one-out accuracy of one fit was above that of two folds by 1.6 points
     # (600 x 10), 0.5 (1000 x 10) and none (1500 x 10, 2000 x 30) for weighting and pruning, and by 4.9
-    # (600 x 100), 0.5 (1000 x 10) and 0.1 (1500 x 10) for a kernel with factors. Three folds were as honest
-    # as five from 40 to 150 rows, for less time.
-    if m >= 10_000 or m >= max(1_500, 60 * d):
+    # (600 x 100), 0.5 (1000 x 10) and 0.1 (1500 x 10) for a kernel with factors. That kernel was above new
+    # rows by 0.8 points (1500 x 50), 0.4 (2000 x 60) and 0.3 (3000 x 100). Three folds were as honest as five
+    # from 40 to 150 rows, for less time.
+    if m >= 10_000 or m >= max(1_500, 33 * d):
         return 0
     return 3 if m <= 600 else 2
 
