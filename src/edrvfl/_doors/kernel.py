@@ -16,6 +16,7 @@ from .._fitting.kernel import fit_kernel_model
 from .._fitting.settings import kernel_settings
 from .._loo.follow import CALIBRATIONS
 from .._models.kernel import KernelModel
+from .._ridge.kernels import KERNELS
 from .._seam.sklearn import Count, Interval, StrOptions
 from .answers import Classifies, Predicts
 from .base import COMMON
@@ -28,7 +29,8 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
     "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
     "regularization": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
     "n_landmarks": [Count(1), StrOptions({"auto"}), None],
-    "encoder": [StrOptions(set(ENCODERS)), TabularEncoder, None],
+    "kernel": [StrOptions({"loo", *KERNELS})],
+    "encoder": [StrOptions({"loo", *ENCODERS}), TabularEncoder, None],
     "input_scaling": [StrOptions({"gradient", "loo"}), None],
 }
 
@@ -181,6 +183,7 @@ class LaplaceRidgeClassifier(ClassifierMixin, Classifies):
         bandwidth: float | str = "loo",
         regularization: float | str = "loo",
         n_landmarks: int | str | None = "auto",
+        kernel: str = "laplace",
         calibration: str | None = "loo",
         encoder: str | TabularEncoder | None = "bins",
         input_scaling: str | None = "loo",
@@ -192,6 +195,7 @@ class LaplaceRidgeClassifier(ClassifierMixin, Classifies):
         self.bandwidth = bandwidth
         self.regularization = regularization
         self.n_landmarks = n_landmarks
+        self.kernel = kernel
         self.calibration = calibration
         self.encoder = encoder
         self.input_scaling = input_scaling
@@ -317,6 +321,7 @@ class LaplaceRidgeRegressor(RegressorMixin, Predicts):
         bandwidth: float | str = "loo",
         regularization: float | str = "loo",
         n_landmarks: int | str | None = "auto",
+        kernel: str = "laplace",
         encoder: str | TabularEncoder | None = "bins",
         input_scaling: str | None = "loo",
         coverage_from: str | None = "loo",
@@ -326,6 +331,7 @@ class LaplaceRidgeRegressor(RegressorMixin, Predicts):
         self.bandwidth = bandwidth
         self.regularization = regularization
         self.n_landmarks = n_landmarks
+        self.kernel = kernel
         self.encoder = encoder
         self.input_scaling = input_scaling
         self.coverage_from = coverage_from
@@ -343,8 +349,9 @@ class LaplaceRidgeRegressor(RegressorMixin, Predicts):
 def _fit_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     """Fit a kernel model to rows in memory or in blocks, and store it with what leave-one-out says."""
     with estimator._read(X, y, sample_weight) as reading:
-        data, settings = reading.data, kernel_settings(estimator)
-        learnt = learn_network_inputs(data, settings.inputs, reading.seed)
+        data, candidates = reading.data, kernel_settings(estimator).candidates()
+        seen = [learn_network_inputs(data, one.inputs, reading.seed) for one in candidates]
+        settings, learnt = min(zip(candidates, seen, strict=True), key=lambda one: one[1].loss)
         done = fit_kernel_model(data, settings, learnt, reading.seed)
         evidence = Evidence(data, done.model, done.stage.P, reading.held, reading.seed)
         estimator.coverage_ = learn_coverage(evidence, estimator.coverage_from)
@@ -352,12 +359,14 @@ def _fit_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     estimator.model_ = done.model
     estimator.bandwidth_, estimator.regularization_ = voter.bandwidth, voter.lam
     estimator.n_landmarks_ = int(voter.landmarks.shape[0])
+    estimator.kernel_ = voter.kernel
     estimator.proven_ = {"input_scaling": learnt.scaling} if estimator.input_scaling == "loo" else {}
     for name, figure in figures.of_answer(stage.score, stage.loss).items():
         setattr(estimator, name, figure)
     if estimator.verbose:
         print(
-            f"[{type(estimator).__name__}] bandwidth {voter.bandwidth:g}, regularization {voter.lam:g}, "
+            f"[{type(estimator).__name__}] kernel {voter.kernel}, bandwidth {voter.bandwidth:g}, "
+            f"regularization {voter.lam:g}, "
             f"{estimator.n_landmarks_} landmarks: {figures.words(stage.score, stage.loss)}"
         )
     if done.fell_back:

@@ -71,7 +71,7 @@ def fit_portfolio(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     with estimator._read(X, y, sample_weight, tasks.begin_reading(None)) as reading:
         data, given = reading.data, named_members(estimator)
         settings = {name: voter_settings(member) for name, member in given.items()}
-        members = list(prepare_members(data, settings, reading.seed))
+        members = prepare_members(data, settings, reading.seed)
         # rows in parts are read by one process, and a GPU is one
         alone = on_accelerator(data.rows.X) or not isinstance(data, InMemory)
         race = Race(data, members, 1 if alone else effective_n_jobs(estimator.n_jobs), deadline)

@@ -24,8 +24,9 @@ from .._parts.chosen import ledger
 from .._parts.encoding import learn_parted_inputs
 from .._parts.grow import PartedNetwork
 from .._parts.rows import PartedRows
-from .._seam.arrays import Array, row_blocks
+from .._seam.arrays import Array, array_namespace, from_numpy, row_blocks
 from .folds import Fold, deal_folds, dealt
+from .systems import Draw
 
 FEW_ROWS = 40_000  # of which a kernel takes all, in one system or in several
 
@@ -175,6 +176,18 @@ class InMemory:
 
     def n_blocks(self, settings: Settings, inputs: Inputs, layer: int) -> None:
         """No blocks are read."""
+
+
+def few_of(data: Data, n: int, seed: int) -> Data:
+    """Return n rows, each class by its share, or a range of values; the same data if there are no more."""
+    rows = data.single_rows
+    if rows.worth <= n:
+        return data
+    drawn = Draw(rows, seed).proportional(n)
+    which = numpy.flatnonzero(drawn)
+    some = rows.some(from_numpy(which, rows.X, array_namespace(rows.X).int64))
+    counts = from_numpy(drawn[which], some.targets.like)
+    return InMemory(replace(some, weights=replace(some.weights, counts=counts)), data.columns)
 
 
 @dataclass(frozen=True, eq=False)

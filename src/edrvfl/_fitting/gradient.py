@@ -9,7 +9,6 @@ import numpy
 
 from .._inputs.inputs import Inputs
 from .._inputs.rows import Rows, to_host
-from .._ridge.kernel import mean_squared_gradients
 from .._seam.arrays import Array, array_namespace, from_numpy, ignore_overflow
 from .._seam.threads import suitable_threads
 from .systems import Choice, Draw, KernelSettings, Sample, System, descend
@@ -20,13 +19,12 @@ GRADIENT_CLASSES = 32  # the most frequent classes, whose scores are asked for g
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ridge:
-    """A Laplace-kernel ridge on some of the rows, with the bandwidth and penalty that leave-one-out chose."""
+    """A kernel ridge on some of the rows, with what leave-one-out chose."""
 
     inputs: Inputs
     sample: Sample
     system: System
-    bandwidth: float
-    lam: float
+    choice: Choice  # of bandwidth and penalty
     alpha: Array
 
     def scaled(self) -> Inputs:
@@ -39,8 +37,10 @@ class Ridge:
         xp = array_namespace(X)
         frequent = xp.argsort(-sample.prior)[: min(GRADIENT_CLASSES, sample.prior.shape[0])]
         counts = xp.astype(sample.weights.counts_of(X.shape[0], sample.raw) / sample.unit, X.dtype)
-        alpha, width = xp.take(self.alpha, frequent, axis=1), self.system.width(self.bandwidth)
-        squares = to_host(mean_squared_gradients(X, alpha, counts, width)).astype(float)
+        alpha, width = xp.take(self.alpha, frequent, axis=1), self.system.width(self.choice.values[0])
+        squares = to_host(self.system.kernel.squared_gradients(X, alpha, counts, width)).astype(float)
+        if self.inputs.factors is not None:  # found in columns that were multiplied before
+            squares = squares * to_host(self.inputs.factors).astype(float) ** 2
         places = numpy.unique(self.inputs.source, return_inverse=True)[1]
         squares = (numpy.bincount(places, squares) / numpy.bincount(places))[places]
         mean = squares.mean()
@@ -50,19 +50,26 @@ class Ridge:
         return dataclasses.replace(self.inputs, factors=factors)
 
 
-def fit_ridge(inputs: Inputs, rows: Rows, seed: int) -> Ridge:
-    """Fit a kernel ridge to at most 1,000 of the rows."""
-    sample = Sample.of(rows, inputs)
+def fit_ridge(
+    inputs: Inputs, rows: Rows, seed: int, kernel: str = "laplace", like: Ridge | None = None
+) -> Ridge:
+    """Fit a kernel ridge to at most 1,000 of the rows; its choice may begin at that of another one."""
+    sample = Sample.of(rows, inputs, kernel)
     if rows.worth > GRADIENT_ROWS:
         # few rows, in full precision: the factors are the same with every array library
         drawn = Draw(rows, seed).proportional(GRADIENT_ROWS)
         sample = dataclasses.replace(sample.some(drawn), dtype=rows.X.dtype)
-    system, choice = System(sample), Choice.of(KernelSettings(), sample)
+    system = System(sample)
+    choice = Choice.of(KernelSettings(kernel=kernel), sample) if like is None else like.choice
     choice, found = descend(system, choice, choice.n_candidates)
-    return Ridge(inputs, sample, system, *choice.values, found.alpha)
+    return Ridge(inputs, sample, system, choice, found.alpha)
 
 
-def with_gradient_factors(inputs: Inputs, rows: Rows, seed: int) -> Inputs:
+def with_gradient_factors(
+    inputs: Inputs, rows: Rows, seed: int, kernel: str = "laplace", rounds: int = 1
+) -> Inputs:
     """Return inputs whose columns are multiplied by how much the targets depend on each of them."""
     with ignore_overflow(), suitable_threads(rows.X, GRADIENT_ROWS, GRADIENT_ROWS):
-        return fit_ridge(inputs, rows, seed).scaled()
+        for _ in range(rounds):
+            inputs = fit_ridge(inputs, rows, seed, kernel).scaled()
+        return inputs

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from itertools import islice
+
 import numpy
 
 from .._inputs.inputs import Inputs
+from .._inputs.rows import Rows
 from .._loo.follow import answers_of
-from .._loo.jury import is_better
+from .._loo.jury import best_of
 from .._seam.arrays import ignore_overflow
 from .._seam.threads import suitable_threads
-from .data import Data
-from .folds import Fold, Learnt, together
-from .gradient import GRADIENT_ROWS, fit_ridge, with_gradient_factors
+from .data import Data, few_of
+from .folds import Learnt, together
+from .gradient import GRADIENT_ROWS, Ridge, fit_ridge
 from .kernel import judge_fold
 from .settings import InputSettings
 
@@ -22,38 +27,70 @@ def learn_network_inputs(data: Data, settings: InputSettings, seed: int) -> Lear
     """Learn from training rows what a model sees of their columns.
 
     The scaling "loo" multiplies columns by gradient factors if a kernel ridge is better with them, by honest
-    leave-one-out. Where rows are many it does so without a proof.
+    leave-one-out. Where rows are many a network uses them without a proof; a kernel, which may multiply
+    several times, proves on some of the rows how often.
     """
     with ignore_overflow(), suitable_threads(data.rows.X, GRADIENT_ROWS, GRADIENT_ROWS):
         inputs, folds = data.encoding(settings.encoder), data.folds
-        if settings.scaling is None:
+        if settings.scaling is None and not settings.raced:
             return Learnt(inputs, (inputs,) * len(folds))
-        used, seen = _prove(data, inputs, seed, settings.scaling == "loo") if folds else (True, [])
-        scaled = with_gradient_factors(inputs, data.single_rows, seed) if used else inputs
-        return Learnt(scaled, *(tuple(part) for part in zip(*seen, strict=True)))
+        few = few_of(data, GRADIENT_ROWS, seed) if settings.raced else data
+        rounds, seen, loss = int(settings.scaling is not None), [], math.inf
+        if few.folds:
+            rounds, seen, loss = _prove(few, inputs, settings, seed)
+        if few is not data:
+            ridges = (_after(rounds, fold.outside, inputs, settings, seed) for fold in folds)
+            seen = [(ridge.inputs, ridge.choice.values) for ridge in ridges]
+        scaled = inputs
+        if rounds:
+            scaled = _after(rounds - 1, data.single_rows, inputs, settings, seed).scaled()
+        of_folds, chosen = (tuple(part) for part in zip(*seen, strict=True)) if seen else ((), ())
+        return Learnt(scaled, of_folds, chosen, loss)
 
 
-def _prove(data: Data, inputs: Inputs, seed: int, proof: bool) -> tuple[bool, list[Seen]]:
-    """Return whether factors are used, and what the model of each fold sees: as the other folds decide."""
-    each = [_see(fold, inputs, seed) for fold in data.folds]
-    scaled, plain = ([one[i] for one in each] for i in range(2))
-    if not proof:
-        return True, scaled
-    used, in_folds = is_better(data.jury, *(_answers(data, tried) for tried in (scaled, plain)))
-    return used, [a if better else b for a, b, better in zip(scaled, plain, in_folds, strict=True)]
+def _rounds(rows: Rows, inputs: Inputs, settings: InputSettings, seed: int) -> Iterator[Ridge]:
+    """Yield kernel ridges that see columns after 0, 1, ... rounds of factors, each found by the one before."""
+    ridge = None
+    while True:
+        ridge = fit_ridge(inputs, rows, seed, settings.kernel, ridge if settings.raced else None)
+        yield ridge
+        inputs = ridge.scaled()
 
 
-def _see(fold: Fold, inputs: Inputs, seed: int) -> tuple[Seen, Seen]:
-    """Let the rows outside a fold find factors; return inputs with and without them."""
-    outside = fold.outside
-    ridge = fit_ridge(inputs, outside, seed)
-    scaled = fit_ridge(ridge.scaled(), outside, seed)
-    with_factors, without = ((one.inputs, (one.bandwidth, one.lam)) for one in (scaled, ridge))
-    return with_factors, without
+def _after(rounds: int, rows: Rows, inputs: Inputs, settings: InputSettings, seed: int) -> Ridge:
+    """Return the ridge that sees columns after so many rounds."""
+    return next(islice(_rounds(rows, inputs, settings, seed), rounds, None))
 
 
-def _answers(data: Data, seen: list[Seen]) -> numpy.ndarray:
+def _prove(
+    data: Data, inputs: Inputs, settings: InputSettings, seed: int
+) -> tuple[int, list[Seen], float]:
+    """Return how many rounds of factors are used, what each fold's model sees, and the honest loss.
+
+    What a fold's model sees is decided by the other folds. No further round is tried after one that made
+    things worse.
+    """
+    given = {None: 0, "gradient": 1}.get(settings.scaling)
+    tried: list[list[Seen]] = []
+    answers: list[numpy.ndarray] = []
+    losses: list[float] = []
+    for ridges in zip(*(_rounds(fold.outside, inputs, settings, seed) for fold in data.folds), strict=True):
+        tried.append([(ridge.inputs, ridge.choice.values) for ridge in ridges])
+        if given is not None and len(tried) <= given:
+            continue
+        answers.append(_answers(data, tried[-1], settings.kernel))
+        losses.append(data.jury.loss(answers[-1]))
+        if given is not None:
+            return given, tried[given], losses[0]
+        if len(tried) > settings.rounds or losses[-1] > min(losses):
+            break
+    best, in_folds = best_of(data.jury, answers)
+    seen = [tried[rounds][fold] for fold, rounds in enumerate(in_folds)]
+    return best, seen, losses[best]
+
+
+def _answers(data: Data, seen: list[Seen], kernel: str) -> numpy.ndarray:
     """Return the honest leave-one-out answers of a kernel ridge that sees these inputs."""
-    scores = [judge_fold(fold, *one) for fold, one in zip(data.folds, seen, strict=True)]
+    scores = [judge_fold(fold, *one, kernel) for fold, one in zip(data.folds, seen, strict=True)]
     rule = "value" if data.rows.classes is None else "softmax"
     return answers_of([together(data.folds, scores)], rule, data.jury)

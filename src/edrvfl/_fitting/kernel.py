@@ -1,6 +1,6 @@
-"""The kernel voter: a ridge with a Laplace kernel on encoded rows, with what leave-one-out chooses for it.
+"""The kernel voter: a kernel ridge on encoded rows, with what leave-one-out chooses for it.
 
-It is the limit of an infinitely wide random layer. It is exact up to some thousand rows. More rows are dealt
+With the Laplace kernel it is the limit of an infinitely wide random layer. It is exact up to some thousand rows. More rows are dealt
 into parts, each part has an exact ridge of its own, and the score is their mean: at the same cost that is far
 better than landmarks (Nystroem), because a rough kernel forgets the rows that are no landmarks.
 """
@@ -18,7 +18,7 @@ from .._inputs.rows import Rows, to_host
 from .._inputs.targets import Values
 from .._loo.follow import Follower, Stage, Votes
 from .._models.kernel import KernelModel, KernelVoter
-from .._ridge.kernel import KernelReadOut, Measure, laplace
+from .._ridge.kernel import KernelReadOut
 from .._seam.arrays import (
     Array,
     array_namespace,
@@ -72,7 +72,7 @@ def fit_kernel(
     the neighbours, as far as the work allows. With landmarks all rows try other penalties only: another
     bandwidth would cost as much as everything before.
     """
-    draw, sample = Draw(rows, seed), Sample.of(rows, inputs, judged)
+    draw, sample = Draw(rows, seed), Sample.of(rows, inputs, settings.kernel, judged)
     s, n_parts, most = _plan(settings, sample, rows.worth)
     cheap = s is None and most >= FEW
     choice = Choice.of(settings, sample)
@@ -91,7 +91,9 @@ def fit_kernel(
     # units may be too large or small for the precision of the coefficients, so these stay without
     in_units = rows.targets.in_units(xp.stack([xp.ones_like(prior), prior]))
     scale, offset = in_units[0, :], in_units[1, :]
-    voter = KernelVoter(inputs, landmarks, found.alpha, scale, offset, choice.values[0], found.lam)
+    voter = KernelVoter(
+        inputs, landmarks, found.alpha, scale, offset, choice.values[0], found.lam, settings.kernel
+    )
     return voter, xp.astype(found.loo, prior.dtype) + prior
 
 
@@ -139,10 +141,9 @@ def _part_of_rows(parts: list[numpy.ndarray]) -> numpy.ndarray:
 
 
 def _add_scores(X: Array, system: System, alpha: Array, width: float, out: Array) -> None:
-    """Add sum_s alpha_s exp(-|x - z_s| / width) of encoded rows X to `out` (rows, k), block by block."""
-    measure = Measure(system.landmarks)
+    """Add K(x, z_s) alpha_s of encoded rows X to `out` (rows, k), block by block."""
     for rows in row_blocks(X, X.shape[0], 3 * alpha.shape[0] + X.shape[1]):
-        out[rows, :] += laplace(measure(X[rows, :]), width) @ alpha
+        out[rows, :] += system.kernel.alike(system.measure(X[rows, :]), width) @ alpha
 
 
 def _most_rows(sample: Sample) -> tuple[int, int]:
@@ -182,14 +183,18 @@ class KernelFitted:
 
 
 def judge_fold(
-    fold: Fold, inputs: Inputs, chosen: tuple[float, float], landmarks: Array | None = None
+    fold: Fold,
+    inputs: Inputs,
+    chosen: tuple[float, float],
+    kernel: str = "laplace",
+    landmarks: Array | None = None,
 ) -> Array:
     """Return leave-one-out scores (rows inside, k) of a fold by a ridge over all rows.
 
     The rows outside chose bandwidth and penalty, and the mean of their targets is the prior.
     """
     prior = mean_targets(fold.outside)
-    system = System(replace(Sample.of(fold.riding, inputs, fold.judged), prior=prior), landmarks)
+    system = System(replace(Sample.of(fold.riding, inputs, kernel, fold.judged), prior=prior), landmarks)
     found = regular(system, chosen[0], system.readout(*chosen))
     return array_namespace(prior).astype(found.loo, prior.dtype) + prior
 
@@ -198,12 +203,13 @@ def _judge_folds(data: Data, learnt: Learnt, settings: KernelSettings, seed: int
     """Return the leave-one-out scores (judged rows, k) by ridges that the own fold of a row did not shape."""
     scores = []
     for i, (fold, inputs) in enumerate(zip(data.folds, learnt.of_folds, strict=True)):
-        if learnt.ridges and settings == KernelSettings():
-            scores.append(judge_fold(fold, inputs, learnt.ridges[i]))
+        if learnt.ridges and settings == KernelSettings(kernel=settings.kernel):
+            scores.append(judge_fold(fold, inputs, learnt.ridges[i], settings.kernel))
             continue
         voter, _ = fit_kernel(fold.outside, inputs, settings, seed)
         landmarks = voter.landmarks if isinstance(settings.n_landmarks, int) else None
-        scores.append(judge_fold(fold, inputs, (voter.bandwidth, voter.lam), landmarks))
+        chosen = voter.bandwidth, voter.lam
+        scores.append(judge_fold(fold, inputs, chosen, settings.kernel, landmarks))
     return together(data.folds, scores)
 
 

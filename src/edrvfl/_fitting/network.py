@@ -16,7 +16,7 @@ from .._layers.grow import Grown, Problem, Riders, grow, start
 from .._layers.layers import fill_inputs, new_features
 from .._layers.records import Settings
 from .._loo.follow import Follower, Stage, answers_of
-from .._loo.jury import is_better
+from .._loo.jury import best_of
 from .._models.network import Network
 from .._seam.arrays import Array, array_namespace, from_numpy, ignore_overflow
 from .._seam.threads import suitable_threads
@@ -159,12 +159,12 @@ def prove_layers(data: Data, settings: NetworkSettings, learnt: Learnt, seed: in
         return new_network(data, settings, learnt, seed)
     if data.rows.X.shape[0] > PROOF_ROWS or not learnt.of_folds or settings.layers.joint:
         return new_network(data, settings.proven(not settings.layers.joint), learnt, seed)
-    tried = [_judged(data, new_network(data, settings.proven(used), learnt, seed)) for used in (True, False)]
-    used, in_folds = is_better(data.jury, *(answers for _, answers in tried))
-    (by_used, _), (plain, _) = tried
+    tried = [_judged(data, new_network(data, settings.proven(used), learnt, seed)) for used in (False, True)]
+    used, in_folds = best_of(data.jury, [answers for _, answers in tried])
+    (plain, _), (by_used, _) = tried
     assert data.jury.dealt is not None
     xp, like = array_namespace(plain.scores[0]), plain.scores[0]
-    by_rows = from_numpy(in_folds[data.jury.dealt.folds], like)[:, None] > 0
+    by_rows = from_numpy(numpy.array(in_folds)[data.jury.dealt.folds], like, xp.int64)[:, None] > 0
     scores = [xp.where(by_rows, *pair) for pair in zip(by_used.scores, plain.scores, strict=True)]
     return replace(by_used if used else plain, scores=tuple(scores))
 

@@ -23,15 +23,29 @@ from .settings import VoterSettings
 LARGEST_SEED = numpy.iinfo(numpy.int32).max
 
 
-def prepare_members(data: Data, settings: Mapping[str, VoterSettings], seed: int) -> Iterator[Member]:
+KERNELS_KEPT = 2  # of the kernel voters, where there are more
+
+
+def prepare_members(data: Data, settings: Mapping[str, VoterSettings], seed: int) -> list[Member]:
+    """Return the members that are worth a fit: all networks, and the best of the kernel voters.
+
+    Kernel voters have proven on some of the rows how good they are; a full fit takes far longer.
+    """
+    members = list(_with_inputs(data, settings, seed))
+    kernels = sorted((m for m in members if not m.settings.grows), key=lambda member: member.learnt.loss)
+    return [member for member in members if member not in kernels[KERNELS_KEPT:]]
+
+
+def _with_inputs(data: Data, settings: Mapping[str, VoterSettings], seed: int) -> Iterator[Member]:
     """Yield the members with their inputs, which members of the same encoder and scaling share."""
     known: dict[Any, Learnt] = {}
     for i, (name, given) in enumerate(settings.items()):
-        found = given.as_member(data.worth)
-        if found.inputs not in known:
-            known[found.inputs] = learn_network_inputs(data, found.inputs, seed)
+        for found in given.as_member(data.worth).candidates():
+            if found.inputs not in known:
+                known[found.inputs] = learn_network_inputs(data, found.inputs, seed)
+        best = min(given.as_member(data.worth).candidates(), key=lambda one: known[one.inputs].loss)
         child = numpy.random.SeedSequence(seed, spawn_key=(i,)).generate_state(1)
-        yield Member(name, found, known[found.inputs], int(child[0]) % LARGEST_SEED)
+        yield Member(name, best, known[best.inputs], int(child[0]) % LARGEST_SEED)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

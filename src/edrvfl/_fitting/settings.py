@@ -21,6 +21,9 @@ from .systems import KernelSettings
 LOO_WEIGHTS_ROWS = 10_000
 
 
+MOST_ROUNDS = 3  # of gradient factors in a kernel
+# The inputs that suit each kernel: a smooth one sees numbers as they are, and what adds up columns their ranks.
+SUITED = {"laplace": "bins", "matern": "standard", "product": "ranks", "additive": "ranks"}
 PAPER_WEIGHTS = {"omega_r": 0.8, "p": 0.2}  # of the samples that were right, and of pruned neurons
 
 
@@ -31,6 +34,9 @@ class InputSettings:
     encoder: EncoderSettings | None  # None takes finite numbers as they are
     categorical_features: Hashable = "from_dtype"  # which columns hold categories: also None, or a tuple
     scaling: str | None = None  # "gradient"; "loo" until that has proven itself
+    kernel: str = "laplace"  # of the ridge that finds factors and proves them
+    rounds: int = 1  # how often factors are found at most, each time in the columns times those before
+    raced: bool = False  # a kernel, which proves itself on some of the rows beside other kernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,10 @@ class NetworkSettings:
             layers = dataclasses.replace(layers, weight_from="train")
         return dataclasses.replace(found, layers=layers, votes=Votes(found.votes.rule), judges=True)
 
+    def candidates(self) -> tuple[NetworkSettings, ...]:
+        """Return this fit, the only one: leave-one-out chooses within it."""
+        return (self,)
+
     def as_fitted(self, n_layers: int) -> dict[str, Any]:
         """Return the parameters of an estimator that rows may have changed, after so many layers."""
         of_layers = {"n_layers": n_layers, "n_hidden": self.layers.n_hidden}
@@ -99,6 +109,19 @@ class KernelFit:
 
     grows: ClassVar = False
     depth: ClassVar = 1
+
+    def candidates(self) -> tuple[KernelFit, ...]:
+        """Return the fits among which leave-one-out chooses: one for each kernel, if none is named."""
+        named = self.kernel.kernel
+        return tuple(self._with(kernel) for kernel in (SUITED if named == "loo" else (named,)))
+
+    def _with(self, kernel: str) -> KernelFit:
+        """Return this fit with a kernel, which sees the inputs that suit it if none are named."""
+        encoder = self.inputs.encoder
+        if encoder is not None and encoder.numbers == "loo":
+            encoder = EncoderSettings(SUITED[kernel])
+        inputs = dataclasses.replace(self.inputs, encoder=encoder, kernel=kernel)
+        return dataclasses.replace(self, kernel=dataclasses.replace(self.kernel, kernel=kernel), inputs=inputs)
 
     def as_member(self, m: float) -> KernelFit:  # noqa: ARG002
         """Return the settings of a portfolio's member: one temperature."""
@@ -171,8 +194,9 @@ def kernel_settings(e: Any) -> KernelFit:
     """Read the parameters of a LaplaceRidgeClassifier or LaplaceRidgeRegressor."""
     h, lam = (None if value == "loo" else float(value) for value in (e.bandwidth, e.regularization))
     n = e.n_landmarks
-    kernel = KernelSettings(h, lam, n if n is None or n == "auto" else int(n))
-    return KernelFit(kernel, input_settings(e), getattr(e, "calibration", None))
+    kernel = KernelSettings(h, lam, n if n is None or n == "auto" else int(n), e.kernel)
+    inputs = dataclasses.replace(input_settings(e), rounds=MOST_ROUNDS, raced=True)
+    return KernelFit(kernel, inputs, getattr(e, "calibration", None))
 
 
 def voter_settings(e: Any) -> VoterSettings:

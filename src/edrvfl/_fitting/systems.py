@@ -1,4 +1,4 @@
-"""Systems with a Laplace kernel, and how leave-one-out chooses their bandwidth and penalty."""
+"""Systems with a kernel, and how leave-one-out chooses their bandwidth and penalty."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ from .._ridge.equations import Regression
 from .._ridge.kernel import (
     KernelReadOut,
     LandmarkFeatures,
-    Measure,
-    distances,
     kernel_ridge,
     landmark_features,
-    laplace,
 )
+from .._ridge.kernels import KERNELS, width_of
 from .._ridge.twins import Twins
 from .._seam.arrays import Array, array_namespace, device, from_numpy, take_entries, take_rows
 
 BANDWIDTHS = tuple(2.0**q for q in range(-3, 4))
 LAMBDAS = tuple(2.0**q for q in range(-7, 6, 2))
 FIRST = (1.0, 0.125)  # where the search starts
-# Values, which are told from each other by more than a sign, want longer kernels with smaller penalties.
+# Values, which are told from each other by more than a sign, want longer kernels with smaller penalties, and
+# so do the other kernels.
 VALUE_BANDWIDTHS = tuple(2.0**q for q in range(-3, 6))
 VALUE_LAMBDAS = tuple(2.0**q for q in range(-11, 6, 2))
+OTHER_BANDWIDTHS = tuple(2.0**q for q in range(-3, 7))
+OTHER_LAMBDAS = tuple(2.0**q for q in range(-15, 6, 2))
 # Places of neighbours. A longer kernel wants a smaller penalty: the valley of the loss runs along (1, -1).
 STEPS = ((0, -1), (0, 1), (-1, 0), (1, 0), (1, -1), (-1, 1))
 PENALTY_STEPS = STEPS[:2]
@@ -49,6 +50,7 @@ class KernelSettings:
     bandwidth: float | None = None
     lam: float | None = None
     n_landmarks: int | str | None = "auto"  # None: one exact system; "auto": as many as parts need
+    kernel: str = "laplace"  # a name of `KERNELS`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +59,7 @@ class Sample:
 
     raw: Array  # (m, columns of X), not encoded yet: of many rows only some are needed
     inputs: Inputs
+    kernel: str
     dtype: Any  # the precision of the kernel
     targets: Targets
     weights: RowWeights
@@ -66,14 +69,17 @@ class Sample:
     twins: numpy.ndarray | None = None  # (m,), a number that rows of the same X share: see `Rows.twins`
 
     @classmethod
-    def of(cls, rows: Rows, inputs: Inputs, judged: Judged | None = None) -> Sample:
-        """Take all training rows; many are computed in float32, twice as fast and with the same log-loss."""
+    def of(cls, rows: Rows, inputs: Inputs, kernel: str, judged: Judged | None = None) -> Sample:
+        """Take all training rows; many are computed in float32, twice as fast and with the same log-loss.
+
+        The smooth kernel stays in the precision of X: the small penalties that it wants need the digits.
+        """
         xp, X = array_namespace(rows.X), rows.X
-        dtype = X.dtype if X.shape[0] <= DOUBLE_ROWS else xp.float32
+        dtype = X.dtype if X.shape[0] <= DOUBLE_ROWS or kernel == "matern" else xp.float32
         unit = rows.weights.unit
         refuse_extreme(rows.weights.base, unit, X.shape[0], dtype)
         prior = mean_targets(rows)
-        return cls(X, inputs, dtype, rows.targets, rows.weights, prior, unit, judged, rows.twins)
+        return cls(X, inputs, kernel, dtype, rows.targets, rows.weights, prior, unit, judged, rows.twins)
 
     def encoded(self, which: Array | None = None) -> Array:
         """Return the encoded rows (m, d), or some of them."""
@@ -103,7 +109,7 @@ class Sample:
         )
         targets, raw = self.targets.some(rows), take_rows(self.raw, rows)
         twins = None if self.twins is None else self.twins[which]
-        return Sample(raw, self.inputs, self.dtype, targets, weights, self.prior, self.unit, None, twins)
+        return replace(self, raw=raw, targets=targets, weights=weights, judged=None, twins=twins)
 
 
 def refuse_extreme(base: Array | None, unit: float, m: int, dtype: Any) -> None:
@@ -139,24 +145,30 @@ class System:
         self._jury = jury_of(sample.targets, sample.weights, sample.judged)
         self._exact = landmarks is None
         self.landmarks = X if landmarks is None else landmarks
-        self._distance = distances(X) if self._exact else Measure(self.landmarks)(X)
+        self.kernel = KERNELS[sample.kernel]
+        self.measure = self.kernel.measure(self.landmarks)
+        self._apart = self.measure.own() if self._exact else self.measure(X)
         self._features: tuple[float, LandmarkFeatures] | None = None
         self._near: Calibration | None = None
+        self._alike: tuple[float, Array] | None = None  # the newest bandwidth, and K
 
     def width(self, bandwidth: float) -> float:
-        """Return the distance at which the kernel is 1/e."""
-        return bandwidth * math.sqrt(max(1, self.landmarks.shape[1]))
+        """Return the width of the kernel in units of the encoded columns."""
+        return width_of(self._sample.kernel, bandwidth, self.landmarks.shape[1])
 
     def readout(self, bandwidth: float, lam: float) -> KernelReadOut:
         """Solve the system of a bandwidth and a penalty."""
         width, of_unit = self.width(bandwidth), lam / self._sample.unit
         if self._exact:
-            found = kernel_ridge(laplace(self._distance, width), self._problem, of_unit)
+            if self._alike is None or self._alike[0] != bandwidth:
+                self._alike = None  # two would fill memory
+                self._alike = bandwidth, self.kernel.alike(self._apart, width)
+            found = kernel_ridge(self._alike[1] * 1.0, self._problem, of_unit)
             return replace(found, lam=lam)
         if self._features is None or self._features[0] != bandwidth:
             self._features = None  # two would fill memory
-            of_landmarks = laplace(distances(self.landmarks), width)
-            K = laplace(self._distance, width)
+            of_landmarks = self.kernel.alike(self.measure.own(), width)
+            K = self.kernel.alike(self._apart, width)
             self._features = bandwidth, landmark_features(K, of_landmarks, self._problem)
         return replace(self._features[1].ridge(of_unit), lam=lam)
 
@@ -186,8 +198,11 @@ class Choice:
     def of(cls, settings: KernelSettings, sample: Sample) -> Choice:
         """Start in the middle; what is given is the only candidate. Penalties go with the unit of weights."""
         h, lam = settings.bandwidth, settings.lam
-        values = isinstance(sample.targets, Values)
-        bandwidths, lams = (VALUE_BANDWIDTHS, VALUE_LAMBDAS) if values else (BANDWIDTHS, LAMBDAS)
+        bandwidths, lams = BANDWIDTHS, LAMBDAS
+        if isinstance(sample.targets, Values):
+            bandwidths, lams = VALUE_BANDWIDTHS, VALUE_LAMBDAS
+        if sample.kernel != "laplace":
+            bandwidths, lams = OTHER_BANDWIDTHS, OTHER_LAMBDAS
         return cls(
             bandwidths if h is None else (h,),
             tuple(sample.unit * candidate for candidate in lams) if lam is None else (lam,),

@@ -11,13 +11,14 @@ import numpy
 
 from .._seam.arrays import Array, array_namespace, from_numpy, ignore_overflow
 from .categories import Tally
-from .inputs import CUT, Bins, Categories, Inputs, Numbers, OneHots
+from .inputs import CUT, Bins, Categories, Inputs, Numbers, OneHots, Ranks
 from .moments import Moments
 from .rows import to_host
 from .sums import InMemory, InOrder, Look, Measure, TrainingSums
 from .table import Columns
 
 QUARTILES = (0.25, 0.5, 0.75)
+RANK_STEPS = 64  # between quantiles
 NORMAL_IQR = 1.349  # the interquartile range of a normal distribution of variance 1
 
 
@@ -25,7 +26,7 @@ NORMAL_IQR = 1.349  # the interquartile range of a normal distribution of varian
 class EncoderSettings:
     """How columns are encoded."""
 
-    numbers: str = "standard"  # or "robust", or "bins"
+    numbers: str = "standard"  # or "robust", "bins" or "ranks"
     n_bins: int = 16
     max_values: int = 12  # with "bins", a number column of 3 to so many values is one-hot
     max_categories: int = 32  # one-hot columns of one categorical column; the rarest share one of them
@@ -146,11 +147,37 @@ def _learn_scales(
     # compare the extremes, not the variance: rounding leaves a variance in constant columns
     divisor = xp.where(low == high, xp.full_like(largest, float("inf")), largest)
     center, spread, knots = None, None, dict.fromkeys(plain, NOTHING)
+    if settings.numbers == "ranks":
+        fill, ranks = _rank_columns(rows, look, plain, divisor)
+        return Numbers(columns, divisor, fill, None, None, None, None, ranks), knots
     if settings.numbers != "standard":
         robust = _robust_columns(rows, look, plain, divisor, settings)
         center, spread = (from_numpy([r[i] for r in robust], like) for i in (0, 1))
         knots = {j: r[2] for j, r in zip(plain, robust, strict=True)}
     return Numbers(columns, divisor, center, center, spread, None, None), knots
+
+
+def _rank_columns(
+    rows: TrainingSums, look: Look, plain: list[int], divisor: Array
+) -> tuple[Array, Ranks]:
+    """Return the medians of the number columns, and what makes ranks of numbers, after the division.
+
+    Between quantiles a rank rises straight, and where many rows have one value it rises by their share.
+    """
+    units, like = to_host(divisor), rows.like
+    varied = [k for k in range(len(plain)) if units[k] != numpy.inf]
+    shares = [k / RANK_STEPS for k in range(RANK_STEPS + 1)]
+    medians, steps = numpy.zeros(len(plain)), numpy.zeros((3, RANK_STEPS, len(plain)))
+    found = rows.in_order(look, [plain[k] for k in varied], units[varied], shares)
+    for k, column in zip(varied, found, strict=True):
+        at = column.quantiles(shares) / units[k]
+        medians[k] = at[RANK_STEPS // 2]
+        knots, first = numpy.unique(at, return_index=True)
+        n = len(knots) - 1
+        steps[0, :n, k], steps[2, :n, k] = knots[:-1], numpy.diff(first) / RANK_STEPS
+        limit = float(numpy.finfo(at.dtype).max) ** 0.5  # that of a step is finite
+        steps[1, :n, k] = numpy.minimum(1 / numpy.diff(knots), limit)
+    return from_numpy(medians, like), Ranks(*(from_numpy(part, like) for part in steps))
 
 
 def _robust_columns(

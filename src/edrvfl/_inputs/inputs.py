@@ -14,6 +14,24 @@ CUT = 8.0  # no robust column, bin or value goes further from 0: rare values wou
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Ranks:
+    """The place of a number among the training rows: sum_i height_i clip((z - left_i) slope_i, 0, 1)."""
+
+    left: Annotated[Array, floats("steps", "numbers")]
+    slope: Annotated[Array, floats("steps", "numbers")]
+    height: Annotated[Array, floats("steps", "numbers", low=0, high=1)]
+
+    def of(self, Z: Array) -> Array:
+        """Return the places, from 0 to 1, of filled numbers."""
+        xp = array_namespace(Z)
+        places = xp.zeros_like(Z)
+        for i in range(self.left.shape[0]):
+            step = xp.clip((Z - self.left[i, :]) * self.slope[i, :], 0.0, 1.0)
+            places += step * self.height[i, :]
+        return places
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Numbers:
     """How each number column becomes one column of mean 0 and variance 1."""
 
@@ -25,6 +43,7 @@ class Numbers:
     spread: Annotated[Array, floats("numbers", positive=True)] | None
     mean: Annotated[Array, floats("numbers")]
     sd: Annotated[Array, floats("numbers", positive=True)]
+    ranks: Ranks | None = None
 
     def filled(self, X: Array) -> Array:
         """Return the numbers of X, divided, without gaps. Far outliers are clipped: no layer overflows."""
@@ -36,7 +55,9 @@ class Numbers:
         return Z
 
     def clipped(self, Z: Array) -> Array:
-        """Return Z / sqrt(1 + (Z / 3)^2), Z in robust deviations from the median; Z itself without them."""
+        """Return Z / sqrt(1 + (Z / 3)^2), Z in robust deviations from the median; ranks, or Z itself."""
+        if self.ranks is not None:
+            return self.ranks.of(Z)
         if self.center is None:
             return Z
         xp = array_namespace(Z)

@@ -9,7 +9,7 @@ them), and every library gets the same numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -188,11 +188,12 @@ def jury_of(
     return jury
 
 
-def is_better(jury: AnyJury, used: numpy.ndarray, plain: numpy.ndarray) -> tuple[bool, numpy.ndarray]:
-    """Tell whether answers (n, k) are better than plain ones, for all rows and for each fold by the others.
+def best_of(jury: AnyJury, tried: Sequence[numpy.ndarray]) -> tuple[int, list[int]]:
+    """Return which answers (n, k) are best, for all rows and for each fold by the others; of equal ones the first.
 
     So a row has no say in what answers it.
     """
     assert jury.dealt is not None
-    losses = numpy.bincount(jury.dealt.folds, jury.losses(used) - jury.losses(plain))
-    return bool(losses.sum() < 0), losses.sum() - losses < 0
+    losses = numpy.array([numpy.bincount(jury.dealt.folds, jury.losses(P)) for P in tried])
+    total = losses.sum(axis=1)
+    return int(total.argmin()), (total[:, None] - losses).argmin(axis=0).tolist()

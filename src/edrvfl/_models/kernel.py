@@ -1,4 +1,4 @@
-"""A fitted kernel model: a ridge with a Laplace kernel, and what it answers."""
+"""A fitted kernel model: a kernel ridge, and what it answers."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from scipy.special import softmax
 from .._inputs.inputs import Inputs
 from .._inputs.table import Columns
 from .._loo.calibrate import Calibration
-from .._ridge.kernel import Measure, laplace
+from .._ridge.kernels import KERNELS, width_of
 from .._seam.arrays import Array, array_namespace, device, ignore_overflow, row_blocks
-from .._seam.fields import Between, Labels, floats
+from .._seam.fields import Between, Labels, OneOf, floats
 from .._seam.threads import suitable_threads
 from .model import Record
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelVoter:
-    """A fitted kernel ridge: score(x) = prior + scale * sum_s alpha_s exp(-|x - z_s| / width)."""
+    """A fitted kernel ridge: score(x) = prior + scale * sum_s alpha_s K(x, z_s)."""
 
     inputs: Inputs  # how a row of X becomes encoded columns
     # encoded rows, in float32 if there were many training rows
@@ -32,11 +32,12 @@ class KernelVoter:
     prior: Annotated[Array, floats("k")]
     bandwidth: Annotated[float, Between(1e-30, 1e30)]
     lam: Annotated[float, Between(high=math.inf)]
+    kernel: Annotated[str, OneOf(tuple(KERNELS))] = "laplace"
 
     @property
     def width(self) -> float:
-        """The distance at which the kernel is 1/e: the bandwidth times the root of the number of columns."""
-        return self.bandwidth * math.sqrt(max(1, self.landmarks.shape[1]))
+        """The width of the kernel: the bandwidth times what 1 means over so many columns."""
+        return width_of(self.kernel, self.bandwidth, self.landmarks.shape[1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,9 +93,11 @@ def kernel_scores(voter: KernelVoter, X: Array, Z: Array | None = None) -> Array
     """Return the scores (rows, k) of new rows of X, block by block; Z holds the rows encoded, if known."""
     xp, (s, k), dtype = array_namespace(X), voter.alpha.shape, voter.alpha.dtype
     scores = xp.empty((X.shape[0], k), dtype=X.dtype, device=device(X))
-    measure = Measure(voter.landmarks)
+    kernel = KERNELS[voter.kernel]
+    measure = kernel.measure(voter.landmarks)
     for rows in row_blocks(X, X.shape[0], 3 * s + 2 * voter.inputs.width):
         encoded = voter.inputs.apply(X[rows, :]) if Z is None else Z[rows, :]
-        found = laplace(measure(xp.astype(encoded, dtype, copy=False)), voter.width) @ voter.alpha
+        apart = measure(xp.astype(encoded, dtype, copy=False))
+        found = kernel.alike(apart, voter.width) @ voter.alpha
         scores[rows, :] = xp.astype(found, X.dtype, copy=False) * voter.scale + voter.prior
     return scores

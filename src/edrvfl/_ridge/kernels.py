@@ -1,0 +1,300 @@
+"""Kernels: how alike two encoded rows are, from 1 where they agree towards 0 where they are far apart.
+
+What does not depend on the width is computed once, and every width that is tried begins with that: distances
+between rows, or the rows themselves for the additive kernel, which has no single distance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from .._inputs.rows import to_host
+from .._seam.arrays import (
+    Array,
+    array_namespace,
+    device,
+    from_numpy,
+    on_accelerator,
+    row_blocks,
+    take_columns,
+)
+
+ROOT3 = math.sqrt(3.0)
+CACHED = 32_768  # numbers that a core's cache holds several times
+
+
+# --- how far rows are apart ------------------------------------------------------------------------------
+
+
+class Euclid:
+    """Euclidean distances to the rows of Z (s, d), whose part of the work is done once."""
+
+    def __init__(self, Z: Array) -> None:
+        xp = array_namespace(Z)
+        self._Z, self._bound = Z, float(xp.finfo(Z.dtype).max) ** 0.25
+        self._center = xp.mean(xp.clip(Z, -self._bound, self._bound), axis=0)  # large offsets would cancel
+        Z = self._centred(Z)
+        self._squares, self._minus = xp.sum(Z * Z, axis=1), -2 * xp.matrix_transpose(Z)
+
+    def _centred(self, X: Array) -> Array:
+        """Move the centre to 0. Absurdly far rows come nearer, so that no square overflows."""
+        return array_namespace(X).clip(X - self._center, -self._bound, self._bound)
+
+    def __call__(self, X: Array) -> Array:
+        """|x - z| = sqrt(|x|^2 + |z|^2 - 2 x'z) for every row x of X (m, d), by blocks.
+
+        What could be rounding is 0: a copy of a row is where the row is, whichever library multiplies.
+        """
+        xp, s = array_namespace(X), self._squares.shape[0]
+        rounding = 16 * float(xp.finfo(X.dtype).eps)
+        out = xp.empty((X.shape[0], s), dtype=X.dtype, device=device(X))
+        for rows in row_blocks(X, X.shape[0], 2 * s + X.shape[1]):
+            block = self._centred(X[rows, :])
+            own = xp.sum(block * block, axis=1)[:, None]
+            squares = block @ self._minus
+            squares += own
+            squares += self._squares
+            out[rows, :] = xp.sqrt(xp.where(squares > rounding * own, squares, xp.zeros_like(squares)))
+        return out
+
+    def own(self) -> Array:
+        """Return the distances between the rows of Z, exactly 0 from each row to itself.
+
+        Rounding would keep a row from itself, in float32 by a thousandth.
+        """
+        Z, D = self._Z, self(self._Z)
+        xp = array_namespace(Z)
+        places = xp.arange(Z.shape[0], device=device(Z))
+        for rows in row_blocks(D, D.shape[0], 2 * D.shape[1]):
+            D[rows, :] = xp.where(places[rows, None] == places, 0 * D[rows, :], D[rows, :])
+        return D
+
+
+class Columns:
+    """The columns of the rows of Z (s, d), which are compared one by one.
+
+    Columns of two values, as one-hot ones are, cost one product of matrices together.
+    """
+
+    def __init__(self, Z: Array) -> None:
+        xp = array_namespace(Z)
+        self.Z, self.low, self.high = Z, xp.min(Z, axis=0), xp.max(Z, axis=0)
+        self.two = self._of_two(Z)
+
+    def _of_two(self, X: Array) -> numpy.ndarray:
+        """Mark the columns of X that hold nothing but the smallest and the largest value of that of Z."""
+        xp = array_namespace(X)
+        return to_host(xp.all((self.low == X) | (self.high == X), axis=0))
+
+    def sums(self, X: Array, of_column: Callable[[Array], Array]) -> Array:
+        """sum_j g(|x_j - z_j|) for every row x of X (m, d) and z of Z, by blocks that a cache holds."""
+        xp, (m, d), s = array_namespace(X), X.shape, self.Z.shape[0]
+        two = self.two & self._of_two(X)
+        out = self._of_pairs(X, numpy.flatnonzero(two), of_column)
+        step, Z = m if on_accelerator(X) else max(8, CACHED // s), xp.matrix_transpose(self.Z)
+        for start in range(0, m, step):
+            rows = slice(start, start + step)
+            for j in numpy.flatnonzero(~two).tolist():
+                out[rows, :] += of_column(xp.abs(X[rows, j][:, None] - Z[j, :]))
+        return out
+
+    def _of_pairs(self, X: Array, which: numpy.ndarray, of_column: Callable[[Array], Array]) -> Array:
+        """g(0) (d - n) + g(gap) n where columns differ: two values differ or they do not."""
+        xp = array_namespace(X)
+        if not len(which):
+            return xp.zeros((X.shape[0], self.Z.shape[0]), dtype=X.dtype, device=device(X))
+        gap, B, C = self.gaps(which), self.marks(X, which), self.marks(self.Z, which)
+        same = of_column(xp.zeros_like(gap))
+        more = of_column(gap) - same
+        differ = xp.sum(B * more, axis=1)[:, None] + xp.sum(C * more, axis=1)
+        return differ - (B * (2 * more)) @ xp.matrix_transpose(C) + xp.sum(same)
+
+    def gaps(self, which: numpy.ndarray) -> Array:
+        """Return by how much the two values of some columns differ."""
+        low, high = (from_numpy(to_host(end)[which], self.Z) for end in (self.low, self.high))
+        return high - low
+
+    def marks(self, X: Array, which: numpy.ndarray) -> Array:
+        """Return 1 where some columns of X (m, d) of two values hold the larger one, else 0."""
+        xp = array_namespace(X)
+        places = from_numpy(which, X, xp.int64)
+        return xp.astype(take_columns(X, places) > xp.take(self.low, places), X.dtype)
+
+
+class CityBlock:
+    """Sums of absolute differences to the rows of Z (s, d)."""
+
+    def __init__(self, Z: Array) -> None:
+        self._columns = Columns(Z)
+
+    def __call__(self, X: Array) -> Array:
+        """sum_j |x_j - z_j| for every row x of X (m, d)."""
+        return array_namespace(X).clip(self._columns.sums(X, lambda apart: apart), 0.0, None)
+
+    def own(self) -> Array:
+        """Return the distances between the rows of Z."""
+        return self(self._columns.Z)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """Rows X (m, d), and the columns of landmarks that they are compared with when a width is known."""
+
+    X: Array
+    columns: Columns
+
+
+class Uncompared:
+    """The rows of Z (s, d), for a kernel that compares column by column with the width."""
+
+    def __init__(self, Z: Array) -> None:
+        self._columns = Columns(Z)
+
+    def __call__(self, X: Array) -> Pair:
+        """Return X (m, d) beside the columns of Z."""
+        return Pair(X, self._columns)
+
+    def own(self) -> Pair:
+        """Return Z beside its own columns."""
+        return Pair(self._columns.Z, self._columns)
+
+
+# --- how alike they are, and how steep scores are --------------------------------------------------------
+
+
+def laplace(distance: Array, width: float) -> Array:
+    """exp(-distance / width)."""
+    xp = array_namespace(distance)
+    return by_blocks(distance, lambda r: xp.exp(r * (-1 / width)))
+
+
+def matern(distance: Array, width: float) -> Array:
+    """(1 + q) exp(-q), q = sqrt(3) distance / width: the Matern kernel of smoothness 3/2."""
+    xp = array_namespace(distance)
+
+    def of_block(r: Array) -> Array:
+        q = r * (ROOT3 / width)
+        return (1 + q) * xp.exp(-q)
+
+    return by_blocks(distance, of_block)
+
+
+def additive(pair: Pair, width: float) -> Array:
+    """((1/d) sum_j exp(-|x_j - z_j| / width))^2: columns add, and pairs of columns work together."""
+    mean = _mean_of_columns(pair, width)
+    return by_blocks(mean, lambda block: block * block)
+
+
+def _mean_of_columns(pair: Pair, width: float) -> Array:
+    xp, d = array_namespace(pair.X), max(1, pair.X.shape[1])
+    return pair.columns.sums(pair.X, lambda apart: xp.exp(apart * (-1 / width)) * (1 / d))
+
+
+def by_blocks(D: Array, function: Callable[[Array], Array]) -> Array:
+    """Return a function of every number of D (m, s), block by block."""
+    out = array_namespace(D).empty_like(D)
+    for rows in row_blocks(D, D.shape[0], 2 * D.shape[1]):
+        out[rows, :] = function(D[rows, :])
+    return out
+
+
+def _laplace_slope(distance: Array, width: float) -> Array:
+    """-k'(r) / r = exp(-r / width) / (width r). At a row itself there is a kink, which counts as flat."""
+    xp = array_namespace(distance)
+    near = distance < 1e-3 * float(xp.max(distance))  # the row itself, as far as rounding lets one see
+    M = laplace(distance, width) / (width * xp.where(near, 0 * distance + 1, distance))
+    return xp.where(near, 0 * M, M)
+
+
+def _matern_slope(distance: Array, width: float) -> Array:
+    """-k'(r) / r = (3 / width^2) exp(-q), q = sqrt(3) r / width."""
+    return laplace(distance, width / ROOT3) * (3 / width**2)
+
+
+Squares = Callable[[Array, Array, Array, float], Array]
+
+
+def _radial(slope: Callable[[Array, float], Array]) -> Squares:
+    """mean_x sum_c (ds_c / dx_j)^2 where ds_c / dx = -sum_z alpha_zc M(x, z) (x - z), M = -k'(r) / r."""
+
+    def squares(X: Array, alpha: Array, counts: Array, width: float) -> Array:
+        xp, M = array_namespace(X), slope(Euclid(X).own(), width)
+        total = xp.zeros((X.shape[1],), dtype=X.dtype, device=device(X))
+        for c in range(alpha.shape[1]):
+            weighted = M * alpha[:, c]
+            gradient = xp.sum(weighted, axis=1)[:, None] * X - weighted @ X
+            total += counts @ (gradient * gradient)
+        return total / xp.sum(counts)
+
+    return squares
+
+
+def _by_column(outer: Callable[[Columns, float], tuple[Array, bool]]) -> Squares:
+    """mean_x sum_c (ds_c / dx_j)^2 where ds_c / dx_j = -sum_z alpha_zc M_j(x, z) sign(x_j - z_j)."""
+
+    def squares(X: Array, alpha: Array, counts: Array, width: float) -> Array:
+        xp, columns = array_namespace(X), Columns(X)
+        M, by_column = outer(columns, width)
+
+        def shrunk(apart: Array) -> Array:
+            return xp.exp(apart * (-1 / width)) if by_column else 0 * apart + 1
+
+        total = xp.zeros((X.shape[1],), dtype=X.dtype, device=device(X))
+        for j in numpy.flatnonzero(~columns.two).tolist():
+            apart = X[:, j][:, None] - X[:, j]
+            gradient = (M * xp.sign(apart) * shrunk(xp.abs(apart))) @ alpha
+            total[j] = xp.sum(counts @ (gradient * gradient))
+        which = numpy.flatnonzero(columns.two)
+        if len(which):
+            B, scale = columns.marks(X, which), shrunk(columns.gaps(which))
+            found = xp.zeros_like(scale)
+            for c in range(alpha.shape[1]):
+                weighted = M * alpha[:, c]
+                gradient = (xp.sum(weighted, axis=1)[:, None] * B - weighted @ B) * scale
+                found += counts @ (gradient * gradient)
+            total[from_numpy(which, X, xp.int64)] = found
+        return total / xp.sum(counts)
+
+    return squares
+
+
+def _product_slope(columns: Columns, width: float) -> tuple[Array, bool]:
+    """exp(-|x - z|_1 / width) / width, for all columns alike."""
+    distance = columns.sums(columns.Z, lambda apart: apart)
+    return laplace(distance, width) * (1 / width), False
+
+
+def _additive_slope(columns: Columns, width: float) -> tuple[Array, bool]:
+    """(2 / (d width)) mean, which each column multiplies by its own exp(-|x_j - z_j| / width)."""
+    mean = _mean_of_columns(Pair(columns.Z, columns), width)
+    return mean * (2 / (max(1, columns.Z.shape[1]) * width)), True
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel: what is measured between rows, how alike that makes them, and how steep it is."""
+
+    measure: Callable[[Array], Any]  # of the landmarks; called with rows, or `own` for the landmarks
+    alike: Callable[[Any, float], Array]  # (what was measured, width) -> K
+    unit: Callable[[int], float]  # the width of a bandwidth of 1 over so many columns
+    # (X, alpha, counts, width) -> mean_x sum_c (ds_c / dx_j)^2 of the scores s = K alpha, for each column
+    squared_gradients: Squares
+
+
+# Product and additive kernels use no distance across columns, so they see thresholds as trees do.
+KERNELS: Mapping[str, Kernel] = {
+    "laplace": Kernel(Euclid, laplace, math.sqrt, _radial(_laplace_slope)),
+    "matern": Kernel(Euclid, matern, math.sqrt, _radial(_matern_slope)),
+    "product": Kernel(CityBlock, laplace, float, _by_column(_product_slope)),
+    "additive": Kernel(Uncompared, additive, lambda _: 1.0, _by_column(_additive_slope)),
+}
+
+
+def width_of(kernel: str, bandwidth: float, d: int) -> float:
+    """Return the width of a bandwidth over d columns."""
+    return bandwidth * KERNELS[kernel].unit(max(1, d))
