@@ -46,6 +46,7 @@ class _OnCodes(ClassifierMixin, BaseEstimator):
         return normalised
 
 
+@dataclass(eq=False, repr=False)
 class Coded(_OnCodes):
     """A classifier that is fitted on the codes 0..k-1 of the labels.
 
@@ -58,8 +59,7 @@ class Coded(_OnCodes):
         `fit` clones it.
     """
 
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
+    estimator: Any
 
     def fit(self, X: Any, y: Any) -> Coded:
         """Fit the classifier on the codes of y."""
@@ -157,6 +157,7 @@ BOOSTERS: Mapping[str, Booster] = MappingProxyType(
 )
 
 
+@dataclass(eq=False, repr=False)
 class EarlyStopped(_OnCodes):
     """Boosting that finds its number of rounds on rows that it holds out, or takes the number it is given.
 
@@ -180,17 +181,10 @@ class EarlyStopped(_OnCodes):
         Seed of the package and of the rows that are held out.
     """
 
-    def __init__(
-        self,
-        package: str,
-        parameters: Mapping[str, Any] | None = None,
-        n_rounds: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.package = package
-        self.parameters = parameters
-        self.n_rounds = n_rounds
-        self.random_state = random_state
+    package: str
+    parameters: Mapping[str, Any] | None = None
+    n_rounds: int | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> EarlyStopped:
         """Fit the package's classifier on the codes of the labels."""
