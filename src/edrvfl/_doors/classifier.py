@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin
 
-from .._loo.follow import CALIBRATIONS, CLASS_RULES, log_odds
+from .._loo.follow import CLASS_RULES, log_odds
 from .._seam.arrays import Array
 from .._seam.sklearn import StrOptions
 from .answers import Classifies
+from .base import OF_CLASSES
 from .encoder import TabularEncoder
 from .layered import CONSTRAINTS, Layered
 from .telling import ACCURACY
@@ -267,10 +268,9 @@ class EDRVFLClassifier(Layered, ClassifierMixin, Classifies):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CONSTRAINTS,
+        **OF_CLASSES,
         "n_layers": [*CONSTRAINTS["n_layers"], StrOptions({"auto"})],
         "ensemble": [StrOptions(set(CLASS_RULES))],
-        "calibration": [StrOptions(set(CALIBRATIONS)), None],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
     }
     _figures = ACCURACY
 

@@ -15,11 +15,10 @@ from .._fitting.coverage import Evidence, learn_coverage
 from .._fitting.inputs import learn_network_inputs
 from .._fitting.kernel import fit_kernel_model
 from .._fitting.settings import kernel_settings
-from .._loo.follow import CALIBRATIONS
 from .._models.kernel import KernelModel
 from .._seam.sklearn import Count, Interval, StrOptions
 from .answers import Classifies, Predicts
-from .base import COMMON, Estimator
+from .base import COMMON, OF_CLASSES, Estimator
 from .encoder import ENCODERS, TabularEncoder
 from .telling import ACCURACY, R2
 
@@ -207,11 +206,7 @@ class LaplaceRidgeClassifier(LaplaceRidge, ClassifierMixin, Classifies):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
-        "calibration": [StrOptions(set(CALIBRATIONS)), None],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS, **OF_CLASSES}
     _figures = ACCURACY
 
     bandwidth: float | str = "loo"

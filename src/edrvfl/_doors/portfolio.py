@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from .._loo.follow import CALIBRATIONS
-from .._seam.sklearn import StrOptions
 from .answers import Classifies, Predicts
+from .base import OF_CLASSES
 from .classifier import EDRVFLClassifier
 from .kernel import LaplaceRidgeClassifier, LaplaceRidgeRegressor
 from .members import MEMBERS, VALUE_MEMBERS
@@ -141,11 +140,7 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     1.0
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
-        "calibration": [StrOptions(set(CALIBRATIONS)), None],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS, **OF_CLASSES}
     _figures = ACCURACY
     _table = MEMBERS
     _kinds = (EDRVFLClassifier, LaplaceRidgeClassifier)
