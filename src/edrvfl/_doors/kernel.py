@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -14,11 +15,10 @@ from .._fitting.coverage import Evidence, learn_coverage
 from .._fitting.inputs import learn_network_inputs
 from .._fitting.kernel import fit_kernel_model
 from .._fitting.settings import kernel_settings
-from .._loo.follow import CALIBRATIONS
 from .._models.kernel import KernelModel
 from .._seam.sklearn import Count, Interval, StrOptions
 from .answers import Classifies, Predicts
-from .base import COMMON
+from .base import COMMON, OF_CLASSES, Estimator
 from .encoder import ENCODERS, TabularEncoder
 from .telling import ACCURACY, R2
 
@@ -33,7 +33,46 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
 }
 
 
-class LaplaceRidgeClassifier(ClassifierMixin, Classifies):
+class LaplaceRidge(Estimator):
+    """A ridge with a Laplace kernel."""
+
+    model_: KernelModel
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit a kernel model to rows in memory or in blocks, and store it with what leave-one-out says."""
+        with self._read(X, y, sample_weight) as reading:
+            data, settings = reading.data, kernel_settings(self)
+            learnt = learn_network_inputs(data, settings.inputs, reading.seed)
+            done = fit_kernel_model(data, settings, learnt, reading.seed)
+            evidence = Evidence(data, done.model, done.stage.P, reading.held, reading.seed)
+            self.coverage_ = learn_coverage(evidence, self.coverage_from)
+        voter, stage, figures = done.model.voter, done.stage, self._figures
+        self.model_ = done.model
+        self.bandwidth_, self.regularization_ = voter.bandwidth, voter.lam
+        self.n_landmarks_ = int(voter.landmarks.shape[0])
+        self.proven_ = {"input_scaling": learnt.scaling} if self.input_scaling == "loo" else {}
+        for name, figure in figures.of_answer(stage.score, stage.loss).items():
+            setattr(self, name, figure)
+        if self.verbose:
+            print(
+                f"[{type(self).__name__}] bandwidth {voter.bandwidth:g}, regularization {voter.lam:g}, "
+                f"{self.n_landmarks_} landmarks: {figures.words(stage.score, stage.loss)}"
+            )
+        if done.fell_back:
+            warnings.warn(
+                f"The kernel matrix is numerically singular with regularization={self.regularization}; "
+                f"{voter.lam:.3g} was taken instead. Increase regularization.",
+                LinAlgWarning,
+                stacklevel=4,
+            )
+
+    @property
+    def _model(self) -> KernelModel:
+        return self.model_
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LaplaceRidgeClassifier(LaplaceRidge, ClassifierMixin, Classifies):
     """Ridge regression on the classes with a Laplace kernel, chosen and calibrated by leave-one-out.
 
     It takes arrays and frames as they come, with categories, text and missing values, and answers with
@@ -167,48 +206,23 @@ class LaplaceRidgeClassifier(ClassifierMixin, Classifies):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
-        "calibration": [StrOptions(set(CALIBRATIONS)), None],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS, **OF_CLASSES}
     _figures = ACCURACY
-    model_: KernelModel
 
-    def __init__(
-        self,
-        *,
-        bandwidth: float | str = "loo",
-        regularization: float | str = "loo",
-        n_landmarks: int | str | None = "auto",
-        calibration: str | None = "loo",
-        encoder: str | TabularEncoder | None = "bins",
-        input_scaling: str | None = "loo",
-        class_weight: Mapping[Any, float] | str | None = None,
-        coverage_from: str | None = "loo",
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.bandwidth = bandwidth
-        self.regularization = regularization
-        self.n_landmarks = n_landmarks
-        self.calibration = calibration
-        self.encoder = encoder
-        self.input_scaling = input_scaling
-        self.class_weight = class_weight
-        self.coverage_from = coverage_from
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        _fit_kernel(self, X, y, sample_weight)
-
-    @property
-    def _model(self) -> KernelModel:
-        return self.model_
+    bandwidth: float | str = "loo"
+    regularization: float | str = "loo"
+    n_landmarks: int | str | None = "auto"
+    calibration: str | None = "loo"
+    encoder: str | TabularEncoder | None = "bins"
+    input_scaling: str | None = "loo"
+    class_weight: Mapping[Any, float] | str | None = None
+    coverage_from: str | None = "loo"
+    random_state: Any = None
+    verbose: int = 0
 
 
-class LaplaceRidgeRegressor(RegressorMixin, Predicts):
+@dataclass(kw_only=True, eq=False, repr=False)
+class LaplaceRidgeRegressor(LaplaceRidge, RegressorMixin, Predicts):
     """Ridge regression with a Laplace kernel, chosen by leave-one-out.
 
     It takes arrays and frames as they come, with categories, text and missing values, and one output or
@@ -309,61 +323,12 @@ class LaplaceRidgeRegressor(RegressorMixin, Predicts):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
     _figures = R2
-    model_: KernelModel
 
-    def __init__(
-        self,
-        *,
-        bandwidth: float | str = "loo",
-        regularization: float | str = "loo",
-        n_landmarks: int | str | None = "auto",
-        encoder: str | TabularEncoder | None = "bins",
-        input_scaling: str | None = "loo",
-        coverage_from: str | None = "loo",
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.bandwidth = bandwidth
-        self.regularization = regularization
-        self.n_landmarks = n_landmarks
-        self.encoder = encoder
-        self.input_scaling = input_scaling
-        self.coverage_from = coverage_from
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        _fit_kernel(self, X, y, sample_weight)
-
-    @property
-    def _model(self) -> KernelModel:
-        return self.model_
-
-
-def _fit_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit a kernel model to rows in memory or in blocks, and store it with what leave-one-out says."""
-    with estimator._read(X, y, sample_weight) as reading:
-        data, settings = reading.data, kernel_settings(estimator)
-        learnt = learn_network_inputs(data, settings.inputs, reading.seed)
-        done = fit_kernel_model(data, settings, learnt, reading.seed)
-        evidence = Evidence(data, done.model, done.stage.P, reading.held, reading.seed)
-        estimator.coverage_ = learn_coverage(evidence, estimator.coverage_from)
-    voter, stage, figures = done.model.voter, done.stage, estimator._figures
-    estimator.model_ = done.model
-    estimator.bandwidth_, estimator.regularization_ = voter.bandwidth, voter.lam
-    estimator.n_landmarks_ = int(voter.landmarks.shape[0])
-    estimator.proven_ = {"input_scaling": learnt.scaling} if estimator.input_scaling == "loo" else {}
-    for name, figure in figures.of_answer(stage.score, stage.loss).items():
-        setattr(estimator, name, figure)
-    if estimator.verbose:
-        print(
-            f"[{type(estimator).__name__}] bandwidth {voter.bandwidth:g}, regularization {voter.lam:g}, "
-            f"{estimator.n_landmarks_} landmarks: {figures.words(stage.score, stage.loss)}"
-        )
-    if done.fell_back:
-        warnings.warn(
-            f"The kernel matrix is numerically singular with regularization={estimator.regularization}; "
-            f"{voter.lam:.3g} was taken instead. Increase regularization.",
-            LinAlgWarning,
-            stacklevel=5,
-        )
+    bandwidth: float | str = "loo"
+    regularization: float | str = "loo"
+    n_landmarks: int | str | None = "auto"
+    encoder: str | TabularEncoder | None = "bins"
+    input_scaling: str | None = "loo"
+    coverage_from: str | None = "loo"
+    random_state: Any = None
+    verbose: int = 0

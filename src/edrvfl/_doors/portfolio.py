@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sklearn.base import ClassifierMixin, RegressorMixin, clone
-from sklearn.callback import CallbackSupportMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 
-from .._loo.follow import CALIBRATIONS
-from .._models.portfolio import Portfolio
-from .._seam.sklearn import StrOptions
 from .answers import Classifies, Predicts
+from .base import OF_CLASSES
 from .classifier import EDRVFLClassifier
 from .kernel import LaplaceRidgeClassifier, LaplaceRidgeRegressor
 from .members import MEMBERS, VALUE_MEMBERS
-from .raced import CONSTRAINTS, check_members, fit_portfolio
+from .raced import CONSTRAINTS, Raced
 from .regressor import EDRVFLRegressor
 from .telling import ACCURACY, R2
 
 
-class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):
+@dataclass(kw_only=True, eq=False, repr=False)
+class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     """Diverse random networks and a kernel voter, weighed and calibrated by exact leave-one-out.
 
     It needs no tuning and no validation rows, takes frames as they come, with categories, text and missing
@@ -141,62 +140,26 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierMixin, Classifie
     1.0
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
-        "calibration": [StrOptions(set(CALIBRATIONS)), None],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS, **OF_CLASSES}
     _figures = ACCURACY
     _table = MEMBERS
     _kinds = (EDRVFLClassifier, LaplaceRidgeClassifier)
-    portfolio_: Portfolio
-    _encodes = True
 
-    def __init__(
-        self,
-        *,
-        members: Sequence[tuple[str, Any]] | None = None,
-        finalists: int | None = 3,
-        weights: str = "loo",
-        calibration: str | None = "loo",
-        categorical_features: Any = "from_dtype",
-        class_weight: Mapping[Any, float] | str | None = None,
-        coverage_from: str | None = "loo",
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.members = members
-        self.finalists = finalists
-        self.weights = weights
-        self.calibration = calibration
-        self.categorical_features = categorical_features
-        self.class_weight = class_weight
-        self.coverage_from = coverage_from
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    @classmethod
-    def default_members(cls) -> list[tuple[str, Any]]:
-        """Return the table of members: names, and estimators that are not fitted."""
-        return [(name, clone(estimator)) for name, estimator in cls._table.items()]
-
-    def _validate_params(self) -> None:
-        super()._validate_params()
-        check_members(self)
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        fit_portfolio(self, X, y, sample_weight)
-
-    @property
-    def _model(self) -> Portfolio:
-        return self.portfolio_
+    members: Sequence[tuple[str, Any]] | None = None
+    finalists: int | None = 3
+    weights: str = "loo"
+    calibration: str | None = "loo"
+    categorical_features: Any = "from_dtype"
+    class_weight: Mapping[Any, float] | str | None = None
+    coverage_from: str | None = "loo"
+    max_seconds: float | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
 
-class EDRVFLPortfolioRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
+@dataclass(kw_only=True, eq=False, repr=False)
+class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
     """Diverse random networks and a kernel voter for values, weighed by exact leave-one-out.
 
     It needs no tuning and no validation rows, takes frames as they come, with categories, text and missing
@@ -304,44 +267,13 @@ class EDRVFLPortfolioRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
     _figures = R2
     _table = VALUE_MEMBERS
     _kinds = (EDRVFLRegressor, LaplaceRidgeRegressor)
-    portfolio_: Portfolio
-    _encodes = True
 
-    def __init__(
-        self,
-        *,
-        members: Sequence[tuple[str, Any]] | None = None,
-        finalists: int | None = 3,
-        weights: str = "loo",
-        categorical_features: Any = "from_dtype",
-        coverage_from: str | None = "loo",
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.members = members
-        self.finalists = finalists
-        self.weights = weights
-        self.categorical_features = categorical_features
-        self.coverage_from = coverage_from
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    @classmethod
-    def default_members(cls) -> list[tuple[str, Any]]:
-        """Return the table of members: names, and estimators that are not fitted."""
-        return [(name, clone(estimator)) for name, estimator in cls._table.items()]
-
-    def _validate_params(self) -> None:
-        super()._validate_params()
-        check_members(self)
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        fit_portfolio(self, X, y, sample_weight)
-
-    @property
-    def _model(self) -> Portfolio:
-        return self.portfolio_
+    members: Sequence[tuple[str, Any]] | None = None
+    finalists: int | None = 3
+    weights: str = "loo"
+    categorical_features: Any = "from_dtype"
+    coverage_from: str | None = "loo"
+    max_seconds: float | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0

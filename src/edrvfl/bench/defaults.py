@@ -96,17 +96,9 @@ def make_cells(
 ) -> list[DefaultsCell]:
     """Make the cells of contenders on datasets, dataset by dataset. A missing package is an error at once.
 
-    Parameters
-    ----------
-    datasets : iterable of Dataset
-        From `load_dataset` or `load_frame`.
-
-    names : sequence of str, optional
-        Names of `CONTENDERS` of the datasets' tasks. By default the groups "values", "frames" and "arrays" of
-        `DEFAULT_GROUPS` meet values, other frames, and everything else.
-
-    seeds : int
-        How often a fit is repeated with another seed.
+    `names` are those of `CONTENDERS`. By default the groups "values", "frames" and "arrays" of
+    `DEFAULT_GROUPS` meet values, other frames, and everything else. `seeds` says how often a fit is repeated
+    with another seed.
     """
     if seeds < 1:
         raise ValueError(f"seeds must be at least 1, got {seeds}.")
