@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -71,7 +70,6 @@ class LaplaceRidge(Estimator):
         return self.model_
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class LaplaceRidgeClassifier(LaplaceRidge, ClassifierMixin, Classifies):
     """Ridge regression on the classes with a Laplace kernel, chosen and calibrated by leave-one-out.
 
@@ -209,19 +207,32 @@ class LaplaceRidgeClassifier(LaplaceRidge, ClassifierMixin, Classifies):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS, **OF_CLASSES}
     _figures = ACCURACY
 
-    bandwidth: float | str = "loo"
-    regularization: float | str = "loo"
-    n_landmarks: int | str | None = "auto"
-    calibration: str | None = "loo"
-    encoder: str | TabularEncoder | None = "bins"
-    input_scaling: str | None = "loo"
-    class_weight: Mapping[Any, float] | str | None = None
-    coverage_from: str | None = "loo"
-    random_state: Any = None
-    verbose: int = 0
+    def __init__(
+        self,
+        *,
+        bandwidth: float | str = "loo",
+        regularization: float | str = "loo",
+        n_landmarks: int | str | None = "auto",
+        calibration: str | None = "loo",
+        encoder: str | TabularEncoder | None = "bins",
+        input_scaling: str | None = "loo",
+        class_weight: Mapping[Any, float] | str | None = None,
+        coverage_from: str | None = "loo",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.bandwidth = bandwidth
+        self.regularization = regularization
+        self.n_landmarks = n_landmarks
+        self.calibration = calibration
+        self.encoder = encoder
+        self.input_scaling = input_scaling
+        self.class_weight = class_weight
+        self.coverage_from = coverage_from
+        self.random_state = random_state
+        self.verbose = verbose
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class LaplaceRidgeRegressor(LaplaceRidge, RegressorMixin, Predicts):
     """Ridge regression with a Laplace kernel, chosen by leave-one-out.
 
@@ -324,11 +335,23 @@ class LaplaceRidgeRegressor(LaplaceRidge, RegressorMixin, Predicts):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
     _figures = R2
 
-    bandwidth: float | str = "loo"
-    regularization: float | str = "loo"
-    n_landmarks: int | str | None = "auto"
-    encoder: str | TabularEncoder | None = "bins"
-    input_scaling: str | None = "loo"
-    coverage_from: str | None = "loo"
-    random_state: Any = None
-    verbose: int = 0
+    def __init__(
+        self,
+        *,
+        bandwidth: float | str = "loo",
+        regularization: float | str = "loo",
+        n_landmarks: int | str | None = "auto",
+        encoder: str | TabularEncoder | None = "bins",
+        input_scaling: str | None = "loo",
+        coverage_from: str | None = "loo",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.bandwidth = bandwidth
+        self.regularization = regularization
+        self.n_landmarks = n_landmarks
+        self.encoder = encoder
+        self.input_scaling = input_scaling
+        self.coverage_from = coverage_from
+        self.random_state = random_state
+        self.verbose = verbose

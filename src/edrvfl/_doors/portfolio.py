@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -18,7 +17,6 @@ from .regressor import EDRVFLRegressor
 from .telling import ACCURACY, R2
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     """Diverse random networks and a kernel voter, weighed and calibrated by exact leave-one-out.
 
@@ -145,20 +143,34 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     _table = MEMBERS
     _kinds = (EDRVFLClassifier, LaplaceRidgeClassifier)
 
-    members: Sequence[tuple[str, Any]] | None = None
-    finalists: int | None = 3
-    weights: str = "loo"
-    calibration: str | None = "loo"
-    categorical_features: Any = "from_dtype"
-    class_weight: Mapping[Any, float] | str | None = None
-    coverage_from: str | None = "loo"
-    max_seconds: float | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: int = 0
+    def __init__(
+        self,
+        *,
+        members: Sequence[tuple[str, Any]] | None = None,
+        finalists: int | None = 3,
+        weights: str = "loo",
+        calibration: str | None = "loo",
+        categorical_features: Any = "from_dtype",
+        class_weight: Mapping[Any, float] | str | None = None,
+        coverage_from: str | None = "loo",
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.members = members
+        self.finalists = finalists
+        self.weights = weights
+        self.calibration = calibration
+        self.categorical_features = categorical_features
+        self.class_weight = class_weight
+        self.coverage_from = coverage_from
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
     """Diverse random networks and a kernel voter for values, weighed by exact leave-one-out.
 
@@ -268,12 +280,25 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
     _table = VALUE_MEMBERS
     _kinds = (EDRVFLRegressor, LaplaceRidgeRegressor)
 
-    members: Sequence[tuple[str, Any]] | None = None
-    finalists: int | None = 3
-    weights: str = "loo"
-    categorical_features: Any = "from_dtype"
-    coverage_from: str | None = "loo"
-    max_seconds: float | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: int = 0
+    def __init__(
+        self,
+        *,
+        members: Sequence[tuple[str, Any]] | None = None,
+        finalists: int | None = 3,
+        weights: str = "loo",
+        categorical_features: Any = "from_dtype",
+        coverage_from: str | None = "loo",
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.members = members
+        self.finalists = finalists
+        self.weights = weights
+        self.categorical_features = categorical_features
+        self.coverage_from = coverage_from
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
