@@ -8,10 +8,19 @@ from typing import Annotated
 import typer
 
 from edrvfl.bench import defaults, sensitivity, timing
-from edrvfl.bench.data import ALL_FRAMES, Dataset, dataset_names, load_dataset, load_frame
+from edrvfl.bench.data import (
+    ALL_FRAMES,
+    FRAME_GROUPS,
+    GROUPS,
+    Dataset,
+    dataset_names,
+    load_dataset,
+    load_frame,
+)
 from edrvfl.bench.data.frames import frame_dataset
 from edrvfl.bench.data.own_table import check_class_sizes, table_name
 from edrvfl.bench.methods import METHODS, method_names
+from edrvfl.bench.names import listing
 from edrvfl.bench.tables import need_column, open_table
 
 from . import options
@@ -86,7 +95,7 @@ def measure_defaults(
         list[str] | None,
         typer.Option(
             metavar="NAME,...",
-            help="Datasets, or the groups frames, confirmation, values, uci24 and demo.",
+            help=f"Datasets, or the groups {listing((*FRAME_GROUPS, *GROUPS))}.",
             show_default="frames, or none with --csv",
         ),
     ] = None,
