@@ -180,8 +180,8 @@ FRAME_GROUPS: Mapping[str, Mapping[str, Frame]] = MappingProxyType(
         "confirmation": CONFIRMATION,
         "values": VALUES,
         "common": _by_name(_COMMON),
-        "common-apart": _by_name(_COMMON_APART),
         "common-values": _by_name(_COMMON_VALUES),
+        "common-apart": _by_name(_COMMON_APART),
         "common-values-apart": _by_name(_COMMON_VALUES_APART),
     }
 )
