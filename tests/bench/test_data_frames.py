@@ -228,6 +228,7 @@ def test_the_guide_to_the_study_prints_the_table():
         assert f"noise {VALUES[name].noise:g} in {name}" in " ".join(text.split())
 
 
+@needs_common
 def test_all_frames_are_what_the_table_says():
     rows = [row for row in describe_datasets(verify=True, folder="") if row.name in ALL_FRAMES]
     assert [(row.name, row.group, row.state, row.source) for row in rows] == [
