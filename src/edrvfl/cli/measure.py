@@ -8,10 +8,19 @@ from typing import Annotated
 import typer
 
 from edrvfl.bench import defaults, sensitivity, timing
-from edrvfl.bench.data import ALL_FRAMES, Dataset, dataset_names, load_dataset, load_frame
+from edrvfl.bench.data import (
+    ALL_FRAMES,
+    FRAME_GROUPS,
+    GROUPS,
+    Dataset,
+    dataset_names,
+    load_dataset,
+    load_frame,
+)
 from edrvfl.bench.data.frames import frame_dataset
 from edrvfl.bench.data.own_table import check_class_sizes, table_name
 from edrvfl.bench.methods import METHODS, method_names
+from edrvfl.bench.names import listing
 from edrvfl.bench.tables import need_column, open_table
 
 from . import options
@@ -70,7 +79,7 @@ def measure_defaults(
     datasets: Annotated[
         list[str] | None,
         options.names(
-            "Datasets, or the groups frames, confirmation, values, uci24 and demo.",
+            f"Datasets, or the groups {listing((*FRAME_GROUPS, *GROUPS))}.",
             "frames, or none with --csv",
         ),
     ] = None,
