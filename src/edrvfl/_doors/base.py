@@ -29,6 +29,7 @@ from .._inputs.reading import (
 from .._inputs.rows import Rows, to_host
 from .._inputs.table import Columns
 from .._leaving.files.models import save_model
+from .._loo.follow import CALIBRATIONS
 from .._looking.summary import summary
 from .._models.coverage import Coverage
 from .._models.model import Model, Record
@@ -41,6 +42,11 @@ COMMON: Mapping[str, list[Any]] = {
     "coverage_from": [StrOptions({"loo", "split"}), None],
     "random_state": ["random_state"],
     "verbose": ["verbose"],
+}
+# What those may be that all classifiers have beside them.
+OF_CLASSES: Mapping[str, list[Any]] = {
+    "calibration": [StrOptions(set(CALIBRATIONS)), None],
+    "class_weight": [dict, StrOptions({"balanced"}), None],
 }
 
 

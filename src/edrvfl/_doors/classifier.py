@@ -6,20 +6,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin
-from sklearn.callback import CallbackSupportMixin
 
-from .._fitting.settings import check_readout
-from .._loo.follow import CALIBRATIONS, CLASS_RULES, log_odds
-from .._models.network import Network
+from .._loo.follow import CLASS_RULES, log_odds
 from .._seam.arrays import Array
 from .._seam.sklearn import StrOptions
 from .answers import Classifies
+from .base import OF_CLASSES
 from .encoder import TabularEncoder
-from .layered import CONSTRAINTS, fit_layers, staged_answers
+from .layered import CONSTRAINTS, Layered
 from .telling import ACCURACY
 
 
-class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):
+class EDRVFLClassifier(Layered, ClassifierMixin, Classifies):
     """Ensemble deep random vector functional link network, with weighting and pruning.
 
     It takes arrays and frames as they come, with categories, text and missing values, and answers with
@@ -268,13 +266,11 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CONSTRAINTS,
+        **OF_CLASSES,
         "n_layers": [*CONSTRAINTS["n_layers"], StrOptions({"auto"})],
         "ensemble": [StrOptions(set(CLASS_RULES))],
-        "calibration": [StrOptions(set(CALIBRATIONS)), None],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
     }
     _figures = ACCURACY
-    network_: Network
 
     def __init__(
         self,
@@ -327,17 +323,6 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _validate_params(self) -> None:
-        super()._validate_params()
-        check_readout(self)
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        fit_layers(self, X, y, sample_weight)
-
-    @property
-    def _model(self) -> Network:
-        return self.network_
-
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield `predict` of the networks of 1, 2, ... `n_layers_` layers.
 
@@ -351,7 +336,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):
         y : array of shape (n_samples,)
             Labels as they came in `fit`.
         """
-        for P in staged_answers(self, X, "staged_predict"):
+        for P in self._staged_answers(X, "staged_predict"):
             yield self._labels(P)
 
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
@@ -367,7 +352,7 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):
         P : array of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
-        yield from staged_answers(self, X, "staged_predict_proba")
+        yield from self._staged_answers(X, "staged_predict_proba")
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
         """Yield `decision_function` of the networks of 1, 2, ... `n_layers_` layers.
@@ -382,5 +367,5 @@ class EDRVFLClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):
         scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
             As in `decision_function`.
         """
-        for P in staged_answers(self, X, "staged_decision_function"):
+        for P in self._staged_answers(X, "staged_decision_function"):
             yield log_odds(P)

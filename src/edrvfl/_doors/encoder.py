@@ -17,7 +17,12 @@ from .._seam.arrays import Array, array_namespace, device
 from .._seam.sklearn import Count, StrOptions, _check_feature_names_in, _fit_context
 from .base import Estimator, unchanged_on_failure
 
-ENCODERS = ("standard", "robust", "bins", "ranks")  # the encoders that have a name, after what they do with numbers
+ENCODERS = (
+    "standard",
+    "robust",
+    "bins",
+    "ranks",
+)  # the encoders that have a name, after what they do with numbers
 
 
 class TabularEncoder(TransformerMixin, Estimator):

@@ -14,12 +14,11 @@ from .._fitting.coverage import Evidence, learn_coverage
 from .._fitting.inputs import learn_network_inputs
 from .._fitting.kernel import fit_kernel_model
 from .._fitting.settings import kernel_settings
-from .._loo.follow import CALIBRATIONS
 from .._models.kernel import KernelModel
 from .._ridge.kernels import KERNELS
 from .._seam.sklearn import Count, Interval, StrOptions
 from .answers import Classifies, Predicts
-from .base import COMMON
+from .base import COMMON, OF_CLASSES, Estimator
 from .encoder import ENCODERS, TabularEncoder
 from .telling import ACCURACY, R2
 
@@ -35,7 +34,46 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
 }
 
 
-class LaplaceRidgeClassifier(ClassifierMixin, Classifies):
+class LaplaceRidge(Estimator):
+    """A ridge with a Laplace kernel."""
+
+    model_: KernelModel
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit a kernel model to rows in memory or in blocks, and store it with what leave-one-out says."""
+        with self._read(X, y, sample_weight) as reading:
+            data, candidates = reading.data, kernel_settings(self).candidates()
+            seen = [learn_network_inputs(data, one.inputs, reading.seed) for one in candidates]
+            settings, learnt = min(zip(candidates, seen, strict=True), key=lambda one: one[1].loss)
+            done = fit_kernel_model(data, settings, learnt, reading.seed)
+            evidence = Evidence(data, done.model, done.stage.P, reading.held, reading.seed)
+            self.coverage_ = learn_coverage(evidence, self.coverage_from)
+        voter, stage, figures = done.model.voter, done.stage, self._figures
+        self.model_ = done.model
+        self.kernel_, self.bandwidth_, self.regularization_ = voter.kernel, voter.bandwidth, voter.lam
+        self.n_landmarks_ = int(voter.landmarks.shape[0])
+        self.proven_ = {"input_scaling": learnt.scaling} if self.input_scaling == "loo" else {}
+        for name, figure in figures.of_answer(stage.score, stage.loss).items():
+            setattr(self, name, figure)
+        if self.verbose:
+            print(
+                f"[{type(self).__name__}] {voter.kernel} kernel, bandwidth {voter.bandwidth:g}, regularization "
+                f"{voter.lam:g}, {self.n_landmarks_} landmarks: {figures.words(stage.score, stage.loss)}"
+            )
+        if done.fell_back:
+            warnings.warn(
+                f"The kernel matrix is numerically singular with regularization={self.regularization}; "
+                f"{voter.lam:.3g} was taken instead. Increase regularization.",
+                LinAlgWarning,
+                stacklevel=4,
+            )
+
+    @property
+    def _model(self) -> KernelModel:
+        return self.model_
+
+
+class LaplaceRidgeClassifier(LaplaceRidge, ClassifierMixin, Classifies):
     """Ridge regression on the classes with a Laplace kernel, chosen and calibrated by leave-one-out.
 
     It takes arrays and frames as they come, with categories, text and missing values, and answers with
@@ -169,13 +207,8 @@ class LaplaceRidgeClassifier(ClassifierMixin, Classifies):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
-        "calibration": [StrOptions(set(CALIBRATIONS)), None],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS, **OF_CLASSES}
     _figures = ACCURACY
-    model_: KernelModel
 
     def __init__(
         self,
@@ -204,15 +237,8 @@ class LaplaceRidgeClassifier(ClassifierMixin, Classifies):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        _fit_kernel(self, X, y, sample_weight)
 
-    @property
-    def _model(self) -> KernelModel:
-        return self.model_
-
-
-class LaplaceRidgeRegressor(RegressorMixin, Predicts):
+class LaplaceRidgeRegressor(LaplaceRidge, RegressorMixin, Predicts):
     """Ridge regression with a Laplace kernel, chosen by leave-one-out.
 
     It takes arrays and frames as they come, with categories, text and missing values, and one output or
@@ -313,7 +339,6 @@ class LaplaceRidgeRegressor(RegressorMixin, Predicts):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
     _figures = R2
-    model_: KernelModel
 
     def __init__(
         self,
@@ -337,42 +362,3 @@ class LaplaceRidgeRegressor(RegressorMixin, Predicts):
         self.coverage_from = coverage_from
         self.random_state = random_state
         self.verbose = verbose
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        _fit_kernel(self, X, y, sample_weight)
-
-    @property
-    def _model(self) -> KernelModel:
-        return self.model_
-
-
-def _fit_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit a kernel model to rows in memory or in blocks, and store it with what leave-one-out says."""
-    with estimator._read(X, y, sample_weight) as reading:
-        data, candidates = reading.data, kernel_settings(estimator).candidates()
-        seen = [learn_network_inputs(data, one.inputs, reading.seed) for one in candidates]
-        settings, learnt = min(zip(candidates, seen, strict=True), key=lambda one: one[1].loss)
-        done = fit_kernel_model(data, settings, learnt, reading.seed)
-        evidence = Evidence(data, done.model, done.stage.P, reading.held, reading.seed)
-        estimator.coverage_ = learn_coverage(evidence, estimator.coverage_from)
-    voter, stage, figures = done.model.voter, done.stage, estimator._figures
-    estimator.model_ = done.model
-    estimator.bandwidth_, estimator.regularization_ = voter.bandwidth, voter.lam
-    estimator.n_landmarks_ = int(voter.landmarks.shape[0])
-    estimator.kernel_ = voter.kernel
-    estimator.proven_ = {"input_scaling": learnt.scaling} if estimator.input_scaling == "loo" else {}
-    for name, figure in figures.of_answer(stage.score, stage.loss).items():
-        setattr(estimator, name, figure)
-    if estimator.verbose:
-        print(
-            f"[{type(estimator).__name__}] kernel {voter.kernel}, bandwidth {voter.bandwidth:g}, "
-            f"regularization {voter.lam:g}, "
-            f"{estimator.n_landmarks_} landmarks: {figures.words(stage.score, stage.loss)}"
-        )
-    if done.fell_back:
-        warnings.warn(
-            f"The kernel matrix is numerically singular with regularization={estimator.regularization}; "
-            f"{voter.lam:.3g} was taken instead. Increase regularization.",
-            LinAlgWarning,
-            stacklevel=5,
-        )

@@ -11,19 +11,20 @@ from typing import Any
 
 import numpy
 from scipy.linalg import LinAlgWarning
+from sklearn.callback import CallbackSupportMixin
 
 from .._fitting.coverage import Evidence, learn_coverage
 from .._fitting.data import Data
 from .._fitting.inputs import learn_network_inputs
 from .._fitting.network import Growing, fit_network, prove_layers
-from .._fitting.settings import network_settings
+from .._fitting.settings import check_readout, network_settings
 from .._layers.grow import READOUTS
 from .._layers.layers import ACTIVATIONS, n_pruned
 from .._loo.follow import LAYER_VOTES, Stage
 from .._models.network import Network
 from .._seam.arrays import Array, array_namespace, product
 from .._seam.sklearn import Count, Interval, Pair, StrOptions
-from .base import COMMON
+from .base import COMMON, Estimator
 from .encoder import ENCODERS, TabularEncoder
 from .telling import History, Tasks
 
@@ -50,23 +51,39 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
 }
 
 
-def fit_layers(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit a network to rows in memory or in blocks, and store it in its estimator."""
-    tasks = Tasks(estimator, X, y, sample_weight)
-    n_layers = estimator.n_layers
-    heard = tasks.begin_reading(None if n_layers == "auto" else n_layers)
-    with estimator._read(X, y, sample_weight, heard) as reading:
-        data = reading.data
-        settings = network_settings(estimator).for_rows(data.worth)
-        learnt = learn_network_inputs(data, settings.inputs, reading.seed)
-        tasks.begin(settings.layers.n_layers)
-        begin = prove_layers(data, settings, learnt, reading.seed)
-        stage = _grow(estimator, data, begin, tasks)
-        P = None if stage is None else stage.P
-        evidence = Evidence(data, estimator.network_, P, reading.held, reading.seed)
-        estimator.coverage_ = learn_coverage(evidence, estimator.coverage_from)
-    _warn_of_fallbacks(estimator)
-    tasks.end(reconstruction_attributes=dict)
+class Layered(CallbackSupportMixin, Estimator):
+    """An estimator whose fit grows a network layer by layer."""
+
+    network_: Network
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        check_readout(self)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        tasks = Tasks(self, X, y, sample_weight)
+        n_layers = self.n_layers
+        heard = tasks.begin_reading(None if n_layers == "auto" else n_layers)
+        with self._read(X, y, sample_weight, heard) as reading:
+            data = reading.data
+            settings = network_settings(self).for_rows(data.worth)
+            learnt = learn_network_inputs(data, settings.inputs, reading.seed)
+            tasks.begin(settings.layers.n_layers)
+            begin = prove_layers(data, settings, learnt, reading.seed)
+            stage = _grow(self, data, begin, tasks)
+            P = None if stage is None else stage.P
+            evidence = Evidence(data, self.network_, P, reading.held, reading.seed)
+            self.coverage_ = learn_coverage(evidence, self.coverage_from)
+        _warn_of_fallbacks(self)
+        tasks.end(reconstruction_attributes=dict)
+
+    @property
+    def _model(self) -> Network:
+        return self.network_
+
+    def _staged_answers(self, X: Any, method: str) -> Iterator[Array]:
+        """Yield the answers of the networks of one, two, ... layers."""
+        yield from self.network_.staged(self._check_new_rows(X, method))
 
 
 def _grow(estimator: Any, data: Data, begin: Growing, tasks: Tasks) -> Stage | None:
@@ -135,7 +152,7 @@ def _warn_of_fallbacks(estimator: Any) -> None:
             f"{', '.join(map(str, layers))} with regularization={estimator.regularization}; the least-norm "
             "solution was taken there. Increase regularization, or set renormalize=True if it is off.",
             LinAlgWarning,
-            stacklevel=6,  # the line that calls fit
+            stacklevel=5,  # the line that calls fit
         )
 
 
@@ -152,10 +169,5 @@ def _warn_if_scores_vanish(now: Growing, regularization: Any) -> None:
             "The scores are so small that all classes get nearly the same probability, and rounding "
             f"decides the class. Lower regularization={regularization}, or multiply the weights.",
             UserWarning,
-            stacklevel=7,
+            stacklevel=6,
         )
-
-
-def staged_answers(estimator: Any, X: Any, method: str) -> Iterator[Array]:
-    """Yield the answers of the networks of one, two, ... layers."""
-    yield from estimator.network_.staged(estimator._check_new_rows(X, method))

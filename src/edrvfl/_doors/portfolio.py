@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from sklearn.base import ClassifierMixin, RegressorMixin, clone
-from sklearn.callback import CallbackSupportMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 
-from .._loo.follow import CALIBRATIONS
-from .._models.portfolio import Portfolio
-from .._seam.sklearn import StrOptions
 from .answers import Classifies, Predicts
+from .base import OF_CLASSES
 from .classifier import EDRVFLClassifier
 from .kernel import LaplaceRidgeClassifier, LaplaceRidgeRegressor
 from .members import MEMBERS, VALUE_MEMBERS
-from .raced import CONSTRAINTS, check_members, fit_portfolio
+from .raced import CONSTRAINTS, Raced
 from .regressor import EDRVFLRegressor
 from .telling import ACCURACY, R2
 
 
-class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierMixin, Classifies):
+class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     """Diverse random networks and a kernel voter, weighed and calibrated by exact leave-one-out.
 
     It needs no tuning and no validation rows, takes frames as they come, with categories, text and missing
@@ -141,16 +138,10 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierMixin, Classifie
     1.0
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
-        "calibration": [StrOptions(set(CALIBRATIONS)), None],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS, **OF_CLASSES}
     _figures = ACCURACY
     _table = MEMBERS
     _kinds = (EDRVFLClassifier, LaplaceRidgeClassifier)
-    portfolio_: Portfolio
-    _encodes = True
 
     def __init__(
         self,
@@ -179,24 +170,8 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierMixin, Classifie
         self.random_state = random_state
         self.verbose = verbose
 
-    @classmethod
-    def default_members(cls) -> list[tuple[str, Any]]:
-        """Return the table of members: names, and estimators that are not fitted."""
-        return [(name, clone(estimator)) for name, estimator in cls._table.items()]
 
-    def _validate_params(self) -> None:
-        super()._validate_params()
-        check_members(self)
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        fit_portfolio(self, X, y, sample_weight)
-
-    @property
-    def _model(self) -> Portfolio:
-        return self.portfolio_
-
-
-class EDRVFLPortfolioRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
+class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
     """Diverse random networks and a kernel voter for values, weighed by exact leave-one-out.
 
     It needs no tuning and no validation rows, takes frames as they come, with categories, text and missing
@@ -304,8 +279,6 @@ class EDRVFLPortfolioRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
     _figures = R2
     _table = VALUE_MEMBERS
     _kinds = (EDRVFLRegressor, LaplaceRidgeRegressor)
-    portfolio_: Portfolio
-    _encodes = True
 
     def __init__(
         self,
@@ -329,19 +302,3 @@ class EDRVFLPortfolioRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    @classmethod
-    def default_members(cls) -> list[tuple[str, Any]]:
-        """Return the table of members: names, and estimators that are not fitted."""
-        return [(name, clone(estimator)) for name, estimator in cls._table.items()]
-
-    def _validate_params(self) -> None:
-        super()._validate_params()
-        check_members(self)
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        fit_portfolio(self, X, y, sample_weight)
-
-    @property
-    def _model(self) -> Portfolio:
-        return self.portfolio_

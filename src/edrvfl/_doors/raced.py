@@ -12,16 +12,17 @@ from typing import Any
 from joblib import effective_n_jobs
 from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
-from sklearn.callback import CallbackContext
+from sklearn.callback import CallbackContext, CallbackSupportMixin
 
 from .._fitting.coverage import Evidence, learn_coverage
 from .._fitting.data import InMemory
 from .._fitting.portfolio import prepare_members, weigh_members
 from .._fitting.race import Member, Progress, Race
 from .._fitting.settings import voter_settings
+from .._models.portfolio import Portfolio
 from .._seam.arrays import on_accelerator
 from .._seam.sklearn import Count, Interval, StrOptions
-from .base import COMMON
+from .base import COMMON, Estimator
 from .members import check_member
 from .telling import Tasks
 
@@ -54,42 +55,56 @@ def named_members(estimator: Any) -> dict[str, Any]:
     return dict(members)
 
 
-def check_members(estimator: Any) -> None:
-    """Refuse parameters of members that are wrong, with the member's name."""
-    for name, member in named_members(estimator).items():
-        try:
-            member._validate_params()
-        except ValueError as error:
-            raise type(error)(f"Member {name!r}: {error}") from error
+class Raced(CallbackSupportMixin, Estimator):
+    """A portfolio: its members race, and it keeps the model that they make together."""
 
+    _encodes = True
+    _table: Mapping[str, Any]  # the members by default
+    portfolio_: Portfolio
 
-def fit_portfolio(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit a portfolio to rows in memory or in blocks, and store it in its estimator."""
-    limit = estimator.max_seconds
-    deadline = float("inf") if limit is None else time.time() + limit
-    tasks = Tasks(estimator, X, y, sample_weight)
-    with estimator._read(X, y, sample_weight, tasks.begin_reading(None)) as reading:
-        data, given = reading.data, named_members(estimator)
-        settings = {name: voter_settings(member) for name, member in given.items()}
-        members = prepare_members(data, settings, reading.seed)
-        # rows in parts are read by one process, and a GPU is one
-        alone = on_accelerator(data.rows.X) or not isinstance(data, InMemory)
-        race = Race(data, members, 1 if alone else effective_n_jobs(estimator.n_jobs), deadline)
-        task = tasks.begin(race.n_pieces(estimator.finalists))
-        tasks.end_blocks()
-        report = partial(_report, estimator, task, tasks.given)
-        progress = {i: race.progress[i] for i in race.run(estimator.finalists, report)}
-        weighed = weigh_members(
-            data, members, progress, estimator.weights == "loo", getattr(estimator, "calibration", None)
-        )
-        estimator.portfolio_ = weighed.model
-        for name, figure in estimator._figures.of_answer(weighed.score, weighed.loss).items():
-            setattr(estimator, name, figure)
-        estimator.members_ = _table(estimator, members, race.progress, weighed.weights)
-        evidence = Evidence(data, weighed.model, weighed.P, reading.held, reading.seed)
-        estimator.coverage_ = learn_coverage(evidence, estimator.coverage_from)
-    _warn_of_fallbacks(members, race.progress)
-    tasks.end(reconstruction_attributes=dict)
+    @classmethod
+    def default_members(cls) -> list[tuple[str, Any]]:
+        """Return the table of members: names, and estimators that are not fitted."""
+        return [(name, clone(estimator)) for name, estimator in cls._table.items()]
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        for name, member in named_members(self).items():
+            try:
+                member._validate_params()
+            except ValueError as error:
+                raise type(error)(f"Member {name!r}: {error}") from error
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        limit = self.max_seconds
+        deadline = float("inf") if limit is None else time.time() + limit
+        tasks = Tasks(self, X, y, sample_weight)
+        with self._read(X, y, sample_weight, tasks.begin_reading(None)) as reading:
+            data, given = reading.data, named_members(self)
+            settings = {name: voter_settings(member) for name, member in given.items()}
+            members = prepare_members(data, settings, reading.seed)
+            # rows in parts are read by one process, and a GPU is one
+            alone = on_accelerator(data.rows.X) or not isinstance(data, InMemory)
+            race = Race(data, members, 1 if alone else effective_n_jobs(self.n_jobs), deadline)
+            task = tasks.begin(race.n_pieces(self.finalists))
+            tasks.end_blocks()
+            report = partial(_report, self, task, tasks.given)
+            progress = {i: race.progress[i] for i in race.run(self.finalists, report)}
+            weighed = weigh_members(
+                data, members, progress, self.weights == "loo", getattr(self, "calibration", None)
+            )
+            self.portfolio_ = weighed.model
+            for name, figure in self._figures.of_answer(weighed.score, weighed.loss).items():
+                setattr(self, name, figure)
+            self.members_ = _table(self, members, race.progress, weighed.weights)
+            evidence = Evidence(data, weighed.model, weighed.P, reading.held, reading.seed)
+            self.coverage_ = learn_coverage(evidence, self.coverage_from)
+        _warn_of_fallbacks(members, race.progress)
+        tasks.end(reconstruction_attributes=dict)
+
+    @property
+    def _model(self) -> Portfolio:
+        return self.portfolio_
 
 
 def _report(
@@ -143,5 +158,5 @@ def _warn_of_fallbacks(members: Sequence[Member], progress: Mapping[int, Progres
             "singular with the given regularization; a larger one or the least-norm solution was taken. Set "
             'regularization="loo", or bring the weights closer together.',
             LinAlgWarning,
-            stacklevel=6,
+            stacklevel=5,
         )

@@ -6,18 +6,15 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from sklearn.base import RegressorMixin
-from sklearn.callback import CallbackSupportMixin
 
-from .._fitting.settings import check_readout
-from .._models.network import Network
 from .._seam.arrays import Array
 from .answers import Predicts, without_axis
 from .encoder import TabularEncoder
-from .layered import CONSTRAINTS, fit_layers, staged_answers
+from .layered import CONSTRAINTS, Layered
 from .telling import R2
 
 
-class EDRVFLRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
+class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
     """Ensemble deep random vector functional link network for values.
 
     It takes arrays and frames as they come, with categories, text and missing values, and one output or
@@ -220,7 +217,6 @@ class EDRVFLRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
     _figures = R2
-    network_: Network
 
     def __init__(
         self,
@@ -267,17 +263,6 @@ class EDRVFLRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _validate_params(self) -> None:
-        super()._validate_params()
-        check_readout(self)
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        fit_layers(self, X, y, sample_weight)
-
-    @property
-    def _model(self) -> Network:
-        return self.network_
-
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield `predict` of the networks of 1, 2, ... `n_layers_` layers.
 
@@ -291,5 +276,5 @@ class EDRVFLRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
         y : array of shape (n_samples,), or (n_samples, n_outputs) for several outputs
             Values in the units of `fit`.
         """
-        for values in staged_answers(self, X, "staged_predict"):
+        for values in self._staged_answers(X, "staged_predict"):
             yield without_axis(values)

@@ -62,9 +62,7 @@ def _after(rounds: int, rows: Rows, inputs: Inputs, settings: InputSettings, see
     return next(islice(_rounds(rows, inputs, settings, seed), rounds, None))
 
 
-def _prove(
-    data: Data, inputs: Inputs, settings: InputSettings, seed: int
-) -> tuple[int, list[Seen], float]:
+def _prove(data: Data, inputs: Inputs, settings: InputSettings, seed: int) -> tuple[int, list[Seen], float]:
     """Return how many rounds of factors are used, what each fold's model sees, and the honest loss.
 
     What a fold's model sees is decided by the other folds. No further round is tried after one that made

@@ -121,7 +121,9 @@ class KernelFit:
         if encoder is not None and encoder.numbers == "loo":
             encoder = EncoderSettings(SUITED[kernel])
         inputs = dataclasses.replace(self.inputs, encoder=encoder, kernel=kernel)
-        return dataclasses.replace(self, kernel=dataclasses.replace(self.kernel, kernel=kernel), inputs=inputs)
+        return dataclasses.replace(
+            self, kernel=dataclasses.replace(self.kernel, kernel=kernel), inputs=inputs
+        )
 
     def as_member(self, m: float) -> KernelFit:  # noqa: ARG002
         """Return the settings of a portfolio's member: one temperature."""

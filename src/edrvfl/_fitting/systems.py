@@ -16,12 +16,7 @@ from .._inputs.targets import RowWeights, Targets, Values
 from .._loo.calibrate import Calibration
 from .._loo.jury import ValueJury, jury_of
 from .._ridge.equations import Regression
-from .._ridge.kernel import (
-    KernelReadOut,
-    LandmarkFeatures,
-    kernel_ridge,
-    landmark_features,
-)
+from .._ridge.kernel import KernelReadOut, LandmarkFeatures, kernel_ridge, landmark_features
 from .._ridge.kernels import KERNELS, width_of
 from .._ridge.twins import Twins
 from .._seam.arrays import Array, array_namespace, device, from_numpy, take_entries, take_rows

@@ -157,9 +157,7 @@ def _learn_scales(
     return Numbers(columns, divisor, center, center, spread, None, None), knots
 
 
-def _rank_columns(
-    rows: TrainingSums, look: Look, plain: list[int], divisor: Array
-) -> tuple[Array, Ranks]:
+def _rank_columns(rows: TrainingSums, look: Look, plain: list[int], divisor: Array) -> tuple[Array, Ranks]:
     """Return the medians of the number columns, and what makes ranks of numbers, after the division.
 
     Between quantiles a rank rises straight, and where many rows have one value it rises by their share.

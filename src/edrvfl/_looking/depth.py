@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sklearn.base import is_classifier
@@ -16,6 +17,7 @@ CLASS_FIGURES = {"accuracy": "loo_accuracies_", "log-loss": "loo_log_losses_"}
 VALUE_FIGURES = {"R^2": "loo_r2_scores_"}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DepthDisplay:
     """How good the networks of 1, 2, ... layers are: by leave-one-out, and on rows with known answers.
 
@@ -58,19 +60,11 @@ class DepthDisplay:
     >>> display.figure_.savefig("depth.png")  # doctest: +SKIP
     """
 
-    ax_: tuple[Any, ...]
-    figure_: Any
-
-    def __init__(
-        self,
-        *,
-        loo: Mapping[str, Sequence[float]],
-        test: Mapping[str, Sequence[float]],
-        n_layers: int | None = None,
-    ) -> None:
-        self.loo = loo
-        self.test = test
-        self.n_layers = n_layers
+    loo: Mapping[str, Sequence[float]]
+    test: Mapping[str, Sequence[float]]
+    n_layers: int | None = None
+    ax_: tuple[Any, ...] = field(init=False)
+    figure_: Any = field(init=False)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any = None, y: Any = None, *, ax: Any = None) -> DepthDisplay:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy
@@ -11,6 +12,7 @@ from .canvas import FIRST, bars_from_the_top, new_axes, plain, pyplot
 from .importance import feature_importance
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ImportanceDisplay:
     """The importances of columns, the largest on top.
 
@@ -55,21 +57,12 @@ class ImportanceDisplay:
     >>> display.figure_.savefig("importance.png")  # doctest: +SKIP
     """
 
-    ax_: Any
-    figure_: Any
-
-    def __init__(
-        self,
-        *,
-        importances: Any,
-        feature_names: Sequence[str],
-        measure: str = "share of the answers' variance",
-        max_features: int = 20,
-    ) -> None:
-        self.importances = importances
-        self.feature_names = feature_names
-        self.measure = measure
-        self.max_features = max_features
+    importances: Any
+    feature_names: Sequence[str]
+    measure: str = "share of the answers' variance"
+    max_features: int = 20
+    ax_: Any = field(init=False)
+    figure_: Any = field(init=False)
 
     @classmethod
     def from_estimator(

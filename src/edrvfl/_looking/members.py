@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sklearn.base import is_regressor
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .canvas import FIRST, PALE, SECOND, bars_from_the_top, divided, new_axes, plain
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MembersDisplay:
     """The members of a fitted portfolio: what each weighs, and how good each is by leave-one-out.
 
@@ -59,23 +61,13 @@ class MembersDisplay:
     >>> display.figure_.savefig("members.png")  # doctest: +SKIP
     """
 
-    ax_: tuple[Any, Any]
-    figure_: Any
-
-    def __init__(
-        self,
-        *,
-        names: Sequence[str],
-        weights: Sequence[float],
-        figures: Sequence[float],
-        common_figure: float,
-        measure: str = "log-loss",
-    ) -> None:
-        self.names = names
-        self.weights = weights
-        self.figures = figures
-        self.common_figure = common_figure
-        self.measure = measure
+    names: Sequence[str]
+    weights: Sequence[float]
+    figures: Sequence[float]
+    common_figure: float
+    measure: str = "log-loss"
+    ax_: tuple[Any, Any] = field(init=False)
+    figure_: Any = field(init=False)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> MembersDisplay:

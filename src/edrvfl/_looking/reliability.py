@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy
@@ -15,6 +16,7 @@ LONGEST = 26  # letters of a name: the legend is to be no wider than the axes
 NINETY_FIVE = 1.959963984540054  # 95 % of a normal distribution are within so many deviations
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ReliabilityDisplay:
     """How often the most probable class is right, beside the probability that it was given.
 
@@ -64,21 +66,12 @@ class ReliabilityDisplay:
     >>> display.figure_.savefig("reliability.png")  # doctest: +SKIP
     """
 
-    ax_: Any
-    figure_: Any
-
-    def __init__(
-        self,
-        *,
-        confidences: Sequence[float],
-        shares: Sequence[float],
-        counts: Sequence[int],
-        name: str | None = None,
-    ) -> None:
-        self.confidences = confidences
-        self.shares = shares
-        self.counts = counts
-        self.name = name
+    confidences: Sequence[float]
+    shares: Sequence[float]
+    counts: Sequence[int]
+    name: str | None = None
+    ax_: Any = field(init=False)
+    figure_: Any = field(init=False)
 
     @property
     def calibration_error(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -18,6 +19,7 @@ FEW = 5  # so many numbers are all named on the axis
 LOW = 0.1  # the worst tenth of the scores is drawn at the edge, so that it does not squeeze the others
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SearchDisplay:
     """The configurations that a search tried: a panel for each parameter, a dot for each of its rows.
 
@@ -65,21 +67,12 @@ class SearchDisplay:
     >>> display.figure_.savefig("search.png")  # doctest: +SKIP
     """
 
-    ax_: tuple[Any, ...]
-    figure_: Any
-
-    def __init__(
-        self,
-        *,
-        values: Mapping[str, Sequence[Any]],
-        scores: Sequence[float],
-        best_index: int,
-        configurations: Sequence[int] | None = None,
-    ) -> None:
-        self.values = values
-        self.scores = scores
-        self.best_index = best_index
-        self.configurations = configurations
+    values: Mapping[str, Sequence[Any]]
+    scores: Sequence[float]
+    best_index: int
+    configurations: Sequence[int] | None = None
+    ax_: tuple[Any, ...] = field(init=False)
+    figure_: Any = field(init=False)
 
     @classmethod
     def from_estimator(

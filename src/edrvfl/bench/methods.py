@@ -192,13 +192,7 @@ _ROWS = (  # ours and the paper's in the order of every table
         as_categories_or_codes,
     ),
     _booster(
-        *(
-            "LightGBM",
-            boosting.lightgbm,
-            ("LGBMClassifier", "LGBMRegressor", _CODED),
-            as_categories,
-            "lightgbm",
-        )
+        "LightGBM", boosting.lightgbm, ("LGBMClassifier", "LGBMRegressor", _CODED), as_categories, "lightgbm"
     ),
     _booster(
         "XGBoost",

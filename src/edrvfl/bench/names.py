@@ -11,19 +11,8 @@ def resolve_names(
 ) -> tuple[str, ...]:
     """Return the known names in the order asked for, each once, with groups expanded.
 
-    Parameters
-    ----------
-    asked : sequence of str
-        Names or groups, in any case. One text may hold several, separated by commas.
-
-    known : iterable of str
-        Every name there is.
-
-    groups : mapping of str to sequence of str
-        The names that a group stands for.
-
-    kind : str
-        What is named, for the messages: "method" or "dataset".
+    Names and groups are asked for in any case; one text may hold several, separated by commas. `kind` says in
+    messages what is named: "method" or "dataset".
 
     Examples
     --------

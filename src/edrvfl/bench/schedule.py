@@ -75,24 +75,11 @@ def run(
     scheduler: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[R]:
-    """Bring cells to their records, and do only what the store does not hold yet.
+    """Bring cells to their records, in this order, and do only what the store does not hold yet.
 
-    Parameters
-    ----------
-    cells : iterable of Cell
-        What to do. Records come back in this order.
-
-    store : path
-        The SQLite file. It is owned by this run until it ends; a second run on it is an error.
-
-    jobs : int, default=1
-        1 works in this process, more in as many processes of their own.
-
-    scheduler : str, default=None
-        Address of a Dask scheduler whose workers compute.
-
-    progress : callable, default=None
-        Called at the start, about once a second, and at the end, with a `Progress`.
+    The store is owned by this run until it ends; a second run on it is an error. One job works in this
+    process, more in as many processes of their own; with the address of a Dask `scheduler` its workers
+    compute. `progress` is called at the start, about once a second, and at the end.
     """
     cells = tuple({cell.key: cell for cell in cells}.values())
     if jobs < 1:

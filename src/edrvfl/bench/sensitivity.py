@@ -123,24 +123,10 @@ def make_cells(
 ) -> list[SensitivityCell]:
     """Make the cells of section 5.5: omega_r varies with p = 0, and p varies with omega_r = 1.
 
-    Every value is checked here, before any work.
-
-    Parameters
-    ----------
-    datasets : sequence of Dataset
-        The paper's four are `DATASETS`.
-
-    weights, rates : sequences of float
-        Values of omega_r in (0, 1] and of p in [0, 1). The neutral values 1 and 0 are added.
-
-    activations : sequence of str
-        One curve for each.
-
-    seeds : int
-        How often the hidden layers are drawn.
-
-    settings : mapping, optional
-        Everything else; by default the paper's Table 7.
+    Every value is checked here, before any work. The paper's four datasets are `DATASETS`. `weights` are
+    values of omega_r in (0, 1] and `rates` of p in [0, 1); the neutral values 1 and 0 are added. Each
+    activation has a curve of its own. `seeds` says how often the hidden layers are drawn, and `settings`
+    everything else, by default the paper's Table 7.
     """
     if seeds < 1:
         raise ValueError(f"seeds must be at least 1, got {seeds}.")

@@ -91,16 +91,8 @@ class CellState:
 class Store:
     """One file. Every write is one transaction, so a process killed at any moment leaves a whole store.
 
-    Parameters
-    ----------
-    path : path
-        The SQLite file.
-
-    create : bool, default=True
-        Whether a file that does not exist is made.
-
-    own : bool, default=False
-        Whether to keep all other owners out until `close`. A store that somebody owns is an error at once.
+    `create` says whether a file that does not exist is made, `own` whether to keep all other owners out until
+    `close`: then a store that somebody owns is an error at once.
     """
 
     def __init__(self, path: str | Path, *, create: bool = True, own: bool = False) -> None:

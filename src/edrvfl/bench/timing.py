@@ -107,18 +107,8 @@ def make_cells(
 ) -> list[TimingCell]:
     """Make the cells of section 5.6. The edRVFL family gets n and lambda of Table 7, others their defaults.
 
-    Parameters
-    ----------
-    methods : iterable of Method
-
-    datasets : sequence of Dataset
-        The paper's five are `DATASETS`.
-
-    warmups, repeats : int
-        Fits that do not count, and fits whose median does.
-
-    threads : int
-        BLAS threads.
+    The paper's five datasets are `DATASETS`. Warm-ups are fits that do not count; of the repeats the median
+    does. `threads` are those of BLAS.
     """
     if repeats < 1 or warmups < 0 or threads < 1:
         raise ValueError(

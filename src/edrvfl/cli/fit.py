@@ -37,10 +37,6 @@ FEW = 10  # so many different whole numbers are classes, more are values, unless
 NO_VALUE = "the target holds text ({}), and --task regression needs numbers. Correct it, or drop --task."
 
 Task = Literal["auto", "classification", "regression"]
-Names = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME,...", help="Columns whose numbers are only names, such as codes."),
-]
 
 
 # The signature is long because it is the list of the command's options.
@@ -64,10 +60,11 @@ def fit(
     seed: Annotated[
         int, typer.Option(min=0, max=2**31 - 2, help="The number that decides all random draws.")
     ] = 0,
-    categories: Names = None,
+    categories: Annotated[
+        list[str] | None, options.names("Columns whose numbers are only names, such as codes.")
+    ] = None,
     ignore: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME,...", help="Columns that the model must not see, such as row numbers."),
+        list[str] | None, options.names("Columns that the model must not see, such as row numbers.")
     ] = None,
     drop_missing_target: options.DropUnknown = False,
     separator: options.Separator = ",",

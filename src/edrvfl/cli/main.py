@@ -12,18 +12,7 @@ import edrvfl
 # What the extras `cli` and `bench` bring. All of it is looked for before any work: a command that computes
 # for an hour and then lacks matplotlib has lost the hour.
 MODEL_EXTRA = ("pandas", "rich", "typer")
-EXTRA = (
-    "filelock",
-    "jinja2",
-    "matplotlib",
-    "pandas",
-    "pooch",
-    "requests",
-    "rich",
-    "scikit_posthocs",
-    "tqdm",
-    "typer",
-)
+EXTRA = (*MODEL_EXTRA, "filelock", "jinja2", "matplotlib", "pooch", "requests", "scikit_posthocs", "tqdm")
 NEEDS_MODEL_EXTRA = (
     "edrvfl's command line needs the extra cli: pip install 'edrvfl[cli]' "
     "(from a clone: pip install '.[cli]')"

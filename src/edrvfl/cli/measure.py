@@ -8,16 +8,23 @@ from typing import Annotated
 import typer
 
 from edrvfl.bench import defaults, sensitivity, timing
-from edrvfl.bench.data import ALL_FRAMES, Dataset, dataset_names, load_dataset, load_frame
+from edrvfl.bench.data import (
+    ALL_FRAMES,
+    FRAME_GROUPS,
+    GROUPS,
+    Dataset,
+    dataset_names,
+    load_dataset,
+    load_frame,
+)
 from edrvfl.bench.data.frames import frame_dataset
 from edrvfl.bench.data.own_table import check_class_sizes, table_name
 from edrvfl.bench.methods import METHODS, method_names
+from edrvfl.bench.names import listing
 from edrvfl.bench.tables import need_column, open_table
 
 from . import options
 from .run import run_cells
-
-Names = typer.Option(metavar="NAME,...")
 
 # The defaults of the options, as the lists that typer wants.
 PAPER_FOUR, PAPER_FIVE = list(sensitivity.DATASETS), list(timing.DATASETS)
@@ -28,17 +35,11 @@ FRAMES_ALONE = ["frames"]  # nothing to download
 
 
 def measure_sensitivity(
-    datasets: Annotated[list[str], Names] = PAPER_FOUR,
-    weights: Annotated[
-        list[float], typer.Option(metavar="OMEGA,...", parser=options.number, help="Values of omega_r.")
-    ] = WEIGHTS,
-    rates: Annotated[
-        list[float], typer.Option(metavar="P,...", parser=options.number, help="Values of p.")
-    ] = RATES,
+    datasets: Annotated[list[str], options.names()] = PAPER_FOUR,
+    weights: Annotated[list[float], options.numbers("OMEGA,...", "Values of omega_r.")] = WEIGHTS,
+    rates: Annotated[list[float], options.numbers("P,...", "Values of p.")] = RATES,
     activations: Annotated[list[str], typer.Option(metavar="G,...")] = ACTIVATIONS,
-    seeds: Annotated[
-        int, typer.Option(metavar="N", parser=options.count, help="Redraws of the hidden layers.")
-    ] = sensitivity.SEEDS,
+    seeds: Annotated[int, options.counted("Redraws of the hidden layers.")] = sensitivity.SEEDS,
     folder: options.Folder = None,
     store: options.Store = options.STORE,
     jobs: options.Jobs = None,
@@ -51,17 +52,11 @@ def measure_sensitivity(
 
 
 def measure_timing(
-    methods: Annotated[list[str], Names] = TIMED_METHODS,
-    datasets: Annotated[list[str], Names] = PAPER_FIVE,
-    warmups: Annotated[
-        int, typer.Option(metavar="N", parser=options.count, help="Fits that are not counted.")
-    ] = timing.WARMUPS,
-    repeats: Annotated[
-        int, typer.Option(metavar="N", parser=options.count, help="Fits whose median is taken.")
-    ] = timing.REPEATS,
-    threads: Annotated[
-        int, typer.Option(metavar="N", parser=options.count, help="BLAS threads.")
-    ] = timing.THREADS,
+    methods: Annotated[list[str], options.names()] = TIMED_METHODS,
+    datasets: Annotated[list[str], options.names()] = PAPER_FIVE,
+    warmups: Annotated[int, options.counted("Fits that are not counted.")] = timing.WARMUPS,
+    repeats: Annotated[int, options.counted("Fits whose median is taken.")] = timing.REPEATS,
+    threads: Annotated[int, options.counted("BLAS threads.")] = timing.THREADS,
     folder: options.Folder = None,
     store: options.Store = options.STORE,
     quiet: options.Quiet = False,
@@ -76,18 +71,15 @@ def measure_timing(
 def measure_defaults(
     methods: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME,...",
-            help="Methods, or the groups arrays, frames and values.",
-            show_default="values on values, frames on other frames, arrays on all else",
+        options.names(
+            "Methods, or the groups arrays, frames and values.",
+            "values on values, frames on other frames, arrays on all else",
         ),
     ] = None,
     datasets: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME,...",
-            help="Datasets, or the groups frames, confirmation, values, uci24 and demo.",
-            show_default="frames, or none with --csv",
+        options.names(
+            f"Datasets, or the groups {listing((*FRAME_GROUPS, *GROUPS))}.", "frames, or none with --csv"
         ),
     ] = None,
     csv: Annotated[
@@ -96,9 +88,7 @@ def measure_defaults(
     target: Annotated[
         str | None, typer.Option(metavar="NAME", help="The column of that table which is predicted.")
     ] = None,
-    seeds: Annotated[
-        int, typer.Option(metavar="N", parser=options.count, help="Fits of each split, with other seeds.")
-    ] = defaults.SEEDS,
+    seeds: Annotated[int, options.counted("Fits of each split, with other seeds.")] = defaults.SEEDS,
     folder: options.Folder = None,
     store: options.Store = options.STORE,
     jobs: options.Jobs = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -41,6 +41,21 @@ def number(text: str | float) -> float:
         raise typer.BadParameter(f"expected a number, got {text!r}") from None
 
 
+def counted(help: str, shown: str | bool = True) -> Any:
+    """Make an option that is a whole number of at least 1. `shown` stands for its default, if not itself."""
+    return typer.Option(metavar="N", parser=count, help=help, show_default=shown)
+
+
+def numbers(metavar: str, help: str) -> Any:
+    """Make an option that is a list of numbers."""
+    return typer.Option(metavar=metavar, parser=number, help=help)
+
+
+def names(help: str | None = None, shown: str | bool = True) -> Any:
+    """Make an option that is a list of names. `shown` stands for its default, if not itself."""
+    return typer.Option(metavar="NAME,...", help=help, show_default=shown)
+
+
 def cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -49,13 +64,7 @@ def cores() -> int:
 CUDA_JOBS = 8  # more processes than that only wait for each other on one GPU
 
 Jobs = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        parser=count,
-        help="Processes to work in.",
-        show_default=f"one a core, here {cores()}; with cuda at most {CUDA_JOBS}",
-    ),
+    int | None, counted("Processes to work in.", f"one a core, here {cores()}; with cuda at most {CUDA_JOBS}")
 ]
 
 

@@ -36,18 +36,11 @@ LEGEND = (
 # Most of its lines are its options: a command's signature is its documentation.
 def run(
     methods: Annotated[
-        list[str],
-        typer.Option(
-            metavar="NAME,...", help=f"Methods, or groups of them: {show.listing([*METHOD_GROUPS])}."
-        ),
+        list[str], options.names(f"Methods, or groups of them: {show.listing([*METHOD_GROUPS])}.")
     ] = METHOD_DEFAULT,
     datasets: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME,...",
-            help=f"Datasets, or groups of them: {show.listing([*GROUPS])}.",
-            show_default="demo, or none with --csv",
-        ),
+        options.names(f"Datasets, or groups of them: {show.listing([*GROUPS])}.", "demo, or none with --csv"),
     ] = None,
     csv: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A table of your own: numeric columns and a header.")
@@ -58,20 +51,13 @@ def run(
     folder: options.Folder = None,
     trials: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            parser=options.count,
-            help="Configurations tried in each search.",
-            show_default=f"{TRIALS}, with --paper {PAPER_TRIALS}",
-        ),
+        options.counted("Configurations tried in each search.", f"{TRIALS}, with --paper {PAPER_TRIALS}"),
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            parser=options.count,
-            help="Refits of what was chosen, each with other random hidden layers.",
-            show_default=f"{SEEDS}, with --paper {PAPER_SEEDS}",
+        options.counted(
+            "Refits of what was chosen, each with other random hidden layers.",
+            f"{SEEDS}, with --paper {PAPER_SEEDS}",
         ),
     ] = None,
     paper: Annotated[bool, typer.Option("--paper", help="Take the paper's size.")] = False,

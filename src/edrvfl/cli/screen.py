@@ -126,18 +126,21 @@ def _drawn(table: Table) -> str:
 # --- progress ----------------------------------------------------------------------------------------
 
 
+def progress_bar(
+    *counts: progress.ProgressColumn, transient: bool = False, hidden: bool = False
+) -> progress.Progress:
+    """Make a bar on standard error, with what counts behind it; it is shown on a terminal alone."""
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    text, line = progress.TextColumn("{task.description}", markup=False), progress.BarColumn(bar_width=None)
+    columns = (text, line, *counts, progress.TimeRemainingColumn())
+    hidden = hidden or not console.is_interactive
+    return progress.Progress(*columns, console=console, transient=transient, disable=hidden)
+
+
 @contextmanager
 def share_bar(text: str, quiet: bool) -> Iterator[Callable[[float], None]]:
     """Give a function that is told how much is done, from 0 to 1; a terminal shows it as a bar."""
-    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
-    columns = (
-        progress.TextColumn("{task.description}", markup=False),
-        progress.BarColumn(bar_width=None),
-        progress.TaskProgressColumn(),
-        progress.TimeRemainingColumn(),
-    )
-    hidden = quiet or not console.is_interactive
-    with progress.Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+    with progress_bar(progress.TaskProgressColumn(), transient=True, hidden=quiet) as bar:
         task = bar.add_task(text, total=1.0)
         yield lambda done: bar.update(task, completed=done)
 

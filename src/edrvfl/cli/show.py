@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 from rich import progress
-from rich.console import Console
 from rich.table import Table
 
 from edrvfl.bench.names import listing, plural
 from edrvfl.bench.record import (
-    AsItComesRecord,
     DefaultsRecord,
     Record,
     RunRecord,
@@ -26,7 +24,7 @@ from edrvfl.bench.record import (
 )
 from edrvfl.bench.schedule import Progress
 
-from .screen import Row, duration, put, say, table
+from .screen import Row, duration, progress_bar, put, say, table
 
 __all__ = ["Row", "duration", "listing", "plural", "put", "say", "study_bar", "summaries", "table"]
 
@@ -55,16 +53,12 @@ def _timing_cells(record: TimingRecord) -> Row:
 def _defaults_cells(record: DefaultsRecord) -> Row:
     losses = f"{record.mean('log_loss'):.4f}, {record.mean('calibration_error'):.4f}"
     accuracy = f"{100 * record.mean('test_accuracy'):.2f}"
-    return (record.dataset, record.method, accuracy, losses, _median_fit(record))
+    return (record.dataset, record.method, accuracy, losses, f"{record.seconds:.3f} s")
 
 
 def _values_cells(record: ValuesRecord) -> Row:
     scores = (f"{record.mean('r2'):.4f}", f"{record.mean('rmse'):.5g}")
-    return (record.dataset, record.method, *scores, _median_fit(record))
-
-
-def _median_fit(record: AsItComesRecord) -> str:
-    return f"{statistics.median(s for row in record.fit_seconds for s in row):.3f} s"
+    return (record.dataset, record.method, *scores, f"{record.seconds:.3f} s")
 
 
 # The columns of a table, and what a record that succeeded says in them, by the kind of the record.
@@ -111,16 +105,8 @@ def study_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
     if quiet:
         yield None
         return
-    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
-    columns = (
-        progress.TextColumn("{task.description}", markup=False),
-        progress.BarColumn(bar_width=None),
-        progress.MofNCompleteColumn(),
-        progress.TextColumn("units"),
-        progress.TimeRemainingColumn(),
-    )
     # The lines are printed on standard error as ever: a bar that is shown lifts them above itself.
-    with progress.Progress(*columns, console=console, disable=not console.is_interactive) as bar:
+    with progress_bar(progress.MofNCompleteColumn(), progress.TextColumn("units")) as bar:
         yield _StudyBar(bar)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,6 +38,7 @@ def lasso_admm(G: Array, R: Array, lam: float, n_iter: int) -> Array:
     return Z
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BLSClassifier(AutoencodingClassifier):
     """Broad learning system: T = [H B_1', H B_2', ...], F = [T, tanh([T, 0.1] W)], beta = (F'F + C I)^-1 F'Y.
 
@@ -114,28 +116,15 @@ class BLSClassifier(AutoencodingClassifier):
         **AutoencodingClassifier._parameter_constraints,
     }
 
-    def __init__(
-        self,
-        *,
-        n_windows: int = 10,
-        n_window_nodes: int = 10,
-        n_enhancement: int = 500,
-        regularization: float = 0.0001,
-        scale: float = 0.8,
-        sparsity: float = 0.001,
-        n_iter: int = 50,
-        scaling: str = "feature",
-        random_state: Any = None,
-    ) -> None:
-        self.n_windows = n_windows
-        self.n_window_nodes = n_window_nodes
-        self.n_enhancement = n_enhancement
-        self.regularization = regularization
-        self.scale = scale
-        self.sparsity = sparsity
-        self.n_iter = n_iter
-        self.scaling = scaling
-        self.random_state = random_state
+    n_windows: int = 10
+    n_window_nodes: int = 10
+    n_enhancement: int = 500
+    regularization: float = 0.0001
+    scale: float = 0.8
+    sparsity: float = 0.001
+    n_iter: int = 50
+    scaling: str = "feature"
+    random_state: Any = None
 
     def _learn(self, X: Array, Y: Array, seed: np.random.SeedSequence) -> None:
         window_seed, enhancement_seed = seed.spawn(2)

@@ -46,20 +46,15 @@ class _OnCodes(ClassifierMixin, BaseEstimator):
         return normalised
 
 
+@dataclass(eq=False, repr=False)
 class Coded(_OnCodes):
     """A classifier that is fitted on the codes 0..k-1 of the labels.
 
     XGBoost refuses labels with gaps, which appear where a rare class is absent from the rows of a fit.
     CatBoost returns labels as a column. Both are cured by codes.
-
-    Parameters
-    ----------
-    estimator : classifier
-        `fit` clones it.
     """
 
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
+    estimator: Any  # `fit` clones it
 
     def fit(self, X: Any, y: Any) -> Coded:
         """Fit the classifier on the codes of y."""
@@ -157,6 +152,7 @@ BOOSTERS: Mapping[str, Booster] = MappingProxyType(
 )
 
 
+@dataclass(eq=False, repr=False)
 class EarlyStopped(_OnCodes):
     """Boosting that finds its number of rounds on rows that it holds out, or takes the number it is given.
 
@@ -164,33 +160,12 @@ class EarlyStopped(_OnCodes):
     after the smallest log-loss on these rows, and `n_rounds_` is the best round. With `n_rounds` nothing is
     held out. Without `parameters` boosting stops where the package's own defaults do, since these are what a
     user gets who types nothing; so it does where no row can be held out.
-
-    Parameters
-    ----------
-    package : {"HistGradientBoosting", "LightGBM", "XGBoost", "CatBoost"}
-        Who boosts.
-
-    parameters : dict, optional
-        Parameters of the package's classifier; by default its own.
-
-    n_rounds : int, optional
-        Number of rounds, from earlier fits. By default this fit finds it.
-
-    random_state : int, optional
-        Seed of the package and of the rows that are held out.
     """
 
-    def __init__(
-        self,
-        package: str,
-        parameters: Mapping[str, Any] | None = None,
-        n_rounds: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.package = package
-        self.parameters = parameters
-        self.n_rounds = n_rounds
-        self.random_state = random_state
+    package: str  # who boosts, of `BOOSTERS`
+    parameters: Mapping[str, Any] | None = None  # of the package's classifier; by default its own
+    n_rounds: int | None = None  # from earlier fits; by default this fit finds it
+    random_state: Any = None  # seeds the package, and the rows that are held out
 
     def fit(self, X: Any, y: Any) -> EarlyStopped:
         """Fit the package's classifier on the codes of the labels."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,6 +43,7 @@ def lasso_fista(G: Array, R: Array, lam: float, n_iter: int) -> Array:
     return B
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class HELMClassifier(AutoencodingClassifier):
     """Hierarchical extreme learning machine: T = H B' twice, F = tanh([T, 0.1] W), beta = (F'F + C I)^-1 F'Y.
 
@@ -113,26 +115,14 @@ class HELMClassifier(AutoencodingClassifier):
         **AutoencodingClassifier._parameter_constraints,
     }
 
-    def __init__(
-        self,
-        *,
-        n_encoder: int = 100,
-        n_hidden: int = 500,
-        regularization: float = 0.0001,
-        scale: float = 0.8,
-        sparsity: float = 0.001,
-        n_iter: int = 50,
-        scaling: str = "feature",
-        random_state: Any = None,
-    ) -> None:
-        self.n_encoder = n_encoder
-        self.n_hidden = n_hidden
-        self.regularization = regularization
-        self.scale = scale
-        self.sparsity = sparsity
-        self.n_iter = n_iter
-        self.scaling = scaling
-        self.random_state = random_state
+    n_encoder: int = 100
+    n_hidden: int = 500
+    regularization: float = 0.0001
+    scale: float = 0.8
+    sparsity: float = 0.001
+    n_iter: int = 50
+    scaling: str = "feature"
+    random_state: Any = None
 
     def _learn(self, X: Array, Y: Array, seed: np.random.SeedSequence) -> None:
         *encoder_rngs, layer_rng = (np.random.default_rng(s) for s in seed.spawn(AUTOENCODERS + 1))

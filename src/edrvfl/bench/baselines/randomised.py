@@ -86,33 +86,11 @@ class ScoredClassifier(ClassifierMixin, Classifies):
         return rows.X, rows.targets
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the softmax of the classes' scores. Nothing calibrates it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        P : array of shape (n_samples, n_classes)
-            In the order of `classes_`; each row sums to 1.
-        """
+        """Return the softmax of the classes' scores. Nothing calibrates it."""
         return self._answers(X, "predict_proba")
 
     def decision_function(self, X: Any) -> Array:
-        """Score the classes; with two classes, the score of the second minus that of the first.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
-            `predict` takes the largest, or for two classes the sign.
-        """
+        """Score the classes; with two classes, the score of the second minus that of the first."""
         scores = self._scores(X, "decision_function")
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
@@ -132,21 +110,9 @@ class RandomisedClassifier(ScoredClassifier):
 
     @fit_context()
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the network.
+        """Fit the network to numeric, finite rows with labels of at least two classes.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Numeric, finite training rows. Torch arrays are accepted too if scikit-learn's array API
-            dispatch is on.
-
-        y : array-like of shape (n_samples,)
-            Labels of at least two classes.
-
-        Returns
-        -------
-        self : classifier
-            The fitted estimator.
+        Torch arrays are accepted too if scikit-learn's array API dispatch is on.
         """
         X, targets = self._prepare_training_rows(X, y)
         Y = targets.rows(slice(0, X.shape[0]))

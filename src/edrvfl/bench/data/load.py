@@ -36,30 +36,12 @@ def load_dataset(
     url: str = ARCHIVE_URL,
     progress: bool = True,
 ) -> Dataset:
-    """Load a dataset of the study by its name.
+    """Load a dataset of `GROUPS` by its name, with verified values and partitions, in read-only arrays.
 
-    Parameters
-    ----------
-    name : str
-        A name of `GROUPS`. The demo group comes with scikit-learn and needs no download.
-
-    folder : path, optional
-        Where to look first for NAME.csv.gz and NAME.folds.csv.gz; by default the environment variable
-        EDRVFL_DATA. A dataset that is not there is read from the cache, after a download if need be.
-
-    cache : path, optional
-        The folder that keeps downloads; by default the user's cache folder.
-
-    url : str
-        The archive that holds the paper's datasets.
-
-    progress : bool
-        Whether a download shows a progress bar on a terminal.
-
-    Returns
-    -------
-    Dataset
-        With verified values and partitions; its arrays are read-only.
+    The demo group comes with scikit-learn. For the others NAME.csv.gz and NAME.folds.csv.gz are looked for
+    in `folder`, by default the environment variable EDRVFL_DATA, then in the folder `cache` that keeps
+    downloads, by default the user's cache folder. What is in neither is downloaded from the archive at `url`,
+    where `progress` shows a bar on a terminal.
 
     Examples
     --------

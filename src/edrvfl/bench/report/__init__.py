@@ -24,26 +24,10 @@ SUFFIXES: Mapping[str, str] = {".html": "html", ".htm": "html", ".md": "md", ".m
 def write_report(
     store: str | Path, out: str | Path, format: str | None = None, *, figures_folder: str | Path | None = None
 ) -> list[Path]:
-    """Write the report of a store.
+    """Write the report of a store, and return the files that were written.
 
-    Parameters
-    ----------
-    store : path
-        The study's store.
-
-    out : path
-        File to write. It is replaced as a whole: a failure leaves the file that was there before.
-
-    format : {"html", "md", "csv"}, optional
-        By default the ending of `out` tells the format.
-
-    figures_folder : path, optional
-        Folder that gets every figure as SVG, with its data as CSV.
-
-    Returns
-    -------
-    list of Path
-        The files that were written.
+    The file `out` is replaced as a whole: a failure leaves the file that was there before. Its ending tells
+    the format, unless that is named. `figures_folder` gets every figure as SVG, with its data as CSV.
     """
     render = FORMATS[_format_of(Path(out), format)]
     check_writable(out)  # before the work: drawing the figures takes seconds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -34,6 +35,7 @@ NETWORKS = "Each of SNN, MSRAinit, Highway and ResNet"  # in the message about a
 SMALLEST_BATCH, LARGEST_BATCH, STEPS = 32, 128, 64  # batch_size="auto" aims at 64 steps in an epoch
 
 
+@dataclass(eq=False, repr=False)
 class FNNClassifier(ScoredClassifier):
     """Feed-forward network trained by gradient descent: SNN, MSRAinit, Highway or ResNet.
 
@@ -147,56 +149,25 @@ class FNNClassifier(ScoredClassifier):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        architecture: str = "snn",
-        *,
-        n_layers: int = 4,
-        n_units: int = 256,
-        form: str = "rectangular",
-        bottleneck: float = 0.5,
-        block_layers: int = 2,
-        learning_rate: float = 0.1,
-        dropout: float = 0.0,
-        batch_size: int | str = "auto",
-        max_epochs: int = 100,
-        validation_fraction: float = 0.1,
-        patience: int = 20,
-        device: str | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.architecture = architecture
-        self.n_layers = n_layers
-        self.n_units = n_units
-        self.form = form
-        self.bottleneck = bottleneck
-        self.block_layers = block_layers
-        self.learning_rate = learning_rate
-        self.dropout = dropout
-        self.batch_size = batch_size
-        self.max_epochs = max_epochs
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.device = device
-        self.random_state = random_state
+    architecture: str = "snn"
+    _: KW_ONLY
+    n_layers: int = 4
+    n_units: int = 256
+    form: str = "rectangular"
+    bottleneck: float = 0.5
+    block_layers: int = 2
+    learning_rate: float = 0.1
+    dropout: float = 0.0
+    batch_size: int | str = "auto"
+    max_epochs: int = 100
+    validation_fraction: float = 0.1
+    patience: int = 20
+    device: str | None = None
+    random_state: Any = None
 
     @fit_context()
     def fit(self, X: Any, y: Any) -> FNNClassifier:
-        """Train the network.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Numeric, finite training rows.
-
-        y : array-like of shape (n_samples,)
-            Labels of at least two classes.
-
-        Returns
-        -------
-        self : FNNClassifier
-            The fitted estimator.
-        """
+        """Train the network on numeric, finite rows with labels of at least two classes."""
         where = _choose_device(self.device, X)
         trained = train(self._prepare_job(X, y), where)
         self._layers: Any = trained.layers  # they stay on the device, where they will be asked

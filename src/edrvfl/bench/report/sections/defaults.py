@@ -22,6 +22,10 @@ GROUPS = {
     "frames": "mixed frames",
     "confirmation": "frames of the confirmation",
     "values": "frames with values",
+    "common": "common tables",
+    "common-values": "common tables with values",
+    "common-apart": "common tables put aside",
+    "common-values-apart": "common tables with values put aside",
     "uci24": "datasets of the paper",
     "others": "other datasets",
     "other values": "other datasets with values",
@@ -215,8 +219,8 @@ def _frames_grid(group: str, datasets: Sequence[str]) -> Grid:
         f = FRAME_GROUPS[group][name]
         sizes = (f.rows, f.numbers, f.categories, f.missing, *([f.classes] if classes else []))
         rows.append(make_row(name, f.package, f.target, *sizes))
-    package, draws = ("package of R", "stratified draws") if classes else ("package", "draws")
+    draws = "stratified draws" if classes else "draws"
     sizes_of = ("rows", "columns of numbers", "of texts", "gaps", *(["classes"] if classes else []))
-    columns = ("frame", package, "target", *sizes_of)
+    columns = ("frame", "package", "target", *sizes_of)
     note = f"Five {draws} of 75 and 25 % of the rows; rows without a target are left out."
     return Grid(f"defaults-{group}", f"The {GROUPS[group]}", columns, tuple(rows), notes=(note,), folded=True)
