@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgWarning
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from .._fitting.coverage import Evidence, learn_coverage
-from .._fitting.inputs import learn_network_inputs
+from .._fitting.inputs import best_kernel, learn_network_inputs
 from .._fitting.kernel import fit_kernel_model
 from .._fitting.settings import kernel_settings
 from .._models.kernel import KernelModel
@@ -42,9 +42,9 @@ class LaplaceRidge(Estimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit a kernel model to rows in memory or in blocks, and store it with what leave-one-out says."""
         with self._read(X, y, sample_weight) as reading:
-            data, candidates = reading.data, kernel_settings(self).candidates()
-            seen = [learn_network_inputs(data, one.inputs, reading.seed) for one in candidates]
-            settings, learnt = min(zip(candidates, seen, strict=True), key=lambda one: one[1].loss)
+            data = reading.data
+            settings, proof = best_kernel(data, kernel_settings(self), reading.seed)
+            learnt = learn_network_inputs(data, settings.inputs, reading.seed, proof)
             done = fit_kernel_model(data, settings, learnt, reading.seed)
             evidence = Evidence(data, done.model, done.stage.P, reading.held, reading.seed)
             self.coverage_ = learn_coverage(evidence, self.coverage_from)

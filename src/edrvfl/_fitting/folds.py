@@ -8,7 +8,6 @@ leave-one-out answers the rows of the fold. The model that answers new rows is a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -62,7 +61,6 @@ class Learnt:
     inputs: Inputs
     of_folds: tuple[Inputs, ...] = ()  # one for each fold of the data; none where one fit judges itself
     ridges: tuple[tuple[float, float], ...] = ()  # the bandwidth and penalty that folds chose, if they did
-    loss: float = math.inf  # the honest leave-one-out loss of a kernel ridge that sees this, if it was tried
 
     @property
     def scaling(self) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy
@@ -18,34 +19,63 @@ from .data import Data, few_of
 from .folds import Learnt, together
 from .gradient import GRADIENT_ROWS, Ridge, fit_ridge
 from .kernel import judge_fold
-from .settings import InputSettings
+from .settings import InputSettings, KernelFit
 
+RACE_ROWS = 800  # of which a kernel proves how good it is, and how often factors help it
 Seen = tuple[Inputs, tuple[float, float]]  # inputs, and the bandwidth and penalty that suit them
 
 
-def learn_network_inputs(data: Data, settings: InputSettings, seed: int) -> Learnt:
-    """Learn from training rows what a model sees of their columns.
+@dataclass(frozen=True, slots=True, eq=False)
+class Proof:
+    """What came of factors on rows whose labels did not shape them."""
 
-    The scaling "loo" multiplies columns by gradient factors if a kernel ridge is better with them, by honest
-    leave-one-out. Where rows are many a network uses them without a proof; a kernel, which may multiply
-    several times, proves on some of the rows how often.
+    inputs: Inputs  # without factors
+    rounds: int  # how often columns are multiplied by factors
+    loss: float = math.inf  # the honest loss of a kernel ridge then, if it was tried
+    data: Data | None = None  # the rows that were asked, if there were folds
+    seen: tuple[Seen, ...] = ()  # what the ridge of each of their folds saw
+
+
+def prove_inputs(data: Data, settings: InputSettings, seed: int) -> Proof:
+    """Find out on rows whose labels did not shape them how often factors help.
+
+    A network uses them without a proof where rows are many. A kernel, which may multiply several times, is
+    asked on some of the rows then, and tells how good it is beside other kernels.
     """
     with ignore_overflow(), suitable_threads(data.rows.X, GRADIENT_ROWS, GRADIENT_ROWS):
-        inputs, folds = data.encoding(settings.encoder), data.folds
-        if settings.scaling is None and not settings.raced:
-            return Learnt(inputs, (inputs,) * len(folds))
-        few = few_of(data, GRADIENT_ROWS, seed) if settings.raced else data
-        rounds, seen, loss = int(settings.scaling is not None), [], math.inf
-        if few.folds:
-            rounds, seen, loss = _prove(few, inputs, settings, seed)
-        if few is not data:
-            ridges = (_after(rounds, fold.outside, inputs, settings, seed) for fold in folds)
-            seen = [(ridge.inputs, ridge.choice.values) for ridge in ridges]
+        inputs = data.encoding(settings.encoder)
+        if not settings.looks_at_labels:
+            return Proof(inputs, 0)
+        few = few_of(data, RACE_ROWS, seed) if settings.raced else data
+        if not few.folds:
+            return Proof(inputs, int(settings.scaling is not None))
+        rounds, seen, loss = _prove(few, inputs, settings, seed)
+        return Proof(inputs, rounds, loss, few, tuple(seen))
+
+
+def best_kernel(data: Data, settings: KernelFit, seed: int) -> tuple[KernelFit, Proof]:
+    """Return the candidate of the smallest honest loss, with its proof; the first one if none was tried."""
+    candidates = settings.candidates()
+    proofs = [prove_inputs(data, one.inputs, seed) for one in candidates]
+    return min(zip(candidates, proofs, strict=True), key=lambda one: one[1].loss)
+
+
+def learn_network_inputs(
+    data: Data, settings: InputSettings, seed: int, proof: Proof | None = None
+) -> Learnt:
+    """Learn from training rows what a model sees of their columns, and what it would see without a fold."""
+    found = prove_inputs(data, settings, seed) if proof is None else proof
+    inputs, rounds, seen = found.inputs, found.rounds, found.seen
+    with ignore_overflow(), suitable_threads(data.rows.X, GRADIENT_ROWS, GRADIENT_ROWS):
+        if not settings.looks_at_labels:
+            return Learnt(inputs, (inputs,) * len(data.folds))
+        if found.data is not data:
+            ridges = (_after(rounds, fold.outside, inputs, settings, seed) for fold in data.folds)
+            seen = tuple((ridge.inputs, ridge.choice.values) for ridge in ridges)
         scaled = inputs
         if rounds:
             scaled = _after(rounds - 1, data.single_rows, inputs, settings, seed).scaled()
-        of_folds, chosen = (tuple(part) for part in zip(*seen, strict=True)) if seen else ((), ())
-        return Learnt(scaled, of_folds, chosen, loss)
+        return Learnt(scaled, *(tuple(part) for part in zip(*seen, strict=True)))
 
 
 def _rounds(rows: Rows, inputs: Inputs, settings: InputSettings, seed: int) -> Iterator[Ridge]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,9 @@ from .._models.portfolio import Portfolio
 from .._seam.arrays import array_namespace, converted, device, from_numpy
 from .data import Data
 from .folds import Learnt
-from .inputs import learn_network_inputs
+from .inputs import best_kernel, learn_network_inputs
 from .race import Member, Progress
-from .settings import VoterSettings
+from .settings import KernelFit, VoterSettings
 
 # Seeds fit into int32, so that every platform draws the same.
 LARGEST_SEED = numpy.iinfo(numpy.int32).max
@@ -29,23 +29,23 @@ KERNELS_KEPT = 2  # of the kernel voters, where there are more
 def prepare_members(data: Data, settings: Mapping[str, VoterSettings], seed: int) -> list[Member]:
     """Return the members that are worth a fit: all networks, and the best of the kernel voters.
 
-    Kernel voters have proven on some of the rows how good they are; a full fit takes far longer.
+    Kernel voters prove on some of the rows how good they are, which takes far less than a fit. Members of the
+    same encoder and scaling share what they see.
     """
-    members = list(_with_inputs(data, settings, seed))
-    kernels = sorted((m for m in members if not m.settings.grows), key=lambda member: member.learnt.loss)
-    return [member for member in members if member not in kernels[KERNELS_KEPT:]]
-
-
-def _with_inputs(data: Data, settings: Mapping[str, VoterSettings], seed: int) -> Iterator[Member]:
-    """Yield the members with their inputs, which members of the same encoder and scaling share."""
+    found = {name: given.as_member(data.worth) for name, given in settings.items()}
+    raced = {name: best_kernel(data, one, seed) for name, one in found.items() if isinstance(one, KernelFit)}
+    kept = sorted(raced, key=lambda name: raced[name][1].loss)[:KERNELS_KEPT]
     known: dict[Any, Learnt] = {}
-    for i, (name, given) in enumerate(settings.items()):
-        for found in given.as_member(data.worth).candidates():
-            if found.inputs not in known:
-                known[found.inputs] = learn_network_inputs(data, found.inputs, seed)
-        best = min(given.as_member(data.worth).candidates(), key=lambda one: known[one.inputs].loss)
+    members = []
+    for i, (name, given) in enumerate(found.items()):
+        if name in raced and name not in kept:
+            continue
+        one, proof = raced.get(name, (given, None))
+        if one.inputs not in known:
+            known[one.inputs] = learn_network_inputs(data, one.inputs, seed, proof)
         child = numpy.random.SeedSequence(seed, spawn_key=(i,)).generate_state(1)
-        yield Member(name, best, known[best.inputs], int(child[0]) % LARGEST_SEED)
+        members.append(Member(name, one, known[one.inputs], int(child[0]) % LARGEST_SEED))
+    return members
 
 
 @dataclass(frozen=True, slots=True, eq=False)

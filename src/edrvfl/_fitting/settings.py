@@ -38,6 +38,11 @@ class InputSettings:
     rounds: int = 1  # how often factors are found at most, each time in the columns times those before
     raced: bool = False  # a kernel, which proves itself on some of the rows beside other kernels
 
+    @property
+    def looks_at_labels(self) -> bool:
+        """Whether labels shape the inputs, or a ridge that tells how good they are."""
+        return self.scaling is not None or self.raced
+
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
@@ -83,10 +88,6 @@ class NetworkSettings:
         if m > LOO_WEIGHTS_ROWS:
             layers = dataclasses.replace(layers, weight_from="train")
         return dataclasses.replace(found, layers=layers, votes=Votes(found.votes.rule), judges=True)
-
-    def candidates(self) -> tuple[NetworkSettings, ...]:
-        """Return this fit, the only one: leave-one-out chooses within it."""
-        return (self,)
 
     def as_fitted(self, n_layers: int) -> dict[str, Any]:
         """Return the parameters of an estimator that rows may have changed, after so many layers."""
