@@ -79,8 +79,7 @@ def measure_defaults(
     datasets: Annotated[
         list[str] | None,
         options.names(
-            f"Datasets, or the groups {listing((*FRAME_GROUPS, *GROUPS))}.",
-            "frames, or none with --csv",
+            f"Datasets, or the groups {listing((*FRAME_GROUPS, *GROUPS))}.", "frames, or none with --csv"
         ),
     ] = None,
     csv: Annotated[
