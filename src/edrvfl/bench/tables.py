@@ -23,6 +23,7 @@ from .names import did_you_mean, plural, quoted
 
 BLOCK_ROWS, BLOCK_CELLS = 10_000, 1_000_000  # a block has no more of either
 LONGEST_LINE = 2**25  # bytes; a packed file may hold a line that no memory can
+LONGEST_CELL = 2**17  # characters
 PARQUET = (".parquet", ".pq")
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # row labels that pandas writes beside the columns
 NEEDS_ARROW = "Parquet files need pyarrow: pip install 'edrvfl[cli,arrow]', or save the table as CSV."
@@ -231,10 +232,11 @@ def _rows_of(source: Source, separator: str) -> Iterator[tuple[IO[bytes], Any]]:
     """Give the open file and a reader of lists of cells, and make errors name the file and the line."""
     with source.path.open("rb") as raw:
         reader = csv.reader(_lines_of(source, raw), delimiter=separator, strict=True)
+        before = csv.field_size_limit(LONGEST_CELL)  # others in the process may have set another
         try:
             yield raw, reader
         except csv.Error as error:
-            long = f"has a cell of more than {csv.field_size_limit()} characters. Shorten it, or look"
+            long = f"has a cell of more than {LONGEST_CELL} characters. Shorten it, or look"
             what = long if "field limit" in str(error) else f"cannot be read as CSV ({error}). Look"
             raise ValueError(
                 f"{source}: line {reader.line_num} {what} there and above for a quotation mark that is "
@@ -242,6 +244,8 @@ def _rows_of(source: Source, separator: str) -> Iterator[tuple[IO[bytes], Any]]:
             ) from error
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise ValueError(f"{source}: it is not a whole gzip file ({error}).") from error
+        finally:
+            csv.field_size_limit(before)
 
 
 def _lines_of(source: Source, raw: IO[bytes]) -> Iterator[str]:
