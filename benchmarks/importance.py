@@ -26,19 +26,19 @@ from edrvfl import (
     EDRVFLPortfolioClassifier,
     EDRVFLPortfolioRegressor,
     EDRVFLRegressor,
-    LaplaceRidgeClassifier,
-    LaplaceRidgeRegressor,
+    KernelRidgeClassifier,
+    KernelRidgeRegressor,
     feature_importance,
 )
 
 CLASSIFIERS = {
     "network": EDRVFLClassifier,
-    "kernel": LaplaceRidgeClassifier,
+    "kernel": KernelRidgeClassifier,
     "portfolio": EDRVFLPortfolioClassifier,
 }
 REGRESSORS = {
     "network": EDRVFLRegressor,
-    "kernel": LaplaceRidgeRegressor,
+    "kernel": KernelRidgeRegressor,
     "portfolio": EDRVFLPortfolioRegressor,
 }
 

@@ -39,8 +39,8 @@ from edrvfl.bench.data import VALUES, Dataset, dataset_names, load_frame
 COVERAGES = (0.8, 0.9, 0.95)
 TOLERATED = 0.03
 SET_FRAMES = ("attrition", "hpc_data", "Chile", "HMDA", "OJ")
-REGRESSORS = ("EDRVFLPortfolioRegressor", "EDRVFLRegressor", "LaplaceRidgeRegressor")
-CLASSIFIERS = ("EDRVFLPortfolioClassifier", "EDRVFLClassifier", "LaplaceRidgeClassifier")
+REGRESSORS = ("EDRVFLPortfolioRegressor", "EDRVFLRegressor", "KernelRidgeRegressor")
+CLASSIFIERS = ("EDRVFLPortfolioClassifier", "EDRVFLClassifier", "KernelRidgeClassifier")
 
 Answer = Callable[[float], Any]  # coverage -> (lower, upper), or a boolean matrix of rows and classes
 Method = Callable[[Any, Any, Any, int], Answer]  # (X, y, X_test, seed) -> what is answered for X_test

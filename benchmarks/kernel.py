@@ -14,7 +14,7 @@ from common import SMALL
 from sklearn.metrics import log_loss
 
 import edrvfl._fitting.kernel
-from edrvfl import LaplaceRidgeClassifier
+from edrvfl import KernelRidgeClassifier
 from edrvfl.bench.data import load_dataset
 
 NAMES = [
@@ -37,7 +37,7 @@ def measure(name: str, way: str) -> str:
     rows = -(-int(fit.sum()) // params.pop("parts", 1))
     edrvfl._fitting.kernel.PART_ROWS = {False: min(rows, 5_000), True: 20_000}
     start = time.process_time()
-    model = LaplaceRidgeClassifier(random_state=0, **params).fit(data.X[fit], data.y[fit])
+    model = KernelRidgeClassifier(random_state=0, **params).fit(data.X[fit], data.y[fit])
     seconds = time.process_time() - start
     P = model.predict_proba(data.X[validation])
     y = data.y[validation]

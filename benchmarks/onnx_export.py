@@ -42,8 +42,8 @@ from edrvfl import (
     EDRVFLPortfolioClassifier,
     EDRVFLPortfolioRegressor,
     EDRVFLRegressor,
-    LaplaceRidgeClassifier,
-    LaplaceRidgeRegressor,
+    KernelRidgeClassifier,
+    KernelRidgeRegressor,
     TabularEncoder,
     to_onnx,
     variant,
@@ -142,12 +142,12 @@ def agreement() -> None:
     for option in options:
         cases = [(EDRVFLClassifier(random_state=0, **option).fit(X, y), new) for X, y, new in datasets()]
         report(f"EDRVFLClassifier {option}", cases)
-    for make in (LaplaceRidgeClassifier, EDRVFLPortfolioClassifier):
+    for make in (KernelRidgeClassifier, EDRVFLPortfolioClassifier):
         report(make.__name__, [(make(random_state=0).fit(X, y), new) for X, y, new in datasets()])
     X, y = load_diabetes(return_X_y=True)
     X = X.astype(np.float32).astype(float)
     two = np.column_stack([y, y**2])
-    for make in (EDRVFLRegressor, LaplaceRidgeRegressor, EDRVFLPortfolioRegressor):
+    for make in (EDRVFLRegressor, KernelRidgeRegressor, EDRVFLPortfolioRegressor):
         report(make.__name__, [(make(random_state=0).fit(X[::2], y[::2]), X[1::2])])
         report(f"{make.__name__}, two outputs", [(make(random_state=0).fit(X[::2], two[::2]), X[1::2])])
     agreement_of_frames()
@@ -158,7 +158,7 @@ def agreement_of_frames() -> None:
     X, y, new = frames()
     labels = np.where(y > np.median(y), "yes", "no")
     for encoder in ("standard", "robust", "bins", TabularEncoder("bins", categorical_features=["rooms"])):
-        for make in (EDRVFLClassifier, LaplaceRidgeClassifier):
+        for make in (EDRVFLClassifier, KernelRidgeClassifier):
             what = encoder if isinstance(encoder, str) else "TabularEncoder, numbers as categories"
             report(
                 f"{make.__name__}, frame, {what}",
@@ -179,8 +179,8 @@ def many_rows(m: int, d: int = 20) -> tuple[np.ndarray, np.ndarray]:
 def agreement_of_many_rows() -> None:
     """Kernel voters of more than 1,000 rows, and of parts, above 5,000 or 8,000."""
     X, y = many_rows(11_000)
-    for make, sizes in ((LaplaceRidgeClassifier, (2_000, 6_000)), (LaplaceRidgeRegressor, (2_000, 9_000))):
-        targets = np.digitize(y, [-0.5, 0.5]) if make is LaplaceRidgeClassifier else y
+    for make, sizes in ((KernelRidgeClassifier, (2_000, 6_000)), (KernelRidgeRegressor, (2_000, 9_000))):
+        targets = np.digitize(y, [-0.5, 0.5]) if make is KernelRidgeClassifier else y
         for m in sizes:
             model = make(random_state=0).fit(X[:m], targets[:m])
             case = [(model, X[10_000:])]
@@ -205,7 +205,7 @@ def times() -> None:
     rows = {
         "EDRVFLRegressor": (EDRVFLRegressor, few),
         "EDRVFLClassifier, 10 x 512": (EDRVFLClassifier, few),
-        "LaplaceRidgeClassifier, 2,000 rows": (LaplaceRidgeClassifier, some),
+        "KernelRidgeClassifier, 2,000 rows": (KernelRidgeClassifier, some),
         "EDRVFLPortfolioClassifier": (EDRVFLPortfolioClassifier, few),
     }
     models = {

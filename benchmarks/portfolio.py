@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from common import SMALL
 
-from edrvfl import EDRVFLClassifier, LaplaceRidgeClassifier, TabularEncoder
+from edrvfl import EDRVFLClassifier, KernelRidgeClassifier, TabularEncoder
 from edrvfl._doors.members import MEMBERS, NEUTRAL, PAIRS, SHARED, SIGMOID, SPARSE
 from edrvfl._fitting.data import InMemory
 from edrvfl._fitting.portfolio import prepare_members
@@ -40,9 +40,9 @@ def network(**settings):
 
 
 CANDIDATES = {
-    "kernel": LaplaceRidgeClassifier(),
-    "kernel unscaled": LaplaceRidgeClassifier(input_scaling=None),
-    "kernel raw": LaplaceRidgeClassifier(encoder="robust"),
+    "kernel": KernelRidgeClassifier(),
+    "kernel unscaled": KernelRidgeClassifier(input_scaling=None),
+    "kernel raw": KernelRidgeClassifier(encoder="robust"),
     "dense": network(**BINS, **PAIRS, **SCALED),
     "dense, no pairs": network(**BINS, **SCALED),
     "dense unscaled": network(**BINS, **PAIRS),

@@ -23,7 +23,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.model_selection import train_test_split
 
-from edrvfl import EDRVFLRegressor, LaplaceRidgeRegressor
+from edrvfl import EDRVFLRegressor, KernelRidgeRegressor
 from edrvfl._doors.members import BINS, PAIRS, RAW, SIGMOID, SPARSE
 from edrvfl._fitting.data import InMemory
 from edrvfl._fitting.portfolio import prepare_members
@@ -78,7 +78,7 @@ def network(*settings, **more):
     return EDRVFLRegressor(**dict(ChainMap(more, *reversed(settings))))
 
 
-KERNEL, PRUNED, WEIGHTED = LaplaceRidgeRegressor, {"prune_rate": 0.2}, {"correct_weight": 0.8}
+KERNEL, PRUNED, WEIGHTED = KernelRidgeRegressor, {"prune_rate": 0.2}, {"correct_weight": 0.8}
 PLAIN, WIDE = {"n_layers": 10}, {"n_hidden": 1024}
 CANDIDATES = {
     "kernel": KERNEL(),

@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 from edrvfl import (
     EDRVFLClassifier,
     EDRVFLPortfolioClassifier,
-    LaplaceRidgeClassifier,
+    KernelRidgeClassifier,
     MembersDisplay,
     TabularEncoder,
 )
@@ -68,7 +68,7 @@ DATASETS = {
 MODELS = {
     "portfolio": EDRVFLPortfolioClassifier(),
     "one network": EDRVFLClassifier(),
-    "kernel voter": LaplaceRidgeClassifier(),
+    "kernel voter": KernelRidgeClassifier(),
     "logistic regression": make_pipeline(TabularEncoder(), LogisticRegression(max_iter=1000)),
     "random forest": make_pipeline(TabularEncoder(), RandomForestClassifier()),
     "gradient boosting": make_pipeline(TabularEncoder(), HistGradientBoostingClassifier()),

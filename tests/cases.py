@@ -12,8 +12,8 @@ from edrvfl import (
     EDRVFLPortfolioRegressor,
     EDRVFLRegressor,
     EDRVFLSearchCV,
-    LaplaceRidgeClassifier,
-    LaplaceRidgeRegressor,
+    KernelRidgeClassifier,
+    KernelRidgeRegressor,
     TabularEncoder,
 )
 
@@ -76,11 +76,11 @@ def members(network, kernel, **params):
 
 CLASS_MEMBERS = members(
     EDRVFLClassifier,
-    LaplaceRidgeClassifier(regularization=0.3, bandwidth=1.0),
+    KernelRidgeClassifier(regularization=0.3, bandwidth=1.0),
     regularization=0.5,  # leave-one-out chooses by accuracy, where rounding may decide
     ensemble="mean",
 )
-VALUE_MEMBERS = members(EDRVFLRegressor, LaplaceRidgeRegressor())
+VALUE_MEMBERS = members(EDRVFLRegressor, KernelRidgeRegressor())
 FINALISTS = {"finalists": 2, "random_state": 0}
 PORTFOLIOS = {
     "class portfolio": EDRVFLPortfolioClassifier(members=CLASS_MEMBERS, **FINALISTS),
@@ -100,9 +100,9 @@ NETWORKS = {
     },
 }
 KERNELS = {
-    **{f"class kernel, {n}": LaplaceRidgeClassifier(random_state=0, **p) for n, p in OF_KERNELS.items()},
-    "class kernel, balanced": LaplaceRidgeClassifier(class_weight="balanced", calibration="temperature"),
-    **{f"value kernel, {n}": LaplaceRidgeRegressor(random_state=0, **p) for n, p in OF_KERNELS.items()},
+    **{f"class kernel, {n}": KernelRidgeClassifier(random_state=0, **p) for n, p in OF_KERNELS.items()},
+    "class kernel, balanced": KernelRidgeClassifier(class_weight="balanced", calibration="temperature"),
+    **{f"value kernel, {n}": KernelRidgeRegressor(random_state=0, **p) for n, p in OF_KERNELS.items()},
 }
 ALL = NETWORKS | KERNELS | PORTFOLIOS
 SEARCHES = {

@@ -55,6 +55,9 @@ def encode(columns, inputs, table, dtype):
     if (part := inputs.numbers) is not None:
         Z = np.clip((X if part.columns is None else X[:, part.columns]) / part.divisor, -bound, bound)
         Z = R = np.where(np.isnan(Z), part.fill, Z)
+        if (ranks := getattr(part, "ranks", None)) is not None:
+            steps = np.clip((Z[:, None] - ranks.left) * ranks.slope, 0, 1)
+            R = (steps * ranks.height).sum(axis=1)
         if part.center is not None:
             R = np.clip((Z - part.center) / part.spread, -bound, bound)
             R = R / np.sqrt(1 + (R / 3) ** 2)
@@ -121,6 +124,18 @@ def calibrate(c, P):
 G = {"relu": lambda z: np.maximum(z, 0), "sigmoid": lambda z: 1 / (1 + np.exp(-z)), "tanh": np.tanh,
     "sin": np.sin, "radbas": lambda z: np.exp(-(z**2)), "swish": lambda z: z / (1 + np.exp(-z)),
     "selu": lambda z: 1.0507009873554805 * np.where(z > 0, z, 1.6732632423543772 * np.expm1(z))}  # fmt: skip
+
+
+def matern(t):
+    return (1 + t) * np.exp(-t)
+
+
+KERNELS = {  # of the differences (rows, landmarks, columns), the bandwidth and the number of columns
+    "laplace": lambda D, h, d: np.exp(-np.sqrt((D**2).sum(axis=2)) / (h * np.sqrt(d))),
+    "matern": lambda D, h, d: matern(np.sqrt(3 * (D**2).sum(axis=2)) / (h * np.sqrt(d))),
+    "product": lambda D, h, d: np.exp(-D.sum(axis=2) / (h * d)),
+    "additive": lambda D, h, d: np.exp(-D / h).mean(axis=2) ** 2,
+}
 RULES = {"softmax": softmax, "vote": lambda scores: np.eye(scores.shape[1])[scores.argmax(axis=1)]}
 
 
@@ -130,8 +145,9 @@ def answer(model, table):
     if model.kind != "Network":
         if model.kind == "KernelModel":
             E = encode(model.columns, model.voter.inputs, table, model.voter.alpha.dtype)
-            distances = np.sqrt(((E[:, None] - model.voter.landmarks) ** 2).sum(axis=2))
-            K = np.exp(-distances / (model.voter.bandwidth * np.sqrt(E.shape[1])))
+            K = KERNELS[getattr(model.voter, "kernel", "laplace")](
+                np.abs(E[:, None] - model.voter.landmarks), model.voter.bandwidth, E.shape[1]
+            )
             scores = model.voter.scale * (K @ model.voter.alpha) + model.voter.prior
         else:
             answers = np.stack([answer(voter, table) for voter in model.voters])

@@ -8,8 +8,8 @@ from edrvfl import (
     EDRVFLPortfolioClassifier,
     EDRVFLPortfolioRegressor,
     EDRVFLRegressor,
-    LaplaceRidgeClassifier,
-    LaplaceRidgeRegressor,
+    KernelRidgeClassifier,
+    KernelRidgeRegressor,
     TabularEncoder,
 )
 
@@ -86,17 +86,29 @@ def _fitted(name):
         "regressor": lambda: (EDRVFLRegressor(**SMALL).fit(X, value), X),
         "regressor_several": lambda: (EDRVFLRegressor(**SMALL, layer_votes="prefix").fit(T, several), T),
         "regressor_32": lambda: (EDRVFLRegressor(**SMALL, coverage_from=None).fit(X32, value32), X32),
-        "kernel": lambda: (LaplaceRidgeClassifier(random_state=0).fit(T, texts), T),
+        "kernel": lambda: (KernelRidgeClassifier(random_state=0).fit(T, texts), T),
         "kernel_values": lambda: (
-            LaplaceRidgeRegressor(n_landmarks=20, random_state=0).fit(X32, value32),
+            KernelRidgeRegressor(n_landmarks=20, random_state=0).fit(X32, value32),
+            X32,
+        ),
+        "kernel_matern": lambda: (
+            KernelRidgeRegressor(kernel="matern", encoder="loo", random_state=0).fit(T, several),
+            T,
+        ),
+        "kernel_product": lambda: (
+            KernelRidgeClassifier(kernel="product", encoder="ranks", random_state=0).fit(T, texts),
+            T,
+        ),
+        "kernel_additive": lambda: (
+            KernelRidgeRegressor(kernel="additive", encoder="ranks", random_state=0).fit(X32, value32),
             X32,
         ),
         "portfolio": lambda: (
-            _portfolio(EDRVFLPortfolioClassifier, EDRVFLClassifier, LaplaceRidgeClassifier).fit(T, texts),
+            _portfolio(EDRVFLPortfolioClassifier, EDRVFLClassifier, KernelRidgeClassifier).fit(T, texts),
             T,
         ),
         "portfolio_values": lambda: (
-            _portfolio(EDRVFLPortfolioRegressor, EDRVFLRegressor, LaplaceRidgeRegressor).fit(X, value),
+            _portfolio(EDRVFLPortfolioRegressor, EDRVFLRegressor, KernelRidgeRegressor).fit(X, value),
             X,
         ),
         "encoder": lambda: (TabularEncoder("bins", min_frequency=1, categorical_features=["b"]).fit(T), T),

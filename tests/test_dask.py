@@ -24,7 +24,7 @@ from edrvfl import (
     EDRVFLClassifier,
     EDRVFLPortfolioClassifier,
     EDRVFLRegressor,
-    LaplaceRidgeClassifier,
+    KernelRidgeClassifier,
     RowBlocks,
 )
 from edrvfl._seam.threads import _release_control
@@ -237,7 +237,7 @@ def test_a_worker_that_dies_within_the_fit_of_a_portfolio_changes_no_bit(
     quick_processes, rows, monkeypatch, tmp_path
 ):
     X, y = rows
-    members = [("kernel", LaplaceRidgeClassifier()), ("network", EDRVFLClassifier(n_hidden=8, n_layers=2))]
+    members = [("kernel", KernelRidgeClassifier()), ("network", EDRVFLClassifier(n_hidden=8, n_layers=2))]
     fitted = []
     with cluster(2, processes=True) as started, distributed.Client(started) as client:
         for deadly in (False, True):

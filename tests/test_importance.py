@@ -18,7 +18,7 @@ from edrvfl import (
     EDRVFLClassifier,
     EDRVFLRegressor,
     EDRVFLSearchCV,
-    LaplaceRidgeRegressor,
+    KernelRidgeRegressor,
     TabularEncoder,
     feature_importance,
 )
@@ -99,8 +99,8 @@ def test_columns_in_another_order_have_the_same_importances(seed):
     X, order = rng.standard_normal((12, 3)), rng.permutation(3)
     y = X[:, 0] + X[:, 1] * X[:, 2]
     made = {"bandwidth": 1.0, "regularization": 0.1, "encoder": "standard", "coverage_from": None}
-    model = LaplaceRidgeRegressor(**made).fit(X, y)
-    moved = LaplaceRidgeRegressor(**made).fit(X[:, order], y)
+    model = KernelRidgeRegressor(**made).fit(X, y)
+    moved = KernelRidgeRegressor(**made).fit(X[:, order], y)
     found = feature_importance(model, X, random_state=0).importances
     assert_allclose(
         feature_importance(moved, X[:, order], random_state=0).importances, found[order], rtol=1e-6

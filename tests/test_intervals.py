@@ -17,8 +17,8 @@ from edrvfl import (
     EDRVFLPortfolioRegressor,
     EDRVFLRegressor,
     EDRVFLSearchCV,
-    LaplaceRidgeClassifier,
-    LaplaceRidgeRegressor,
+    KernelRidgeClassifier,
+    KernelRidgeRegressor,
     to_numpy,
     variant,
 )
@@ -26,16 +26,16 @@ from edrvfl._fitting.coverage import _weights_of
 from edrvfl._inputs.chosen import hold_back
 
 NETWORK = {"n_layers": 3, "n_hidden": 60, "random_state": 0}
-FEW = [("net", EDRVFLRegressor(n_layers=2, n_hidden=40)), ("kernel", LaplaceRidgeRegressor())]
-FEW_CLASSES = [("net", EDRVFLClassifier(n_layers=2, n_hidden=40)), ("kernel", LaplaceRidgeClassifier())]
+FEW = [("net", EDRVFLRegressor(n_layers=2, n_hidden=40)), ("kernel", KernelRidgeRegressor())]
+FEW_CLASSES = [("net", EDRVFLClassifier(n_layers=2, n_hidden=40)), ("kernel", KernelRidgeClassifier())]
 REGRESSORS = [
     EDRVFLRegressor(**NETWORK),
-    LaplaceRidgeRegressor(random_state=0),
+    KernelRidgeRegressor(random_state=0),
     EDRVFLPortfolioRegressor(members=FEW, random_state=0),
 ]
 CLASSIFIERS = [
     EDRVFLClassifier(**NETWORK),
-    LaplaceRidgeClassifier(random_state=0),
+    KernelRidgeClassifier(random_state=0),
     EDRVFLPortfolioClassifier(members=FEW_CLASSES, random_state=0),
 ]
 COVERAGES = (0.8, 0.9, 0.95)

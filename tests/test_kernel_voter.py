@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 
-from edrvfl import LaplaceRidgeClassifier
+from edrvfl import KernelRidgeClassifier
 from edrvfl._fitting.kernel import fit_kernel
 from edrvfl._fitting.systems import BANDWIDTHS, LAMBDAS, KernelSettings
 from edrvfl._inputs.chosen import Judged
@@ -153,7 +153,7 @@ def test_all_classes_share_the_landmarks(rng):
 def test_the_descent_finds_nearly_the_best_of_all_candidates(rng, noise):
     X = rng.standard_normal((120, 3))
     y = (X[:, 0] + noise * rng.standard_normal(120) > 0).astype(int)
-    plain = LaplaceRidgeClassifier(encoder="standard", input_scaling=None, calibration="temperature")
+    plain = KernelRidgeClassifier(encoder="standard", input_scaling=None, calibration="temperature")
     losses = {
         (h, lam): clone(plain).set_params(bandwidth=h, regularization=lam).fit(X, y).loo_log_loss_
         for h in BANDWIDTHS

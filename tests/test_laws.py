@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
 from sklearn.utils._array_api import move_estimator_to
 
-from edrvfl import EDRVFLClassifier, EDRVFLRegressor, LaplaceRidgeClassifier, LaplaceRidgeRegressor, to_numpy
+from edrvfl import EDRVFLClassifier, EDRVFLRegressor, KernelRidgeClassifier, KernelRidgeRegressor, to_numpy
 
 CLASSIFIERS = {name: model for name, model in ALL.items() if is_classifier(model)}
 REGRESSORS = {name: model for name, model in ALL.items() if name not in CLASSIFIERS}
@@ -66,9 +66,9 @@ GIVEN = {
     "value network": EDRVFLRegressor(n_layers=3, n_hidden=16, **LOO),
     "value network, dual": EDRVFLRegressor(n_layers=2, n_hidden=120, **LOO),
     "value network, joint": EDRVFLRegressor(n_layers=3, n_hidden=30, **JOINT),
-    "class kernel": LaplaceRidgeClassifier(bandwidth=1.0, input_scaling=None, calibration=None),
-    "value kernel": LaplaceRidgeRegressor(bandwidth=1.0, input_scaling=None),
-    "value kernel, landmarks": LaplaceRidgeRegressor(bandwidth=1.0, input_scaling=None, n_landmarks=30),
+    "class kernel": KernelRidgeClassifier(bandwidth=1.0, input_scaling=None, calibration=None),
+    "value kernel": KernelRidgeRegressor(bandwidth=1.0, input_scaling=None),
+    "value kernel, landmarks": KernelRidgeRegressor(bandwidth=1.0, input_scaling=None, n_landmarks=30),
 }
 
 

@@ -16,8 +16,8 @@ from edrvfl import (
     EDRVFLPortfolioClassifier,
     EDRVFLPortfolioRegressor,
     EDRVFLRegressor,
-    LaplaceRidgeClassifier,
-    LaplaceRidgeRegressor,
+    KernelRidgeClassifier,
+    KernelRidgeRegressor,
     TabularEncoder,
     to_numpy,
 )
@@ -193,8 +193,8 @@ OF_CLASSES = [{"calibration": "isotonic"}, {"class_weight": "even"}]
 WRONG = {
     EDRVFLClassifier: [*OF_NETWORKS, *OF_CLASSES, {"ensemble": "median"}],
     EDRVFLRegressor: OF_NETWORKS,
-    LaplaceRidgeClassifier: [*OF_KERNELS, *OF_CLASSES],
-    LaplaceRidgeRegressor: OF_KERNELS,
+    KernelRidgeClassifier: [*OF_KERNELS, *OF_CLASSES],
+    KernelRidgeRegressor: OF_KERNELS,
     EDRVFLPortfolioClassifier: [*OF_PORTFOLIOS, *OF_CLASSES],
     EDRVFLPortfolioRegressor: OF_PORTFOLIOS,
 }

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, LaplaceRidgeClassifier, TabularEncoder
+from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, KernelRidgeClassifier, TabularEncoder
 from edrvfl._fitting.folds import deal_folds, dealt
 from edrvfl._inputs.rows import prepare_rows
 from edrvfl._loo.calibrate import calibrate
@@ -75,7 +75,7 @@ def test_leave_one_out_figures_by_brute_force(rng):
     neutral = {"correct_weight": 1.0, "prune_rate": 0.0, "input_scaling": None}
     plain = {"regularization": 0.5, "ensemble": "mean", **neutral}
     members = [
-        ("kernel", LaplaceRidgeClassifier(bandwidth=0.5, regularization=0.2, input_scaling=None)),
+        ("kernel", KernelRidgeClassifier(bandwidth=0.5, regularization=0.2, input_scaling=None)),
         ("wide", EDRVFLClassifier(n_layers=2, n_hidden=15, **plain)),
         ("narrow", EDRVFLClassifier(n_layers=3, n_hidden=4, activation="sigmoid", **plain)),
     ]

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 
-from edrvfl import EDRVFLClassifier, EDRVFLPortfolioRegressor, EDRVFLRegressor, LaplaceRidgeRegressor
+from edrvfl import EDRVFLClassifier, EDRVFLPortfolioRegressor, EDRVFLRegressor, KernelRidgeRegressor
 from edrvfl._fitting.folds import deal_folds
 from edrvfl._inputs.rows import prepare_values
 from edrvfl._loo.jury import ValueJury
@@ -70,7 +70,7 @@ def test_leave_one_out_figures_and_weights_by_brute_force(rng, k):
     mean, sd, ones = y.mean(axis=0), y.std(axis=0), np.ones(60)
     Y, lam = (y - mean) / sd, 0.5
     members = [
-        ("kernel", LaplaceRidgeRegressor(bandwidth=0.5, regularization=0.2, input_scaling=None)),
+        ("kernel", KernelRidgeRegressor(bandwidth=0.5, regularization=0.2, input_scaling=None)),
         ("wide", EDRVFLRegressor(n_layers=2, n_hidden=15, regularization=lam)),
         ("narrow", EDRVFLRegressor(n_layers=3, n_hidden=4, activation="sigmoid", regularization=lam)),
     ]
@@ -182,5 +182,5 @@ def test_verbose_prints_a_line_for_each_piece_of_work(rng, capsys):
 
 @pytest.mark.parametrize("member", [Ridge(), EDRVFLClassifier()], ids=str)
 def test_members_of_another_kind(rng, member):
-    with pytest.raises(TypeError, match="'a' must be an EDRVFLRegressor or a LaplaceRidgeRegressor"):
+    with pytest.raises(TypeError, match="'a' must be an EDRVFLRegressor or a KernelRidgeRegressor"):
         portfolio(members=[("a", member)]).fit(*noisy_values(rng, 30, 4))

@@ -13,8 +13,8 @@ from edrvfl import (
     EDRVFLPortfolioRegressor,
     EDRVFLRegressor,
     EDRVFLSearchCV,
-    LaplaceRidgeClassifier,
-    LaplaceRidgeRegressor,
+    KernelRidgeClassifier,
+    KernelRidgeRegressor,
     TabularEncoder,
     variant,
 )
@@ -65,10 +65,10 @@ SETTINGS = {  # why it is here: the estimator
     "regressor, joint read-out, rows held back": EDRVFLRegressor(
         **SMALL, readout="joint", prune_rate=0.0, coverage_from="split"
     ),
-    "kernel classifier as it comes": LaplaceRidgeClassifier(),
-    "kernel classifier, landmarks": LaplaceRidgeClassifier(n_landmarks=60, class_weight="balanced"),
-    "kernel regressor as it comes": LaplaceRidgeRegressor(),
-    "kernel regressor, landmarks, a given penalty": LaplaceRidgeRegressor(
+    "kernel classifier as it comes": KernelRidgeClassifier(),
+    "kernel classifier, landmarks": KernelRidgeClassifier(n_landmarks=60, class_weight="balanced"),
+    "kernel regressor as it comes": KernelRidgeRegressor(),
+    "kernel regressor, landmarks, a given penalty": KernelRidgeRegressor(
         n_landmarks=60, regularization=0.1, encoder="robust", input_scaling=None
     ),
     "portfolio of classifiers, members as they come": EDRVFLPortfolioClassifier(
@@ -104,11 +104,11 @@ def test_scikit_learns_checks_pass(name):
 
 def test_every_public_estimator_is_checked_as_it_comes_and_there_are_not_many_settings():
     public = {
-        EDRVFLClassifier, EDRVFLRegressor, LaplaceRidgeClassifier, LaplaceRidgeRegressor,
+        EDRVFLClassifier, EDRVFLRegressor, KernelRidgeClassifier, KernelRidgeRegressor,
         EDRVFLPortfolioClassifier, EDRVFLPortfolioRegressor, EDRVFLSearchCV, TabularEncoder,
     }  # fmt: skip
     assert {type(model) for model in SETTINGS.values()} == public
     assert {type(SETTINGS[name]) for name in SETTINGS if "as it comes" in name} >= {
-        EDRVFLClassifier, EDRVFLRegressor, LaplaceRidgeClassifier, LaplaceRidgeRegressor, TabularEncoder,
+        EDRVFLClassifier, EDRVFLRegressor, KernelRidgeClassifier, KernelRidgeRegressor, TabularEncoder,
     }  # fmt: skip
     assert len(VARIANTS) + 8 <= N_SETTINGS <= 32

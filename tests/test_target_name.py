@@ -10,7 +10,7 @@ from edrvfl import (
     EDRVFLPortfolioRegressor,
     EDRVFLRegressor,
     EDRVFLSearchCV,
-    LaplaceRidgeClassifier,
+    KernelRidgeClassifier,
     RowBlocks,
     load,
 )
@@ -20,7 +20,7 @@ SMALL = {"n_hidden": 4, "n_layers": 1, "random_state": 0}
 MODELS = [
     EDRVFLClassifier(**SMALL),
     EDRVFLRegressor(**SMALL),
-    LaplaceRidgeClassifier(),
+    KernelRidgeClassifier(),
     EDRVFLPortfolioRegressor(members=[("one", EDRVFLRegressor(n_hidden=4, n_layers=1))]),
 ]
 

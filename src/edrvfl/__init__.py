@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from ._doors.files import TRUSTED_TYPES as TRUSTED_TYPES
     from ._doors.files import load as load
     from ._doors.files import register_onnx_converters as register_onnx_converters
-    from ._doors.kernel import LaplaceRidgeClassifier as LaplaceRidgeClassifier
-    from ._doors.kernel import LaplaceRidgeRegressor as LaplaceRidgeRegressor
+    from ._doors.kernel import KernelRidgeClassifier as KernelRidgeClassifier
+    from ._doors.kernel import KernelRidgeRegressor as KernelRidgeRegressor
     from ._doors.portfolio import EDRVFLPortfolioClassifier as EDRVFLPortfolioClassifier
     from ._doors.portfolio import EDRVFLPortfolioRegressor as EDRVFLPortfolioRegressor
     from ._doors.regressor import EDRVFLRegressor as EDRVFLRegressor
@@ -39,8 +39,8 @@ _MODULES = {
     "EDRVFLRegressor": "_doors.regressor",
     "EDRVFLSearchCV": "_doors.search",
     "ImportanceDisplay": "_looking.importance_display",
-    "LaplaceRidgeClassifier": "_doors.kernel",
-    "LaplaceRidgeRegressor": "_doors.kernel",
+    "KernelRidgeClassifier": "_doors.kernel",
+    "KernelRidgeRegressor": "_doors.kernel",
     "MembersDisplay": "_looking.members",
     "ReliabilityDisplay": "_looking.reliability",
     "RowBlocks": "_parts.source",

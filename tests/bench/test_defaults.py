@@ -150,7 +150,7 @@ def test_every_contender_takes_texts_gaps_and_values_never_seen(task, name, tiny
 
 
 NETWORKS = [name for name, row in CLASSIFIERS.items() if row.code.startswith("EDRVFLClassifier")]
-LATER = {"edRVFL portfolio": "EDRVFLPortfolioClassifier", "LaplaceRidge": "LaplaceRidgeClassifier"}
+LATER = {"edRVFL portfolio": "EDRVFLPortfolioClassifier", "LaplaceRidge": "KernelRidgeClassifier"}
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import kernel_scores_without_each_row, layer_scores, output_weights
 
-from edrvfl import EDRVFLClassifier, EDRVFLRegressor, LaplaceRidgeClassifier, variant
+from edrvfl import EDRVFLClassifier, EDRVFLRegressor, KernelRidgeClassifier, variant
 from edrvfl._fitting.data import InMemory
 from edrvfl._fitting.folds import deal_folds, n_folds, together
 from edrvfl._fitting.inputs import learn_network_inputs
@@ -192,7 +192,7 @@ def test_noise_is_called_noise():
 def test_what_helps_is_used_and_what_does_not_is_not(rng):
     X = rng.normal(size=(120, 40))
     one, none = (X[:, 0] > 0).astype(int), rng.integers(0, 2, 120)
-    assert LaplaceRidgeClassifier().fit(X, one).proven_ == {"input_scaling": "gradient"}
+    assert KernelRidgeClassifier().fit(X, one).proven_ == {"input_scaling": "gradient"}
     assert EDRVFLRegressor(input_scaling="loo", random_state=0).fit(X, X[:, 0]).proven_["input_scaling"]
     proven = EDRVFLClassifier(n_layers=3, random_state=0).fit(X, one).proven_
     assert set(proven) == {"input_scaling", "correct_weight", "prune_rate"}
@@ -223,7 +223,7 @@ def poll(m, seed):
     return X, (X[:, 0] + X[:, 1] + 1.5 * rng.standard_normal(m) > 2).astype(int)
 
 
-@pytest.mark.parametrize("estimator", [EDRVFLClassifier, LaplaceRidgeClassifier])
+@pytest.mark.parametrize("estimator", [EDRVFLClassifier, KernelRidgeClassifier])
 def test_few_cells_are_judged_as_new_rows_are(estimator):
     X, y = poll(500, 0)
     X_new, y_new = poll(20_000, 1)
@@ -238,7 +238,7 @@ def test_few_cells_are_judged_as_new_rows_are(estimator):
 def test_a_table_of_counts_is_the_table_of_its_rows():
     X, y = poll(300, 0)
     cells, counts = np.unique(np.column_stack([X, y]), axis=0, return_counts=True)
-    of_rows = LaplaceRidgeClassifier(random_state=0).fit(X, y)
-    of_counts = LaplaceRidgeClassifier(random_state=0).fit(cells[:, :3], cells[:, 3].astype(int), counts)
+    of_rows = KernelRidgeClassifier(random_state=0).fit(X, y)
+    of_counts = KernelRidgeClassifier(random_state=0).fit(cells[:, :3], cells[:, 3].astype(int), counts)
     np.testing.assert_allclose(of_counts.predict_proba(X), of_rows.predict_proba(X), atol=1e-9)
     assert of_counts.loo_accuracy_ == pytest.approx(of_rows.loo_accuracy_)

@@ -10,7 +10,7 @@ from helpers import noisy_rows, to_host
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from edrvfl import EDRVFLClassifier, LaplaceRidgeClassifier
+from edrvfl import EDRVFLClassifier, KernelRidgeClassifier
 from edrvfl._fitting.data import InMemory
 from edrvfl._fitting.portfolio import LARGEST_SEED, prepare_members
 from edrvfl._fitting.race import fit_member
@@ -77,7 +77,7 @@ def test_a_network_with_a_pause_is_the_estimator_alone(noisy, name, first):
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_kernel_voter_is_the_estimator_alone(noisy, name):
     X, y = noisy
-    estimator = LaplaceRidgeClassifier(calibration="temperature", **KERNELS[name])
+    estimator = KernelRidgeClassifier(calibration="temperature", **KERNELS[name])
     alone = clone(estimator).set_params(random_state=3).fit(X, y)
     data, member = prepare(estimator, X, y)
     done = fit_member(data, member, None, 1)
@@ -87,7 +87,7 @@ def test_a_kernel_voter_is_the_estimator_alone(noisy, name):
     np.testing.assert_allclose(done.voter.answer(X), alone.predict_proba(X), atol=1e-12)
 
 
-@pytest.mark.parametrize("estimator", [SMALL, LaplaceRidgeClassifier(calibration="temperature")], ids=str)
+@pytest.mark.parametrize("estimator", [SMALL, KernelRidgeClassifier(calibration="temperature")], ids=str)
 def test_weights_of_rows_and_classes_are_those_of_the_estimator(noisy, rng, estimator):
     X, y = noisy
     weights, costs = rng.choice([0.0, 0.5, 1.0, 3.0], len(y)), {0: 1.0, 1: 4.0, 2: 0.5}
@@ -100,7 +100,7 @@ def test_weights_of_rows_and_classes_are_those_of_the_estimator(noisy, rng, esti
     np.testing.assert_allclose(done.voter.answer(X), alone.predict_proba(X), atol=1e-8)
 
 
-GIVEN = LaplaceRidgeClassifier(bandwidth=1.0, regularization=0.5, n_landmarks=40, input_scaling=None)
+GIVEN = KernelRidgeClassifier(bandwidth=1.0, regularization=0.5, n_landmarks=40, input_scaling=None)
 
 
 @pytest.mark.parametrize("estimator", [SMALL, GIVEN], ids=str)

@@ -8,7 +8,7 @@ from helpers import FixedSeed, Recorder
 from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
 
-from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, LaplaceRidgeClassifier
+from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, KernelRidgeClassifier
 from edrvfl._doors import raced
 from edrvfl._fitting import race
 from edrvfl._fitting.race import Progress
@@ -22,7 +22,7 @@ KINDS = {
 }
 MEMBERS = [
     *((name, clone(NETWORK).set_params(**values)) for name, values in KINDS.items()),
-    ("kernel", LaplaceRidgeClassifier(bandwidth=1.0, input_scaling=None)),
+    ("kernel", KernelRidgeClassifier(bandwidth=1.0, input_scaling=None)),
 ]
 
 
@@ -139,7 +139,7 @@ def test_with_time_to_spare_a_limit_changes_nothing(noisy):
 
 def test_a_portfolio_of_kernels_alone_has_a_model_in_no_time(noisy):
     X, y = noisy
-    kernels = [(name, LaplaceRidgeClassifier(bandwidth=h)) for name, h in (("near", 0.3), ("far", 3.0))]
+    kernels = [(name, KernelRidgeClassifier(bandwidth=h)) for name, h in (("near", 0.3), ("far", 3.0))]
     model = EDRVFLPortfolioClassifier(members=kernels, max_seconds=1e-9).fit(X, y)
     assert model.members_["member"] == ["near"]
     assert clone(model).set_params(max_seconds=None).fit(X, y).members_["member"] == ["near", "far"]

@@ -15,8 +15,8 @@ from edrvfl import (
     EDRVFLPortfolioClassifier,
     EDRVFLPortfolioRegressor,
     EDRVFLRegressor,
-    LaplaceRidgeClassifier,
-    LaplaceRidgeRegressor,
+    KernelRidgeClassifier,
+    KernelRidgeRegressor,
     MembersDisplay,
 )
 
@@ -52,7 +52,7 @@ def test_bars_and_dots_are_those_of_the_table(model):
 
 def test_a_regressor_shows_its_r2(rng):
     networks = [(g, EDRVFLRegressor(n_layers=1, n_hidden=8, activation=g)) for g in ("relu", "sin", "tanh")]
-    members = [("kernel", LaplaceRidgeRegressor()), *networks]
+    members = [("kernel", KernelRidgeRegressor()), *networks]
     model = EDRVFLPortfolioRegressor(members=members, finalists=1, random_state=0).fit(
         *noisy_values(rng, 60, 3)
     )
@@ -80,7 +80,7 @@ def test_members_without_a_say_are_pale(model):
 def test_names_do_not_overlap_and_stay_inside_with_twelve_members():
     names = [f"network {i} of this table" for i in range(11)]
     members = [(name, EDRVFLClassifier(n_hidden=8, n_layers=1)) for name in names]
-    members.append(("kernel", LaplaceRidgeClassifier(bandwidth=1.0, regularization=1.0)))
+    members.append(("kernel", KernelRidgeClassifier(bandwidth=1.0, regularization=1.0)))
     model = EDRVFLPortfolioClassifier(members=members, random_state=0).fit(*load_wine(return_X_y=True))
     display = MembersDisplay.from_estimator(model)
     display.figure_.draw_without_rendering()

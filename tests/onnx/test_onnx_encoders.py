@@ -15,7 +15,7 @@ from edrvfl import (
     EDRVFLClassifier,
     EDRVFLPortfolioClassifier,
     EDRVFLRegressor,
-    LaplaceRidgeClassifier,
+    KernelRidgeClassifier,
     TabularEncoder,
     to_onnx,
 )
@@ -74,9 +74,9 @@ def test_voters_and_portfolios_read_frames(rng, dtype):
     X, new = make_frame(rng, 90), make_frame(rng, 40, new=True)
     X, new = (frame.rename(columns={"label": "count"}) for frame in (X, new))
     y = (X["age"].fillna(40) + 8 * (X["town"] == "a") > 44).astype(int)
-    assert_agrees(LaplaceRidgeClassifier(random_state=0).fit(X, y), new, dtype)
+    assert_agrees(KernelRidgeClassifier(random_state=0).fit(X, y), new, dtype)
     assert_agrees(EDRVFLRegressor(n_hidden=24, random_state=0).fit(X, y * 3.0 + X["count"]), new, dtype)
-    networks = [("wide", EDRVFLClassifier(n_hidden=24, encoder="bins")), ("kernel", LaplaceRidgeClassifier())]
+    networks = [("wide", EDRVFLClassifier(n_hidden=24, encoder="bins")), ("kernel", KernelRidgeClassifier())]
     portfolio = EDRVFLPortfolioClassifier(members=networks, random_state=0, weights="equal").fit(X, y)
     assert_agrees(portfolio, new, dtype)
 

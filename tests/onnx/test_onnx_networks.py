@@ -20,8 +20,8 @@ from edrvfl import (
     EDRVFLPortfolioRegressor,
     EDRVFLRegressor,
     EDRVFLSearchCV,
-    LaplaceRidgeClassifier,
-    LaplaceRidgeRegressor,
+    KernelRidgeClassifier,
+    KernelRidgeRegressor,
     RowBlocks,
     to_onnx,
     variant,
@@ -129,7 +129,7 @@ def test_every_depth_agrees_with_the_staged_answers(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("k", [None, 3])
-@pytest.mark.parametrize("make", [EDRVFLRegressor, LaplaceRidgeRegressor])
+@pytest.mark.parametrize("make", [EDRVFLRegressor, KernelRidgeRegressor])
 def test_regressors_agree(make, k, dtype):
     X, y = noisy_values(np.random.default_rng(0), 80, 4, k)
     X, new = X.astype(np.float32).astype(float), np.random.default_rng(1).standard_normal((40, 4))
@@ -176,7 +176,7 @@ def test_kernel_voters_of_many_rows_agree_with_their_records_in_float64(dtype, n
     monkeypatch.setattr("edrvfl._fitting.kernel.PART_ROWS", {False: 600, True: 600})
     monkeypatch.setattr("edrvfl._fitting.kernel.LEAST_PART", 600)
     X, y = rows(3, m=1100)
-    model = LaplaceRidgeClassifier(n_landmarks=n_landmarks, random_state=0).fit(X, y)
+    model = KernelRidgeClassifier(n_landmarks=n_landmarks, random_state=0).fit(X, y)
     voter = model.model_.voter
     assert voter.landmarks.dtype == np.float32
     exact = copy.copy(model)
@@ -206,7 +206,7 @@ def test_labels_are_text_or_whole_numbers():
 
 def test_the_model_has_standard_operators_only():
     X, y = rows(3)
-    proto = to_onnx(LaplaceRidgeClassifier().fit(X, y), name="voter")
+    proto = to_onnx(KernelRidgeClassifier().fit(X, y), name="voter")
     assert {(o.domain, o.version) for o in proto.opset_import} == {("", 18), ("ai.onnx.ml", 3)}
     assert {node.domain for node in proto.graph.node} <= {"", "ai.onnx.ml"}
     assert proto.graph.name == "voter"
@@ -240,7 +240,7 @@ def test_what_cannot_be_exported_says_so(monkeypatch):
     with pytest.raises(ValueError, match=r"Category .* is not valid Unicode"):
         to_onnx(EDRVFLClassifier(**SMALL).fit(pd.DataFrame({"t": texts}), y))
     with pytest.raises(ValueError, match="n_layers is for networks"):
-        to_onnx(LaplaceRidgeClassifier().fit(X, y), n_layers=1)
+        to_onnx(KernelRidgeClassifier().fit(X, y), n_layers=1)
     with pytest.raises(ValueError, match="dtype must be one of float32, float64"):
         to_onnx(model, dtype="float16")
     from sklearn.linear_model import LinearRegression

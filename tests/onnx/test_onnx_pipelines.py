@@ -20,8 +20,8 @@ from edrvfl import (
     EDRVFLClassifier,
     EDRVFLPortfolioRegressor,
     EDRVFLRegressor,
-    LaplaceRidgeClassifier,
-    LaplaceRidgeRegressor,
+    KernelRidgeClassifier,
+    KernelRidgeRegressor,
     TabularEncoder,
     register_onnx_converters,
 )
@@ -35,7 +35,7 @@ def converters():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("classifier", [EDRVFLClassifier(n_hidden=24, n_layers=3), LaplaceRidgeClassifier()])
+@pytest.mark.parametrize("classifier", [EDRVFLClassifier(n_hidden=24, n_layers=3), KernelRidgeClassifier()])
 def test_a_pipeline_with_a_classifier(rng, classifier, dtype):
     X, y = noisy_rows(rng, 80, 4)
     model = make_pipeline(MinMaxScaler(), classifier.set_params(random_state=0)).fit(
@@ -55,7 +55,7 @@ def nearest(calibrator, scores):
 
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
-@pytest.mark.parametrize("classifier", [EDRVFLClassifier(n_hidden=20, n_layers=2), LaplaceRidgeClassifier()])
+@pytest.mark.parametrize("classifier", [EDRVFLClassifier(n_hidden=20, n_layers=2), KernelRidgeClassifier()])
 def test_scores_are_calibrated_as_scikit_learn_does(rng, classifier, method, k):
     X, y = noisy_rows(rng, 150, 4)
     model = CalibratedClassifierCV(classifier.set_params(random_state=0), method=method, cv=3)
@@ -87,7 +87,7 @@ def test_probabilities_as_dictionaries_and_an_older_opset(rng):
 @pytest.mark.parametrize("k", [None, 2])
 def test_a_pipeline_with_an_encoder_and_a_regressor(rng, k, dtype):
     X, y = noisy_values(rng, 80, 4, k)
-    kernel = EDRVFLPortfolioRegressor(members=[("kernel", LaplaceRidgeRegressor())])
+    kernel = EDRVFLPortfolioRegressor(members=[("kernel", KernelRidgeRegressor())])
     for regressor in (EDRVFLRegressor(n_hidden=24, n_layers=2), kernel):
         model = make_pipeline(TabularEncoder("robust"), regressor.set_params(random_state=0)).fit(X, y)
         found = run(skl2onnx.to_onnx(model, X[:1].astype(dtype)), {"X": X.astype(dtype)})["variable"]

@@ -9,8 +9,8 @@ from edrvfl import (
     EDRVFLPortfolioClassifier,
     EDRVFLPortfolioRegressor,
     EDRVFLRegressor,
-    LaplaceRidgeClassifier,
-    LaplaceRidgeRegressor,
+    KernelRidgeClassifier,
+    KernelRidgeRegressor,
     RowBlocks,
 )
 
@@ -21,8 +21,8 @@ KINDS = {
     "raw": {"encoder": "robust", "correct_weight": 0.8, "prune_rate": 0.2},
 }
 PORTFOLIOS = {
-    EDRVFLPortfolioClassifier: (EDRVFLClassifier, LaplaceRidgeClassifier),
-    EDRVFLPortfolioRegressor: (EDRVFLRegressor, LaplaceRidgeRegressor),
+    EDRVFLPortfolioClassifier: (EDRVFLClassifier, KernelRidgeClassifier),
+    EDRVFLPortfolioRegressor: (EDRVFLRegressor, KernelRidgeRegressor),
 }
 
 
@@ -76,10 +76,10 @@ def test_a_portfolio_over_blocks_is_that_in_memory(limit, kind, m):
         assert np.mean(np.abs(np.asarray(sets[0], float) - np.asarray(sets[1], float))) < 2e-3
 
 
-@pytest.mark.parametrize("kind", [LaplaceRidgeClassifier, LaplaceRidgeRegressor], ids=lambda k: k.__name__)
+@pytest.mark.parametrize("kind", [KernelRidgeClassifier, KernelRidgeRegressor], ids=lambda k: k.__name__)
 def test_a_kernel_over_blocks_is_that_in_memory(kind):
     X, codes, value, weights = table(700)
-    y = codes if kind is LaplaceRidgeClassifier else value
+    y = codes if kind is KernelRidgeClassifier else value
     one, other = (kind(random_state=0).fit(*rows) for rows in ((X, y, weights), (cut(X, y, weights),)))
     np.testing.assert_allclose(answers(other, X), answers(one, X), atol=1e-8)
     assert (one.bandwidth_, one.regularization_) == (other.bandwidth_, other.regularization_)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_wine, make_classification
 from sklearn.exceptions import FitFailedWarning
 
-from edrvfl import EDRVFLClassifier, EDRVFLPortfolioRegressor, EDRVFLSearchCV, LaplaceRidgeClassifier, variant
+from edrvfl import EDRVFLClassifier, EDRVFLPortfolioRegressor, EDRVFLSearchCV, KernelRidgeClassifier, variant
 
 SMALL = EDRVFLClassifier(n_hidden=8, n_layers=2, random_state=0, **PAPER)
 
@@ -143,7 +143,7 @@ def test_a_training_split_of_one_class_is_a_failure_of_that_split(hard):
             "'prune_rate'.*a list",
         ),
         ({"estimator": "network"}, TypeError, "tunes an EDRVFLClassifier .* of type str"),
-        ({"estimator": LaplaceRidgeClassifier()}, TypeError, "LaplaceRidgeClassifier.*RandomizedSearchCV"),
+        ({"estimator": KernelRidgeClassifier()}, TypeError, "KernelRidgeClassifier.*RandomizedSearchCV"),
         ({"estimator": EDRVFLPortfolioRegressor()}, TypeError, "PortfolioRegressor.*RandomizedSearchCV"),
     ],
 )

@@ -133,12 +133,13 @@ class EDRVFLClassifier(Layered, ClassifierMixin, Classifies):
         it may change predictions. "loo" is the rule that did better on validation rows, "matrix". None
         leaves the ensemble's answer as it is: its order is good, but it stays far from 0 and 1.
 
-    encoder : {"standard", "robust", "bins"}, TabularEncoder or None, default="standard"
+    encoder : {"standard", "robust", "bins", "ranks"}, TabularEncoder or None, default="standard"
         How the columns of a frame or array become the network's inputs, learnt from the training rows.
         "standard" brings numbers to mean 0 and variance 1, as in the paper. "robust" also clips outliers,
-        smoothly. "bins" puts piecewise-linear bins beside them, for effects that have thresholds. Each of
-        these takes missing values and columns of categories and text. A :class:`TabularEncoder` sets the
-        details, for instance which columns of numbers are categories. None takes finite numbers as they are.
+        smoothly. "bins" puts piecewise-linear bins beside them, for effects that have thresholds. "ranks"
+        gives a number its place among the training rows. All take missing values and columns of categories
+        and text. A :class:`TabularEncoder` sets the details, for instance which columns of numbers are
+        categories. None takes finite numbers as they are.
 
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes' errors in every read-out. They do not count rows as `sample_weight` does:

@@ -37,11 +37,12 @@ class TabularEncoder(TransformerMixin, Estimator):
 
     Parameters
     ----------
-    numbers : {"standard", "robust", "bins"}, default="standard"
+    numbers : {"standard", "robust", "bins", "ranks"}, default="standard"
         How columns of numbers are encoded. "standard" brings them to mean 0 and variance 1. "robust" uses
         median and quartiles and clips smoothly, so that outliers do not rule. "bins" puts piecewise-linear
-        bins between quantiles beside that, or one-hot columns where there are few values. A missing number
-        becomes the mean ("standard") or the median.
+        bins between quantiles beside that, or one-hot columns where there are few values. "ranks" gives a
+        number its place among the training rows, straight between 65 quantiles. A missing number becomes the
+        mean ("standard") or the median.
 
     categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
         Which columns hold categories. "from_dtype" takes columns of categories (Categorical, Enum,

@@ -10,12 +10,12 @@ from .._leaving.files.models import MAX_BYTES, RECORDS, load_model
 from .._leaving.onnx.converters import register
 from .classifier import EDRVFLClassifier
 from .encoder import TabularEncoder
-from .kernel import LaplaceRidgeClassifier, LaplaceRidgeRegressor
+from .kernel import KernelRidgeClassifier, KernelRidgeRegressor
 from .portfolio import EDRVFLPortfolioClassifier, EDRVFLPortfolioRegressor
 from .regressor import EDRVFLRegressor
 
-CLASSIFIERS = (EDRVFLClassifier, LaplaceRidgeClassifier, EDRVFLPortfolioClassifier)
-OTHERS = (EDRVFLRegressor, LaplaceRidgeRegressor, EDRVFLPortfolioRegressor, TabularEncoder)
+CLASSIFIERS = (EDRVFLClassifier, KernelRidgeClassifier, EDRVFLPortfolioClassifier)
+OTHERS = (EDRVFLRegressor, KernelRidgeRegressor, EDRVFLPortfolioRegressor, TabularEncoder)
 ESTIMATORS = {kind.__name__: kind for kind in (*CLASSIFIERS, *OTHERS)}
 # What skops must trust to load any of them: ``skops.io.load(file, trusted=list(edrvfl.TRUSTED_TYPES))``.
 TRUSTED_TYPES = tuple(

@@ -1,4 +1,4 @@
-"""LaplaceRidgeClassifier and LaplaceRidgeRegressor: parameters and docstrings."""
+"""KernelRidgeClassifier and KernelRidgeRegressor: parameters and docstrings."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
 }
 
 
-class LaplaceRidge(Estimator):
-    """A ridge with a Laplace kernel."""
+class KernelRidge(Estimator):
+    """A ridge with a kernel."""
 
     model_: KernelModel
 
@@ -50,7 +50,7 @@ class LaplaceRidge(Estimator):
             self.coverage_ = learn_coverage(evidence, self.coverage_from)
         voter, stage, figures = done.model.voter, done.stage, self._figures
         self.model_ = done.model
-        self.kernel_, self.bandwidth_, self.regularization_ = voter.kernel, voter.bandwidth, voter.lam
+        self.bandwidth_, self.regularization_ = voter.bandwidth, voter.lam
         self.n_landmarks_ = int(voter.landmarks.shape[0])
         self.proven_ = {"input_scaling": learnt.scaling} if self.input_scaling == "loo" else {}
         for name, figure in figures.of_answer(stage.score, stage.loss).items():
@@ -69,31 +69,45 @@ class LaplaceRidge(Estimator):
             )
 
     @property
+    def kernel_(self) -> str:
+        """The kernel, as given or as chosen."""
+        return self.model_.voter.kernel
+
+    @property
     def _model(self) -> KernelModel:
         return self.model_
 
 
-class LaplaceRidgeClassifier(LaplaceRidge, ClassifierMixin, Classifies):
-    """Ridge regression on the classes with a Laplace kernel, chosen and calibrated by leave-one-out.
+class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
+    """Kernel ridge regression on the classes, chosen and calibrated by leave-one-out.
 
     It takes arrays and frames as they come, with categories, text and missing values, and answers with
-    calibrated probabilities. It is the limit of an infinitely wide random layer, and a good companion of
-    :class:`EDRVFLClassifier`: it is best where a row is most like its nearest neighbours.
+    calibrated probabilities. With the Laplace kernel it is the limit of an infinitely wide random layer, and
+    a good companion of :class:`EDRVFLClassifier`: it is best where a row is most like its nearest neighbours.
 
     The score of a row x is the classes' shares plus a sum over training rows z of coefficients times
-    exp(-distance / (h sqrt(d))), with the Euclidean distance from x to z over the d encoded columns. The
+    K(x, z), which is 1 where the encoded rows agree and falls towards 0 as they are further apart. The
     coefficients have a closed form, and so have the scores that each training row gets without itself. These
-    choose the bandwidth h and the penalty.
+    choose the bandwidth h and the penalty, and if asked the kernel.
 
     Parameters
     ----------
+    kernel : {"laplace", "matern", "product", "additive", "loo"}, default="laplace"
+        How alike two rows of d encoded columns are. "laplace": exp(-r / (h sqrt(d))), r being their Euclidean
+        distance. "matern", smoother: (1 + q) exp(-q) with q = sqrt(3) r / (h sqrt(d)). "product": the product
+        over the columns j of exp(-|x_j - z_j| / (h d)). "additive": the square of the mean over the
+        columns of exp(-|x_j - z_j| / h). The last two compare column by column, which suits effects that
+        have thresholds. "loo" takes the one of the four whose ridge has the smallest log-loss, on up to 800
+        rows whose labels did not shape it.
+
     bandwidth : float or "loo", default="loo"
         How far a training row is heard, h, in units of the encoded columns. "loo" chooses among 1/8, 1/4,
-        ..., 8, together with the penalty, by the leave-one-out log-loss after one temperature.
+        ..., 8 (for kernels other than "laplace" 64), together with the penalty, by the leave-one-out log-loss
+        after one temperature.
 
     regularization : float or "loo", default="loo"
-        Ridge penalty, lambda, above 0. "loo" chooses among 2^-7, 2^-5, ..., 2^5 (times the
-        mean weight if all weights are small).
+        Ridge penalty, lambda, above 0. "loo" chooses among 2^-7 (for kernels other than "laplace" 2^-15),
+        ..., 2^3, 2^5 (times the mean weight if all weights are small).
 
     n_landmarks : int, "auto" or None, default="auto"
         Which training rows the sum goes over. None takes all, in one system whose time grows with the cube
@@ -107,15 +121,18 @@ class LaplaceRidgeClassifier(LaplaceRidge, ClassifierMixin, Classifies):
         How scores become probabilities, as for :class:`EDRVFLClassifier`. None gives the softmax of the
         scores: its order is good, but it stays far from 0 and 1.
 
-    encoder : {"standard", "robust", "bins"}, TabularEncoder or None, default="bins"
-        How the columns of a frame or array become numbers, as for :class:`EDRVFLClassifier`. None takes
-        finite numbers as they are; then they should be scaled.
+    encoder : {"standard", "robust", "bins", "ranks", "loo"}, TabularEncoder or None, default="bins"
+        How the columns of a frame or array become numbers, as for :class:`EDRVFLClassifier`. "ranks" gives
+        each number its place among the training rows. "loo" takes what suits the kernel: "bins" for
+        "laplace", "standard" for "matern", "ranks" for "product" and "additive". None takes finite numbers as
+        they are; then they should be scaled.
 
     input_scaling : {"loo", "gradient"} or None, default="loo"
         "gradient" multiplies each encoded column by how steep the scores of a first kernel ridge are along
         it, so that columns that decide nothing do not blur the distances. None leaves the columns as they
         are. "loo" is "gradient" if a kernel ridge is better with the factors, on rows whose labels did not
-        shape them, else None; with many rows (see Notes) it is "gradient".
+        shape them, else None; with many rows (see Notes) "laplace" uses them. Other kernels, and the
+        kernel "loo", multiply up to three times, as often as proves best on up to 800 rows.
 
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes' errors and shares. With "balanced", the probabilities are those of classes
@@ -148,6 +165,9 @@ class LaplaceRidgeClassifier(LaplaceRidge, ClassifierMixin, Classifies):
 
     target_name_ : str
         Name of y. Only if it was a Series with a name.
+
+    kernel_ : str
+        The kernel, as given or as chosen.
 
     bandwidth_ : float
         The bandwidth, as given or as chosen.
@@ -197,10 +217,10 @@ class LaplaceRidgeClassifier(LaplaceRidge, ClassifierMixin, Classifies):
     --------
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.model_selection import train_test_split
-    >>> from edrvfl import LaplaceRidgeClassifier
+    >>> from edrvfl import KernelRidgeClassifier
     >>> X, y = load_wine(return_X_y=True)
     >>> X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
-    >>> model = LaplaceRidgeClassifier().fit(X_train, y_train)
+    >>> model = KernelRidgeClassifier().fit(X_train, y_train)
     >>> model.score(X_test, y_test) > 0.95
     True
     >>> model.loo_log_loss_ < 0.2
@@ -213,10 +233,10 @@ class LaplaceRidgeClassifier(LaplaceRidge, ClassifierMixin, Classifies):
     def __init__(
         self,
         *,
+        kernel: str = "laplace",
         bandwidth: float | str = "loo",
         regularization: float | str = "loo",
         n_landmarks: int | str | None = "auto",
-        kernel: str = "laplace",
         calibration: str | None = "loo",
         encoder: str | TabularEncoder | None = "bins",
         input_scaling: str | None = "loo",
@@ -225,10 +245,10 @@ class LaplaceRidgeClassifier(LaplaceRidge, ClassifierMixin, Classifies):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
+        self.kernel = kernel
         self.bandwidth = bandwidth
         self.regularization = regularization
         self.n_landmarks = n_landmarks
-        self.kernel = kernel
         self.calibration = calibration
         self.encoder = encoder
         self.input_scaling = input_scaling
@@ -238,38 +258,43 @@ class LaplaceRidgeClassifier(LaplaceRidge, ClassifierMixin, Classifies):
         self.verbose = verbose
 
 
-class LaplaceRidgeRegressor(LaplaceRidge, RegressorMixin, Predicts):
-    """Ridge regression with a Laplace kernel, chosen by leave-one-out.
+class KernelRidgeRegressor(KernelRidge, RegressorMixin, Predicts):
+    """Kernel ridge regression, chosen by leave-one-out.
 
     It takes arrays and frames as they come, with categories, text and missing values, and one output or
-    several. It is the limit of an infinitely wide random layer, and a good companion of
-    :class:`EDRVFLRegressor`: it is best where a row is most like its nearest neighbours.
+    several. With the Laplace kernel it is the limit of an infinitely wide random layer, and a good companion
+    of :class:`EDRVFLRegressor`: it is best where a row is most like its nearest neighbours.
 
-    The value of a row x is the mean of y plus a sum over training rows z of coefficients times
-    exp(-distance / (h sqrt(d))), with the Euclidean distance from x to z over the d encoded columns.
+    The value of a row x is the mean of y plus a sum over training rows z of coefficients times K(x, z).
 
     Parameters
     ----------
+    kernel : {"laplace", "matern", "product", "additive", "loo"}, default="laplace"
+        How alike two rows are, as for :class:`KernelRidgeClassifier`. "matern" is for smooth targets. "loo"
+        takes the one of the four whose ridge has the smallest squared error.
+
     bandwidth : float or "loo", default="loo"
         How far a training row is heard, h, in units of the encoded columns. "loo" chooses among 1/8, 1/4,
-        ..., 32, together with the penalty, by the leave-one-out squared error.
+        ..., 32 (for kernels other than "laplace" 64), together with the penalty, by the leave-one-out squared
+        error.
 
     regularization : float or "loo", default="loo"
-        Ridge penalty, lambda, above 0. "loo" chooses among 2^-11, 2^-9, ..., 2^5 (times the
-        mean weight if all weights are small).
+        Ridge penalty, lambda, above 0. "loo" chooses among 2^-11 (for kernels other than "laplace" 2^-15),
+        ..., 2^3, 2^5 (times the mean weight if all weights are small).
 
     n_landmarks : int, "auto" or None, default="auto"
-        Which training rows the sum goes over, as for :class:`LaplaceRidgeClassifier`: all of up to 8,000
+        Which training rows the sum goes over, as for :class:`KernelRidgeClassifier`: all of up to 8,000
         (on a GPU 20,000), and parts of that size, up to 40,000 rows (100,000), if there are more.
 
-    encoder : {"standard", "robust", "bins"}, TabularEncoder or None, default="bins"
-        How the columns of a frame or array become numbers, as for :class:`EDRVFLRegressor`. None takes
-        finite numbers as they are; then they should be scaled.
+    encoder : {"standard", "robust", "bins", "ranks", "loo"}, TabularEncoder or None, default="bins"
+        How the columns of a frame or array become numbers, as for :class:`KernelRidgeClassifier`: "loo" takes
+        what suits the kernel. None takes finite numbers as they are; then they should be scaled.
 
     input_scaling : {"loo", "gradient"} or None, default="loo"
         "gradient" multiplies each encoded column by how steep the values of a first kernel ridge are along
         it, so that columns that decide nothing do not blur the distances. None leaves the columns as they
-        are. "loo" uses the factors if they prove themselves, as for :class:`LaplaceRidgeClassifier`.
+        are. "loo" uses the factors if they prove themselves, and with kernels other than "laplace" up to
+        three times, as for :class:`KernelRidgeClassifier`.
 
     coverage_from : {"loo", "split"} or None, default="loo"
         Where `predict_interval` takes its quantiles from. "loo": from the training rows' leave-one-out
@@ -294,6 +319,9 @@ class LaplaceRidgeRegressor(LaplaceRidge, RegressorMixin, Predicts):
 
     target_name_ : str
         Name of y. Only if it was a Series with a name.
+
+    kernel_ : str
+        The kernel, as given or as chosen.
 
     bandwidth_ : float
         The bandwidth, as given or as chosen.
@@ -325,14 +353,14 @@ class LaplaceRidgeRegressor(LaplaceRidge, RegressorMixin, Predicts):
     Notes
     -----
     Leave-one-out is exact given the encoding, the mean and scale of y, and the landmarks. What
-    :class:`LaplaceRidgeClassifier` says of many columns, of weights and of float32 is true here too.
+    :class:`KernelRidgeClassifier` says of many columns, of weights and of float32 is true here too.
 
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
-    >>> from edrvfl import LaplaceRidgeRegressor
+    >>> from edrvfl import KernelRidgeRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = LaplaceRidgeRegressor().fit(X, y)
+    >>> model = KernelRidgeRegressor().fit(X, y)
     >>> 0.4 < model.loo_r2_score_ < 0.6
     True
     """
@@ -343,20 +371,20 @@ class LaplaceRidgeRegressor(LaplaceRidge, RegressorMixin, Predicts):
     def __init__(
         self,
         *,
+        kernel: str = "laplace",
         bandwidth: float | str = "loo",
         regularization: float | str = "loo",
         n_landmarks: int | str | None = "auto",
-        kernel: str = "laplace",
         encoder: str | TabularEncoder | None = "bins",
         input_scaling: str | None = "loo",
         coverage_from: str | None = "loo",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
+        self.kernel = kernel
         self.bandwidth = bandwidth
         self.regularization = regularization
         self.n_landmarks = n_landmarks
-        self.kernel = kernel
         self.encoder = encoder
         self.input_scaling = input_scaling
         self.coverage_from = coverage_from

@@ -7,7 +7,7 @@ from typing import Any
 
 from .classifier import EDRVFLClassifier
 from .encoder import TabularEncoder
-from .kernel import LaplaceRidgeClassifier, LaplaceRidgeRegressor
+from .kernel import KernelRidgeClassifier, KernelRidgeRegressor
 from .regressor import EDRVFLRegressor
 
 # What the networks of the table share: leave-one-out chooses the penalties and who is weighted. A single
@@ -29,7 +29,7 @@ PAIRS: Mapping[str, Any] = {"pair_share": 0.5}
 NEUTRAL: Mapping[str, Any] = {"correct_weight": 1.0, "prune_rate": 0.0}
 # The table of members. How it was found: benchmarks/portfolio.py.
 MEMBERS: Mapping[str, Any] = {
-    "kernel": LaplaceRidgeClassifier(),
+    "kernel": KernelRidgeClassifier(),
     "dense": EDRVFLClassifier(**{**SHARED, **BINS, **PAIRS, **NEUTRAL}),
     "sparse": EDRVFLClassifier(**SHARED, **BINS, **SPARSE, **SIGMOID),
     "raw dense": EDRVFLClassifier(**SHARED, **RAW, **PAIRS, **SIGMOID),
@@ -37,7 +37,7 @@ MEMBERS: Mapping[str, Any] = {
 }
 # The members of a portfolio for values: the same, with what regressors have.
 VALUE_MEMBERS: Mapping[str, Any] = {
-    "kernel": LaplaceRidgeRegressor(),
+    "kernel": KernelRidgeRegressor(),
     "dense": EDRVFLRegressor(**BINS, **PAIRS),
     "sparse": EDRVFLRegressor(**BINS, **SPARSE, **SIGMOID),
     "raw sparse": EDRVFLRegressor(**RAW, **SPARSE),

@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from .answers import Classifies, Predicts
 from .base import OF_CLASSES
 from .classifier import EDRVFLClassifier
-from .kernel import LaplaceRidgeClassifier, LaplaceRidgeRegressor
+from .kernel import KernelRidgeClassifier, KernelRidgeRegressor
 from .members import MEMBERS, VALUE_MEMBERS
 from .raced import CONSTRAINTS, Raced
 from .regressor import EDRVFLRegressor
@@ -23,7 +23,7 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     It needs no tuning and no validation rows, takes frames as they come, with categories, text and missing
     values, and answers with calibrated probabilities.
 
-    Its members are settings of :class:`EDRVFLClassifier` and :class:`LaplaceRidgeClassifier` that differ in
+    Its members are settings of :class:`EDRVFLClassifier` and :class:`KernelRidgeClassifier` that differ in
     how they see the inputs, in activation and in sparsity. Every network grows one layer, and those of the
     smallest leave-one-out log-loss grow on. Leave-one-out also chooses each member's penalties and depth, its
     weight in the common answer, and the calibration of that answer.
@@ -112,7 +112,7 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     See Also
     --------
     EDRVFLClassifier : A single network, the paper's.
-    LaplaceRidgeClassifier : The kernel voter alone.
+    KernelRidgeClassifier : The kernel voter alone.
 
     Notes
     -----
@@ -141,7 +141,7 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS, **OF_CLASSES}
     _figures = ACCURACY
     _table = MEMBERS
-    _kinds = (EDRVFLClassifier, LaplaceRidgeClassifier)
+    _kinds = (EDRVFLClassifier, KernelRidgeClassifier)
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
     It needs no tuning and no validation rows, takes frames as they come, with categories, text and missing
     values, and one output or several.
 
-    Its members are settings of :class:`EDRVFLRegressor` and :class:`LaplaceRidgeRegressor` that differ in how
+    Its members are settings of :class:`EDRVFLRegressor` and :class:`KernelRidgeRegressor` that differ in how
     they see the inputs, in activation and in sparsity. Every network grows one layer, and those of the
     smallest leave-one-out squared error grow on. Leave-one-out also chooses each member's penalties and
     depth, and its weight in the common answer, which is a weighted mean.
@@ -254,7 +254,7 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
     See Also
     --------
     EDRVFLRegressor : A single network.
-    LaplaceRidgeRegressor : The kernel voter alone.
+    KernelRidgeRegressor : The kernel voter alone.
 
     Notes
     -----
@@ -278,7 +278,7 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
     _figures = R2
     _table = VALUE_MEMBERS
-    _kinds = (EDRVFLRegressor, LaplaceRidgeRegressor)
+    _kinds = (EDRVFLRegressor, KernelRidgeRegressor)
 
     def __init__(
         self,

@@ -103,12 +103,12 @@ class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
         first ones, as many as give the smallest leave-one-out squared error. "weighted": a weighted mean,
         chosen layer after layer so that this error falls, and pulled to an equal one.
 
-    encoder : {"standard", "robust", "bins"}, TabularEncoder or None, default="robust"
+    encoder : {"standard", "robust", "bins", "ranks"}, TabularEncoder or None, default="robust"
         How the columns of a frame or array become the network's inputs, learnt from the training rows.
         "standard" brings numbers to mean 0 and variance 1; beside skewed columns its values run away.
         "robust" uses median and quartiles and clips outliers, smoothly. "bins" puts piecewise-linear bins
-        beside that, for effects that have thresholds. Each of these takes missing values and columns of
-        categories and text. A :class:`TabularEncoder` sets the details, for instance which columns of
+        beside that, for effects that have thresholds. "ranks" gives a number its place among the training
+        rows. Each of these takes missing values and columns of categories and text. A :class:`TabularEncoder` sets the details, for instance which columns of
         numbers are categories. None takes finite numbers as they are.
 
     coverage_from : {"loo", "split"} or None, default="loo"

@@ -33,7 +33,10 @@ def prepare_members(data: Data, settings: Mapping[str, VoterSettings], seed: int
     same encoder and scaling share what they see.
     """
     found = {name: given.as_member(data.worth) for name, given in settings.items()}
-    raced = {name: best_kernel(data, one, seed) for name, one in found.items() if isinstance(one, KernelFit)}
+    kernels = {name: one for name, one in found.items() if isinstance(one, KernelFit)}
+    if len(kernels) > KERNELS_KEPT:
+        kernels = {name: one.as_raced() for name, one in kernels.items()}
+    raced = {name: best_kernel(data, one, seed) for name, one in kernels.items()}
     kept = sorted(raced, key=lambda name: raced[name][1].loss)[:KERNELS_KEPT]
     known: dict[Any, Learnt] = {}
     members = []

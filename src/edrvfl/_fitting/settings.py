@@ -116,6 +116,11 @@ class KernelFit:
         named = self.kernel.kernel
         return tuple(self._with(kernel) for kernel in (SUITED if named == "loo" else (named,)))
 
+    def as_raced(self) -> KernelFit:
+        """Return this fit as one that proves on some of the rows how good it is."""
+        inputs = dataclasses.replace(self.inputs, rounds=MOST_ROUNDS, raced=True)
+        return dataclasses.replace(self, inputs=inputs)
+
     def _with(self, kernel: str) -> KernelFit:
         """Return this fit with a kernel, which sees the inputs that suit it if none are named."""
         encoder = self.inputs.encoder
@@ -131,8 +136,8 @@ class KernelFit:
         return dataclasses.replace(self, calibration="temperature")
 
     def as_fitted(self, n_layers: int) -> dict[str, Any]:  # noqa: ARG002
-        """Rows change no parameter of a kernel."""
-        return {}
+        """Return the parameter of an estimator that leave-one-out may have chosen."""
+        return {"kernel": self.kernel.kernel}
 
 
 VoterSettings = NetworkSettings | KernelFit
@@ -194,12 +199,12 @@ def network_settings(e: Any) -> NetworkSettings:
 
 
 def kernel_settings(e: Any) -> KernelFit:
-    """Read the parameters of a LaplaceRidgeClassifier or LaplaceRidgeRegressor."""
+    """Read the parameters of a KernelRidgeClassifier or KernelRidgeRegressor."""
     h, lam = (None if value == "loo" else float(value) for value in (e.bandwidth, e.regularization))
     n = e.n_landmarks
     kernel = KernelSettings(h, lam, n if n is None or n == "auto" else int(n), e.kernel)
-    inputs = dataclasses.replace(input_settings(e), rounds=MOST_ROUNDS, raced=True)
-    return KernelFit(kernel, inputs, getattr(e, "calibration", None))
+    found = KernelFit(kernel, input_settings(e), getattr(e, "calibration", None))
+    return found if e.kernel == "laplace" else found.as_raced()
 
 
 def voter_settings(e: Any) -> VoterSettings:

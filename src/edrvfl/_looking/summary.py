@@ -10,6 +10,7 @@ from typing import Any
 # Fitted attributes, or columns of a table, and what they are called.
 FIGURES = {"loo_accuracy": "accuracy", "loo_log_loss": "log-loss", "loo_r2_score": "R^2"}
 FIGURES_BY_LAYER = {"loo_accuracies_": "accuracy", "loo_log_losses_": "log-loss", "loo_r2_scores_": "R^2"}
+KERNELS = {"laplace": "Laplace", "matern": "Matern 3/2", "product": "Product", "additive": "Additive"}
 # Colours are those of the page, so that it can be read in the dark too.
 BOX = "margin: 0.4em 0 0.8em 0.4em; font-size: 0.92em; line-height: 1.5"
 TABLE = "border-collapse: collapse; font-size: inherit; margin: 0.3em 0"
@@ -52,7 +53,8 @@ def _network(model: Any) -> str:
 
 def _kernel(model: Any) -> str:
     over, penalty = _count(model.n_landmarks_, "training row"), _figure(model.regularization_)
-    said = f"Laplace kernel over {over}, bandwidth {_figure(model.bandwidth_)}, penalty {penalty}. "
+    kernel = KERNELS[model.model_.voter.kernel]
+    said = f"{kernel} kernel over {over}, bandwidth {_figure(model.bandwidth_)}, penalty {penalty}. "
     return _sentence(f"{said}{_inputs(model, model.model_.voter.inputs)} {_loo(_figures(model))}")
 
 

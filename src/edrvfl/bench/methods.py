@@ -175,7 +175,7 @@ _ROWS = (  # ours and the paper's in the order of every table
     _searched("edRVFL_O"),
     _searched("dRVFL", memory=JOINT_MEMORY),
     _searched("RVFL", depth=1),
-    _ours("LaplaceRidge", "LaplaceRidgeClassifier", "LaplaceRidgeRegressor"),
+    _ours("LaplaceRidge", "KernelRidgeClassifier", "KernelRidgeRegressor"),
     _ours("edRVFL robust", "EDRVFLClassifier", encoder="robust"),
     _ours("edRVFL standard", "EDRVFLClassifier", encoder="standard"),
     _peer("LogisticRegression", peers.logistic_regression),

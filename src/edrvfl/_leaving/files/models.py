@@ -11,7 +11,7 @@ import numpy
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from ..._inputs.inputs import Bins, Categories, Inputs, Numbers, OneHots
+from ..._inputs.inputs import Bins, Categories, Inputs, Numbers, OneHots, Ranks
 from ..._inputs.table import Columns
 from ..._layers.records import DrawSettings
 from ..._loo.calibrate import Calibration
@@ -33,9 +33,9 @@ from .relations import need
 from .trial import try_model
 from .writing import Kinds, Writer, is_ours, parameters
 
-VERSION = 1  # of the format; files of every version up to this one can be loaded
+VERSION = 2  # of the format; files of every version up to this one can be loaded
 MAX_BYTES = 2**32
-INPUTS = (Bins, Categories, Columns, Inputs, Numbers, OneHots)
+INPUTS = (Bins, Categories, Columns, Inputs, Numbers, OneHots, Ranks)
 OF_MODELS = (Calibration, DrawSettings, KernelVoter, Margins, OwnProbabilities, StoredLayer, Widths)
 MODELS = (Coverage, Encoding, KernelModel, Network, Portfolio)
 # Files name records as the classes are called. A class that gets another name keeps the old one here.
@@ -72,8 +72,8 @@ def _voted(figures: Mapping[str, Any]) -> dict[str, Any]:
 FITTED: Mapping[str, Mapping[str, Any]] = {
     "EDRVFLClassifier": {**LAYERED, **CLASSES_BY_LAYER, **COVERAGE},
     "EDRVFLRegressor": {**LAYERED, **VALUES_BY_LAYER, **COVERAGE},
-    "LaplaceRidgeClassifier": {**KERNEL, **OF_CLASSES, **COVERAGE},
-    "LaplaceRidgeRegressor": {**KERNEL, **OF_VALUES, **COVERAGE},
+    "KernelRidgeClassifier": {**KERNEL, **OF_CLASSES, **COVERAGE},
+    "KernelRidgeRegressor": {**KERNEL, **OF_VALUES, **COVERAGE},
     "EDRVFLPortfolioClassifier": _voted(OF_CLASSES),
     "EDRVFLPortfolioRegressor": _voted(OF_VALUES),
     "TabularEncoder": {"encoding_": Encoding},
@@ -182,7 +182,7 @@ def _refuse(error: Exception) -> NoReturn:
 
 
 def _check_version(tree: dict[str, Any]) -> None:
-    """Refuse what is not a description of a version that is known. There is one version so far."""
+    """Refuse what is not a description of a version that is known."""
     version = tree.get("version")
     if tree.get("format") != "edrvfl" or type(version) is not int or version < 1:
         raise ValueError("Its description is not that of a model.")

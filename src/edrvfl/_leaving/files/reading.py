@@ -20,6 +20,8 @@ DEEP = 32  # no tree is deeper
 # and time stay in proportion to the file. A record counts as so many values, because it has to answer.
 BUDGET = 2**22
 RECORD = 1000
+# Estimators that were called otherwise in version 1 of the format.
+RENAMED = {f"LaplaceRidge{kind}": f"KernelRidge{kind}" for kind in ("Classifier", "Regressor")}
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -163,6 +165,7 @@ def _several(value: Any, n: int, what: str) -> list[Any]:
 
 def build(estimators: Mapping[str, Any], name: Any, params: dict[str, Any]) -> Any:
     """Return an estimator that is not fitted, of parameters that it accepts."""
+    name = RENAMED.get(name, name) if isinstance(name, str) else name
     if name not in estimators:
         known = ", ".join(estimators)
         raise ValueError(f"It holds a model {str(name)[:80]!r}, and this edrvfl knows {known}.")

@@ -48,6 +48,8 @@ def _are_sorted(values: numpy.ndarray) -> bool:
 def _numbers(numbers: Numbers, where: str, known: Known) -> None:
     both = (numbers.center is None) is (numbers.spread is None)
     need(both, f"{where}.center", "present where a spread is, and only there")
+    three = numbers.ranks is None or numbers.center is None
+    need(three, f"{where}.center", "absent where there are ranks")
     of_all = numbers.columns is not None or known["numbers"] == known["d"]
     need(of_all, f"{where}.columns", "a list of places where not all columns are numbers")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from ..._inputs.inputs import CUT, SMOOTH, Bins, Categories, Inputs, Numbers, OneHots
+from ..._inputs.inputs import CUT, SMOOTH, Bins, Categories, Inputs, Numbers, OneHots, Ranks
 from ..._inputs.table import Columns
 from .graph import Graph, Name, texts
 
@@ -151,6 +151,8 @@ def _scaled(graph: Graph, numbers: Numbers, table: Table) -> tuple[Name, Name]:
     Z = graph.add("Clip", Z, graph.constant(-bound), graph.constant(bound))
     filled = graph.add("Where", graph.add("IsNaN", X), graph.constant(numbers.fill), Z)
     Z = filled
+    if numbers.ranks is not None:
+        Z = _ranked(graph, numbers.ranks, Z)
     if numbers.center is not None:
         Z = graph.add(
             "Div", graph.add("Sub", Z, graph.constant(numbers.center)), graph.constant(numbers.spread)
@@ -163,6 +165,15 @@ def _scaled(graph: Graph, numbers: Numbers, table: Table) -> tuple[Name, Name]:
     if numbers.center is not None:
         Z = graph.add("Clip", Z, graph.constant(-CUT), graph.constant(CUT))
     return filled, Z
+
+
+def _ranked(graph: Graph, ranks: Ranks, filled: Name) -> Name:
+    """Return sum_i height_i clip((z - left_i) slope_i, 0, 1), with the steps along a second axis."""
+    Z = graph.add("Unsqueeze", filled, graph.constant([1], numpy.int64))  # (rows, 1, d)
+    Z = graph.add("Mul", graph.add("Sub", Z, graph.constant(ranks.left)), graph.constant(ranks.slope))
+    Z = graph.add("Clip", Z, graph.constant(0.0), graph.constant(1.0))
+    Z = graph.add("Mul", Z, graph.constant(ranks.height))
+    return graph.add("ReduceSum", Z, graph.constant([1], numpy.int64), keepdims=0)
 
 
 def _binned(graph: Graph, bins: Bins, filled: Name, width: int) -> Name:

@@ -9,9 +9,10 @@ import numpy
 
 from ..._layers.layers import SELU_ALPHA, SELU_SCALE
 from ..._models.encoding import Encoding
-from ..._models.kernel import KernelModel
+from ..._models.kernel import KernelModel, KernelVoter
 from ..._models.network import Network
 from ..._models.portfolio import Portfolio
+from ..._ridge.kernels import ROOT3
 from .answers import calibrated, combined, pooled
 from .encoder import Encoder
 from .graph import Graph, Name
@@ -169,20 +170,60 @@ def _kernel(graph: Graph, model: KernelModel, encoder: Encoder) -> Name:
 
 
 def _kernel_scores(graph: Graph, model: KernelModel, encoded: Name) -> Name:
-    """Return prior + scale * sum_s alpha_s exp(-|x - z_s| / width).
+    """Return prior + scale * sum_s alpha_s K(x, z_s).
 
     All of it is in float64: squared distances are small differences of large numbers, and so is the sum where
     the penalty is small. Landmarks and coefficients are stored in the precision that they have.
     """
     voter = model.voter
-    distances = graph.add("Sqrt", _squared_distances(graph, voter.landmarks, encoded))
-    K = graph.add("Exp", graph.add("Mul", distances, graph.constant(-1 / voter.width)))
+    K = KERNELS[voter.kernel](graph, voter, encoded)
     found = graph.add("Gemm", K, _stored(graph, voter.alpha))
     return graph.add("Add", graph.add("Mul", found, graph.constant(voter.scale)), graph.constant(voter.prior))
 
 
+def _laplace(graph: Graph, voter: KernelVoter, encoded: Name) -> Name:
+    distances = graph.add("Sqrt", _squared_distances(graph, voter.landmarks, encoded))
+    return graph.add("Exp", graph.add("Mul", distances, graph.constant(-1 / voter.width)))
+
+
+def _matern(graph: Graph, voter: KernelVoter, encoded: Name) -> Name:
+    distances = graph.add("Sqrt", _squared_distances(graph, voter.landmarks, encoded))
+    q = graph.add("Mul", distances, graph.constant(ROOT3 / voter.width))
+    return graph.add("Mul", graph.add("Add", q, graph.constant(1.0)), graph.add("Exp", graph.add("Neg", q)))
+
+
+def _product(graph: Graph, voter: KernelVoter, encoded: Name) -> Name:
+    def scaled(apart: Name) -> Name:
+        return graph.add("Mul", apart, graph.constant(-1 / voter.width))
+
+    return graph.add("Exp", _over_columns(graph, voter.landmarks, encoded, scaled))
+
+
+def _additive(graph: Graph, voter: KernelVoter, encoded: Name) -> Name:
+    d = max(1, voter.landmarks.shape[1])
+
+    def shrunk(apart: Name) -> Name:
+        near = graph.add("Exp", graph.add("Mul", apart, graph.constant(-1 / voter.width)))
+        return graph.add("Mul", near, graph.constant(1 / d))
+
+    mean = _over_columns(graph, voter.landmarks, encoded, shrunk)
+    return graph.add("Mul", mean, mean)
+
+
+def _over_columns(
+    graph: Graph, landmarks: numpy.ndarray, encoded: Name, of_column: Callable[[Name], Name]
+) -> Name:
+    """Return sum_j g(|x_j - z_j|), column by column: all at once would be rows x landmarks x columns."""
+    d, total = landmarks.shape[1], graph.constant(0.0)
+    for j in range(d):
+        column = graph.columns(encoded, numpy.array([j]), d)
+        apart = graph.add("Sub", column, _stored(graph, landmarks[:, j][None, :]))
+        total = graph.add("Add", total, of_column(graph.add("Abs", apart)))
+    return total
+
+
 def _squared_distances(graph: Graph, landmarks: numpy.ndarray, encoded: Name) -> Name:
-    """Return |x - z|^2 (rows, landmarks), as `Measure` does."""
+    """Return |x - z|^2 (rows, landmarks), as `Euclid` does."""
     limits = numpy.finfo(landmarks.dtype)
     bound = float(limits.max) ** 0.25
     ends = graph.constant(-bound), graph.constant(bound)
@@ -211,6 +252,13 @@ def _double(array: numpy.ndarray) -> numpy.ndarray:
     return numpy.asarray(array, dtype=numpy.float64)
 
 
+# What writes K(x, z), by the name of the kernel.
+KERNELS: Mapping[str, Callable[[Graph, KernelVoter, Name], Name]] = {
+    "laplace": _laplace,
+    "matern": _matern,
+    "product": _product,
+    "additive": _additive,
+}
 # What writes the graph of a model, by its kind.
 ANSWERS: Mapping[type[Any], Callable[[Graph, Any, Encoder], Name]] = {
     Encoding: _encoding,

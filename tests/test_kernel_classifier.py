@@ -1,4 +1,4 @@
-"""LaplaceRidgeClassifier: what is fitted, calibration, scaled inputs, and weights of any size."""
+"""KernelRidgeClassifier: what is fitted, calibration, scaled inputs, and weights of any size."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.metrics import log_loss
 
-from edrvfl import LaplaceRidgeClassifier, TabularEncoder
+from edrvfl import KernelRidgeClassifier, TabularEncoder
 from edrvfl._fitting.systems import BANDWIDTHS, LAMBDAS
 
 GRID = [
@@ -39,7 +39,7 @@ def wine():
 @pytest.mark.parametrize("params", GRID, ids=setting_name)
 def test_every_setting_learns(rng, params):
     X, y = noisy_rows(rng, 240, 4)
-    model = LaplaceRidgeClassifier(random_state=0, **params).fit(X[:120], y[:120])
+    model = KernelRidgeClassifier(random_state=0, **params).fit(X[:120], y[:120])
     P = model.predict_proba(X[120:])
     np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-12)
     assert log_loss(y[120:], P) < log_loss(y[120:], np.tile(np.bincount(y) / 240, (120, 1)))
@@ -48,7 +48,7 @@ def test_every_setting_learns(rng, params):
 
 def test_figures_of_the_fit(wine, capsys):
     X, y = wine
-    model = LaplaceRidgeClassifier(verbose=1).fit(X, y)
+    model = KernelRidgeClassifier(verbose=1).fit(X, y)
     assert model.n_landmarks_ == 178
     assert model.bandwidth_ in BANDWIDTHS
     assert model.regularization_ in LAMBDAS
@@ -58,13 +58,13 @@ def test_figures_of_the_fit(wine, capsys):
         f"accuracy {model.loo_accuracy_:.4f}, log-loss {model.loo_log_loss_:.4f}" in capsys.readouterr().out
     )
     assert "178 landmarks" not in capsys.readouterr().out
-    few = LaplaceRidgeClassifier(n_landmarks=np.int64(30), bandwidth=1, regularization=1).fit(X, y)
+    few = KernelRidgeClassifier(n_landmarks=np.int64(30), bandwidth=1, regularization=1).fit(X, y)
     assert (few.n_landmarks_, few.bandwidth_, few.regularization_) == (30, 1, 1)
 
 
 def test_leave_one_out_figures_are_honest(rng):
     X, y = noisy_rows(rng, 2400, 4)
-    model = LaplaceRidgeClassifier().fit(X[:400], y[:400])
+    model = KernelRidgeClassifier().fit(X[:400], y[:400])
     P = model.predict_proba(X[400:])
     assert abs(model.loo_accuracy_ - (P.argmax(axis=1) == y[400:]).mean()) < 0.06
     assert abs(model.loo_log_loss_ - log_loss(y[400:], P)) < 0.1
@@ -74,7 +74,7 @@ def test_calibration_lowers_the_log_loss(rng):
     X, y = noisy_rows(rng, 600, 4)
     losses = {}
     for rule in (None, "temperature", "loo"):
-        model = LaplaceRidgeClassifier(calibration=rule).fit(X[:300], y[:300])
+        model = KernelRidgeClassifier(calibration=rule).fit(X[:300], y[:300])
         losses[rule] = log_loss(y[300:], model.predict_proba(X[300:]))
     assert losses["temperature"] < 0.95 * losses[None]
     assert losses["loo"] < 0.95 * losses[None]
@@ -85,7 +85,7 @@ def test_scaled_inputs_see_through_columns_of_noise(rng):
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     scores = {}
     for scaling in ("gradient", None):
-        model = LaplaceRidgeClassifier(input_scaling=scaling).fit(X[:300], y[:300])
+        model = KernelRidgeClassifier(input_scaling=scaling).fit(X[:300], y[:300])
         scores[scaling] = model.score(X[300:], y[300:])
         assert (model.model_.voter.inputs.factors is None) == (scaling is None)
     assert scores["gradient"] > scores[None] + 0.1
@@ -94,8 +94,8 @@ def test_scaled_inputs_see_through_columns_of_noise(rng):
 def test_balanced_classes_are_equally_frequent(rng):
     X = rng.standard_normal((600, 3))
     y = (X[:, 0] + rng.standard_normal(600) > 1.8).astype(int)
-    plain = LaplaceRidgeClassifier().fit(X, y)
-    balanced = LaplaceRidgeClassifier(class_weight="balanced").fit(X, y)
+    plain = KernelRidgeClassifier().fit(X, y)
+    balanced = KernelRidgeClassifier(class_weight="balanced").fit(X, y)
     assert y.mean() < 0.15
     typical = X.mean(axis=0, keepdims=True)
     assert balanced.predict_proba(typical)[0, 1] > 2 * plain.predict_proba(typical)[0, 1]
@@ -104,7 +104,7 @@ def test_balanced_classes_are_equally_frequent(rng):
 
 def test_a_singular_kernel_warns_and_is_repaired(wine):
     X, y = wine
-    model = LaplaceRidgeClassifier(regularization=1e-18)
+    model = KernelRidgeClassifier(regularization=1e-18)
     with pytest.warns(
         LinAlgWarning, match=r"singular with regularization=1e-18; .* was taken instead"
     ) as seen:
@@ -118,7 +118,7 @@ def test_a_singular_kernel_warns_and_is_repaired(wine):
 @pytest.mark.parametrize("encoder", [None, "bins"])
 def test_an_absurd_row_at_predict_is_finite(wine, value, encoder):
     X, y = wine
-    model = LaplaceRidgeClassifier(encoder=encoder).fit(X, y)
+    model = KernelRidgeClassifier(encoder=encoder).fit(X, y)
     assert np.isfinite(model.predict_proba(pd.DataFrame(np.full((1, 13), value), columns=X.columns))).all()
 
 
@@ -129,14 +129,14 @@ def test_weights_beyond_float32_do_not_hang(rng, n_landmarks, weight):
     one = np.ones(len(y))
     one[0] = weight
     with pytest.raises(ValueError, match="Bring the weights closer together"):
-        LaplaceRidgeClassifier(n_landmarks=n_landmarks, encoder="standard").fit(X, y, one)
+        KernelRidgeClassifier(n_landmarks=n_landmarks, encoder="standard").fit(X, y, one)
 
 
 def test_the_scale_of_small_weights_does_not_matter(rng, limit):
     limit(DOUBLE_ROWS=100)  # in float32 2^-150 would be 0
     X, y = noisy_rows(rng, 300, 3)
     w = rng.choice([0.25, 0.5, 1.0], len(y))
-    model = LaplaceRidgeClassifier(encoder="standard", random_state=0)
+    model = KernelRidgeClassifier(encoder="standard", random_state=0)
     P, Q = (clone(model).fit(X, y, scale * w).predict_proba(X[:50]) for scale in (1, 2.0**-150))
     np.testing.assert_allclose(P, Q, atol=1e-5)
 
@@ -146,5 +146,5 @@ def test_few_rows_with_all_the_weight_among_many(rng, limit):
     X, y = noisy_rows(rng, 400, 3)
     w = np.full(400, 1e-3)
     w[:2] = 1e6
-    P = LaplaceRidgeClassifier(encoder="standard", random_state=0).fit(X, y, w).predict_proba(X)
+    P = KernelRidgeClassifier(encoder="standard", random_state=0).fit(X, y, w).predict_proba(X)
     assert np.isfinite(P).all()

@@ -1,4 +1,4 @@
-"""LaplaceRidgeRegressor: brute force, parts of many rows, and precision."""
+"""KernelRidgeRegressor: brute force, parts of many rows, and precision."""
 
 import numpy as np
 import pandas as pd
@@ -9,14 +9,14 @@ from scipy.spatial.distance import cdist
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import r2_score
 
-from edrvfl import LaplaceRidgeRegressor
+from edrvfl import KernelRidgeRegressor
 from edrvfl._fitting.folds import deal_folds
 from edrvfl._fitting.systems import VALUE_BANDWIDTHS, VALUE_LAMBDAS
 from edrvfl._inputs.rows import prepare_values
 
 
 def kernel(**params):
-    return LaplaceRidgeRegressor(**{"random_state": 0, **params})
+    return KernelRidgeRegressor(**{"random_state": 0, **params})
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_figures_of_the_fit(rng, capsys):
     assert model.regularization_ in VALUE_LAMBDAS
     assert list(model.feature_names_in_) == list("abcd")
     assert capsys.readouterr().out == (
-        f"[LaplaceRidgeRegressor] bandwidth {model.bandwidth_:g}, regularization {model.regularization_:g}, "
+        f"[KernelRidgeRegressor] bandwidth {model.bandwidth_:g}, regularization {model.regularization_:g}, "
         f"90 landmarks: leave-one-out R^2 {model.loo_r2_score_:.4f}\n"
     )
     few = kernel(n_landmarks=np.int64(30), bandwidth=1, regularization=1).fit(X, y)
