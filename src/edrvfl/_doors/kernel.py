@@ -57,8 +57,8 @@ class KernelRidge(Estimator):
             setattr(self, name, figure)
         if self.verbose:
             print(
-                f"[{type(self).__name__}] {voter.kernel} kernel, bandwidth {voter.bandwidth:g}, regularization "
-                f"{voter.lam:g}, {self.n_landmarks_} landmarks: {figures.words(stage.score, stage.loss)}"
+                f"[{type(self).__name__}] {voter.kernel} kernel, bandwidth {voter.bandwidth:g}, "
+                f"regularization {voter.lam:g}, {self.n_landmarks_} landmarks: {figures.words(stage.score, stage.loss)}"
             )
         if done.fell_back:
             warnings.warn(

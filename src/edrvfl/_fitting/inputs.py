@@ -79,7 +79,7 @@ def learn_network_inputs(
 
 
 def _rounds(rows: Rows, inputs: Inputs, settings: InputSettings, seed: int) -> Iterator[Ridge]:
-    """Yield kernel ridges that see columns after 0, 1, ... rounds of factors, each found by the one before."""
+    """Yield ridges that see columns after 0, 1, ... rounds of factors, each found by the ridge before."""
     ridge = None
     while True:
         ridge = fit_ridge(inputs, rows, seed, settings.kernel, ridge if settings.raced else None)

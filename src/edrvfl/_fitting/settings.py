@@ -22,7 +22,7 @@ LOO_WEIGHTS_ROWS = 10_000
 
 
 MOST_ROUNDS = 3  # of gradient factors in a kernel
-# The inputs that suit each kernel: a smooth one sees numbers as they are, and what adds up columns their ranks.
+# The inputs that suit each kernel: a smooth one sees numbers as they are, and one by columns their ranks.
 SUITED = {"laplace": "bins", "matern": "standard", "product": "ranks", "additive": "ranks"}
 PAPER_WEIGHTS = {"omega_r": 0.8, "p": 0.2}  # of the samples that were right, and of pruned neurons
 

@@ -189,9 +189,9 @@ def jury_of(
 
 
 def best_of(jury: AnyJury, tried: Sequence[numpy.ndarray]) -> tuple[int, list[int]]:
-    """Return which answers (n, k) are best, for all rows and for each fold by the others; of equal ones the first.
+    """Return which answers (n, k) are best, for all rows and for each fold by the others.
 
-    So a row has no say in what answers it.
+    Of equal ones it is the first. So a row has no say in what answers it.
     """
     assert jury.dealt is not None
     losses = numpy.array([numpy.bincount(jury.dealt.folds, jury.losses(P)) for P in tried])

@@ -93,12 +93,12 @@ class Columns:
 
     def sums(self, X: Array, of_column: Callable[[Array], Array]) -> Array:
         """sum_j g(|x_j - z_j|) for every row x of X (m, d) and z of Z, by blocks that a cache holds."""
-        xp, (m, d), s = array_namespace(X), X.shape, self.Z.shape[0]
+        xp, m, s = array_namespace(X), X.shape[0], self.Z.shape[0]
         two = self.two & self._of_two(X)
         out = self._of_pairs(X, numpy.flatnonzero(two), of_column)
         step, Z = m if on_accelerator(X) else max(8, CACHED // s), xp.matrix_transpose(self.Z)
         for start in range(0, m, step):
-            rows = slice(start, start + step)
+            rows = slice(start, min(start + step, m))
             for j in numpy.flatnonzero(~two).tolist():
                 out[rows, :] += of_column(xp.abs(X[rows, j][:, None] - Z[j, :]))
         return out
@@ -244,7 +244,7 @@ def _by_column(outer: Callable[[Columns, float], tuple[Array, bool]]) -> Squares
         def shrunk(apart: Array) -> Array:
             return xp.exp(apart * (-1 / width)) if by_column else 0 * apart + 1
 
-        total = xp.zeros((X.shape[1],), dtype=X.dtype, device=device(X))
+        total = list(xp.zeros((X.shape[1],), dtype=X.dtype, device=device(X)))
         for j in numpy.flatnonzero(~columns.two).tolist():
             apart = X[:, j][:, None] - X[:, j]
             gradient = (M * xp.sign(apart) * shrunk(xp.abs(apart))) @ alpha
@@ -257,8 +257,9 @@ def _by_column(outer: Callable[[Columns, float], tuple[Array, bool]]) -> Squares
                 weighted = M * alpha[:, c]
                 gradient = (xp.sum(weighted, axis=1)[:, None] * B - weighted @ B) * scale
                 found += counts @ (gradient * gradient)
-            total[from_numpy(which, X, xp.int64)] = found
-        return total / xp.sum(counts)
+            for i, j in enumerate(which.tolist()):
+                total[j] = found[i]
+        return xp.stack(total) / xp.sum(counts)
 
     return squares
 
