@@ -59,6 +59,8 @@ OF_KERNELS = {
     "most rows": {"n_landmarks": 60},  # more than the rows that weigh, less than their copies
     "as they are": {"encoder": None, "input_scaling": None},
     "categories": {"encoder": TabularEncoder("robust", categorical_features=[3])},
+    "smooth": {"kernel": "matern", "encoder": "loo"},
+    "chosen kernel": {"kernel": "loo", "encoder": "loo"},
 }
 
 

@@ -24,6 +24,10 @@ GRID = [
     {"encoder": TabularEncoder("robust", categorical_features=[3])},
     {"class_weight": "balanced"},
     {"input_scaling": None},
+    {"kernel": "matern", "encoder": "standard"},
+    {"kernel": "product", "encoder": "ranks", "n_landmarks": 50},
+    {"kernel": "additive", "encoder": "loo", "input_scaling": "gradient"},
+    {"kernel": "loo", "input_scaling": None},
 ]
 
 

@@ -67,6 +67,8 @@ SETTINGS = {  # why it is here: the estimator
     ),
     "kernel classifier as it comes": KernelRidgeClassifier(),
     "kernel classifier, landmarks": KernelRidgeClassifier(n_landmarks=60, class_weight="balanced"),
+    "kernel classifier, product, ranks": KernelRidgeClassifier(kernel="product", encoder="ranks"),
+    "kernel regressor, a kernel by leave-one-out": KernelRidgeRegressor(kernel="loo", encoder="loo"),
     "kernel regressor as it comes": KernelRidgeRegressor(),
     "kernel regressor, landmarks, a given penalty": KernelRidgeRegressor(
         n_landmarks=60, regularization=0.1, encoder="robust", input_scaling=None
@@ -87,6 +89,7 @@ SETTINGS = {  # why it is here: the estimator
     "search for a regressor": EDRVFLSearchCV(EDRVFLRegressor(n_layers=2, n_hidden=16), SPACE, cv=2),
     "encoder as it comes": TabularEncoder(),
     "encoder of bins": TabularEncoder("bins"),
+    "encoder of ranks": TabularEncoder("ranks"),
 }
 N_SETTINGS = len(SETTINGS)
 EXPECTED_FAILURES = {
@@ -111,4 +114,4 @@ def test_every_public_estimator_is_checked_as_it_comes_and_there_are_not_many_se
     assert {type(SETTINGS[name]) for name in SETTINGS if "as it comes" in name} >= {
         EDRVFLClassifier, EDRVFLRegressor, KernelRidgeClassifier, KernelRidgeRegressor, TabularEncoder,
     }  # fmt: skip
-    assert len(VARIANTS) + 8 <= N_SETTINGS <= 32
+    assert len(VARIANTS) + 8 <= N_SETTINGS <= 35

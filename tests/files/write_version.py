@@ -1,4 +1,7 @@
-"""Write small files of the newest version of the format, once: python tests/files/write_version.py v1."""
+"""Write small files of the newest version of the format, once: python write_version.py v2 [NAME ...].
+
+Without names every kind is written; of a version that changed little the kinds that are new in it will do.
+"""
 
 import json
 import sys
@@ -10,7 +13,7 @@ if __name__ == "__main__":
 
     folder = Path(__file__).parent / sys.argv[1]
     folder.mkdir()
-    for name in NAMES:
+    for name in sys.argv[2:] or NAMES:
         model, X = small_model(name)
         model.save(folder / f"{name}.edrvfl")
         answers = {method: values.tolist() for method, values in all_answers(model, X[:6]).items()}

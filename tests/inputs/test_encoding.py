@@ -1,5 +1,6 @@
 """What is learnt about the columns of X, against an encoder in plain loops and against laws."""
 
+import itertools
 import math
 import warnings
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._seam.arrays import converted
 
-MODES = ["standard", "robust", "bins"]
+MODES = ["standard", "robust", "bins", "ranks"]
 NAN = float("nan")
 
 # --- an encoder in plain loops: one column, one row at a time, weights as repeated rows ------------------
@@ -46,6 +47,9 @@ def number_columns(train, new, settings):
     train, new = ([fill if math.isnan(v) else v for v in rows] for rows in (train, new))
     if not robust:
         return columns | {"": standardised(train, new)}
+    if settings.numbers == "ranks":
+        edges = [quantile(seen, k / 64) for k in range(65)]
+        return columns | {"": standardised(*([place_among(edges, v) for v in rows] for rows in (train, new)))}
     spread = (quantile(seen, 0.75) - quantile(seen, 0.25)) / 1.349
     spread = spread if spread > 0 else float(np.std(seen))
 
@@ -57,6 +61,14 @@ def number_columns(train, new, settings):
     if settings.numbers == "bins":
         columns |= bin_or_value_columns(seen, train, new, settings)
     return columns
+
+
+def place_among(edges, v):
+    """The share of the edges below v, straight between two that differ."""
+    place = 0.0
+    for a, b in itertools.pairwise(sorted(set(edges))):
+        place += (edges.index(b) - edges.index(a)) / 64 * min(max((v - a) / (b - a), 0), 1)
+    return place
 
 
 def bin_or_value_columns(seen, train, new, settings):
@@ -157,7 +169,7 @@ def test_columns_get_mean_0_and_variance_1(xp, rng, counted):
     np.testing.assert_allclose(scaled.std(axis=0), 1, rtol=1e-12)
 
 
-@pytest.mark.parametrize("numbers", ["standard", "robust", "bins"])
+@pytest.mark.parametrize("numbers", MODES)
 def test_columns_that_vary_are_encoded_as_if_constant_ones_were_not_there(rng, numbers):
     X = np.column_stack(
         [rng.standard_normal(50), rng.integers(0, 3, 50), np.where(rng.random(50) < 0.3, np.nan, 1)]

@@ -29,6 +29,7 @@ from edrvfl import (
 from edrvfl._doors.variants import VARIANTS
 from edrvfl._layers.layers import ACTIVATIONS
 from edrvfl._loo.calibrate import Calibration
+from edrvfl._ridge.kernels import KERNELS
 
 SMALL = {"n_hidden": 24, "n_layers": 3, "random_state": 0}
 OPTIONS = [
@@ -187,6 +188,14 @@ def test_kernel_voters_of_many_rows_agree_with_their_records_in_float64(dtype, n
     found = run(proto, feeds_of(proto, new))["probabilities"]
     assert np.max(np.abs(found - exact.predict_proba(new))) < TOLERANCE[dtype]
     assert disagreement(model, new, dtype) < 1e-4
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_kernel_agrees(kernel, dtype):
+    X, y = noisy_values(np.random.default_rng(0), 90, 4)
+    model = KernelRidgeRegressor(kernel=kernel, encoder="loo", random_state=0).fit(X, y)
+    assert_agrees(model, X, dtype)
 
 
 def test_labels_are_text_or_whole_numbers():

@@ -21,7 +21,7 @@ from edrvfl._parts.survey import take_survey
 from edrvfl._parts.watched import WatchedParts
 from edrvfl._seam.arrays import converted
 
-MODES = ["standard", "robust", "bins"]
+MODES = ["standard", "robust", "bins", "ranks"]
 NAN = float("nan")
 SUMMED = {"mean", "sd", "fill", "spread", "slope", "offset", "low", "high", "on", "off"}  # equal to rounding
 

@@ -17,12 +17,8 @@ def by_hand(kernel, X, Z, width):
     if kernel == "matern":
         q = ROOT3 * cdist(X, Z) / width
         return (1 + q) * np.exp(-q)
-    apart = np.abs(X[:, None, :] - Z)
-    return (
-        np.exp(-apart / width).prod(axis=2)
-        if kernel == "product"
-        else np.exp(-apart / width).mean(axis=2) ** 2
-    )
+    by_column = np.exp(-np.abs(X[:, None, :] - Z) / width)
+    return by_column.prod(axis=2) if kernel == "product" else by_column.mean(axis=2) ** 2
 
 
 def mixed_rows(rng, m, d=4):

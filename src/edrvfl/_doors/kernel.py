@@ -58,7 +58,8 @@ class KernelRidge(Estimator):
         if self.verbose:
             print(
                 f"[{type(self).__name__}] {voter.kernel} kernel, bandwidth {voter.bandwidth:g}, "
-                f"regularization {voter.lam:g}, {self.n_landmarks_} landmarks: {figures.words(stage.score, stage.loss)}"
+                f"regularization {voter.lam:g}, {self.n_landmarks_} landmarks: "
+                f"{figures.words(stage.score, stage.loss)}"
             )
         if done.fell_back:
             warnings.warn(

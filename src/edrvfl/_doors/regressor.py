@@ -109,7 +109,8 @@ class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
         "robust" uses median and quartiles and clips outliers, smoothly. "bins" puts piecewise-linear bins
         beside that, for effects that have thresholds. "ranks" gives a number its place among the training
         rows. Each of these takes missing values and columns of categories and text. A
-        :class:`TabularEncoder` sets the details, for instance which columns of numbers are categories. None takes finite numbers as they are.
+        :class:`TabularEncoder` sets the details, for instance which columns of numbers are categories.
+        None takes finite numbers as they are.
 
     coverage_from : {"loo", "split"} or None, default="loo"
         Where `predict_interval` takes its quantiles from. "loo": from the training rows' leave-one-out

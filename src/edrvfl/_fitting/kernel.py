@@ -2,7 +2,8 @@
 
 With the Laplace kernel it is the limit of an infinitely wide random layer. It is exact up to some thousand
 rows. More rows are dealt into parts, each part has an exact ridge of its own, and the score is their mean: at
-the same cost that is far better than landmarks (Nystroem), because a rough kernel forgets the rows that are no landmarks.
+the same cost that is far better than landmarks (Nystroem), because a rough kernel forgets the rows that are
+no landmarks.
 """
 
 from __future__ import annotations
