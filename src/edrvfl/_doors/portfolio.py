@@ -14,7 +14,7 @@ from .._seam.sklearn import StrOptions
 from .answers import Classifies, Predicts
 from .classifier import EDRVFLClassifier
 from .kernel import LaplaceRidgeClassifier, LaplaceRidgeRegressor
-from .members import MEMBERS, VALUE_MEMBERS
+from .members import MEMBERS, TREES, VALUE_MEMBERS, VALUE_TREES
 from .raced import CONSTRAINTS, check_members, fit_portfolio
 from .regressor import EDRVFLRegressor
 from .telling import ACCURACY, R2
@@ -147,7 +147,7 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierMixin, Classifie
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
     _figures = ACCURACY
-    _table = MEMBERS
+    _table, _trees = MEMBERS, TREES
     _kinds = (EDRVFLClassifier, LaplaceRidgeClassifier)
     portfolio_: Portfolio
     _encodes = True
@@ -180,9 +180,21 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierMixin, Classifie
         self.verbose = verbose
 
     @classmethod
-    def default_members(cls) -> list[tuple[str, Any]]:
-        """Return the table of members: names, and estimators that are not fitted."""
-        return [(name, clone(estimator)) for name, estimator in cls._table.items()]
+    def default_members(cls, trees: bool = False) -> list[tuple[str, Any]]:
+        """Return the table of members: names, and estimators that are not fitted.
+
+        Parameters
+        ----------
+        trees : bool, default=False
+            Whether scikit-learn's extra trees and histogram-based gradient boosting are members too.
+
+        Returns
+        -------
+        members : list of (str, estimator)
+            A list to change, for the parameter `members`.
+        """
+        table = {**cls._table, **cls._trees} if trees else cls._table
+        return [(name, clone(estimator)) for name, estimator in table.items()]
 
     def _validate_params(self) -> None:
         super()._validate_params()
@@ -302,7 +314,7 @@ class EDRVFLPortfolioRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
     _figures = R2
-    _table = VALUE_MEMBERS
+    _table, _trees = VALUE_MEMBERS, VALUE_TREES
     _kinds = (EDRVFLRegressor, LaplaceRidgeRegressor)
     portfolio_: Portfolio
     _encodes = True
@@ -331,9 +343,22 @@ class EDRVFLPortfolioRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
         self.verbose = verbose
 
     @classmethod
-    def default_members(cls) -> list[tuple[str, Any]]:
-        """Return the table of members: names, and estimators that are not fitted."""
-        return [(name, clone(estimator)) for name, estimator in cls._table.items()]
+    def default_members(cls, trees: bool = False) -> list[tuple[str, Any]]:
+        """Return the table of members: names, and estimators that are not fitted.
+
+        Parameters
+        ----------
+        trees : bool, default=False
+            Whether scikit-learn's extra trees and histogram-based gradient boosting are members too. The
+            second takes one output.
+
+        Returns
+        -------
+        members : list of (str, estimator)
+            A list to change, for the parameter `members`.
+        """
+        table = {**cls._table, **cls._trees} if trees else cls._table
+        return [(name, clone(estimator)) for name, estimator in table.items()]
 
     def _validate_params(self) -> None:
         super()._validate_params()

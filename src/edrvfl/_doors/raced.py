@@ -18,7 +18,7 @@ from .._fitting.coverage import Evidence, learn_coverage
 from .._fitting.data import InMemory
 from .._fitting.portfolio import prepare_members, weigh_members
 from .._fitting.race import Member, Progress, Race
-from .._fitting.settings import voter_settings
+from .._fitting.settings import guest_settings, voter_settings
 from .._seam.arrays import on_accelerator
 from .._seam.sklearn import Count, Interval, StrOptions
 from .base import COMMON
@@ -47,7 +47,7 @@ def named_members(estimator: Any) -> dict[str, Any]:
     for entry in members:
         if not (isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)):
             raise ValueError(f"members must be a list of (name, estimator), but one of them is {entry!r}.")
-        check_member(*entry, estimator._kinds)
+        check_member(*entry, estimator._kinds, estimator._classifies)
     names = [name for name, _ in members]
     if len(set(names)) < len(names):
         raise ValueError(f"The names of members must differ, got {', '.join(names)}.")
@@ -55,10 +55,11 @@ def named_members(estimator: Any) -> dict[str, Any]:
 
 
 def check_members(estimator: Any) -> None:
-    """Refuse parameters of members that are wrong, with the member's name."""
+    """Refuse parameters of members that are wrong, with the member's name. Guests check their own."""
     for name, member in named_members(estimator).items():
         try:
-            member._validate_params()
+            if isinstance(member, estimator._kinds):
+                member._validate_params()
         except ValueError as error:
             raise type(error)(f"Member {name!r}: {error}") from error
 
@@ -70,7 +71,10 @@ def fit_portfolio(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     tasks = Tasks(estimator, X, y, sample_weight)
     with estimator._read(X, y, sample_weight, tasks.begin_reading(None)) as reading:
         data, given = reading.data, named_members(estimator)
-        settings = {name: voter_settings(member) for name, member in given.items()}
+        settings = {
+            name: (voter_settings if isinstance(member, estimator._kinds) else guest_settings)(member)
+            for name, member in given.items()
+        }
         members = list(prepare_members(data, settings, reading.seed))
         # rows in parts are read by one process, and a GPU is one
         alone = on_accelerator(data.rows.X) or not isinstance(data, InMemory)
@@ -117,7 +121,7 @@ def _table(
         member, done = members[i], progress[i]
         network = None if done.growing is None else done.growing.network
         fitted = member.settings if done.growing is None else done.growing.settings
-        real = {**fitted.as_fitted(len(done.stages)), "input_scaling": member.learnt.scaling}
+        real = fitted.as_fitted(len(done.stages), member.learnt.scaling)
         row = {
             "member": member.name,
             "weight": weights.get(i, 0.0),
@@ -128,7 +132,7 @@ def _table(
             "n_layers": None if network is None else done.best,
             "n_hidden": None if network is None else network.n_hidden,
             "seconds": done.seconds,
-            "settings": clone(given[member.name]).set_params(**real),
+            "settings": clone(given[member.name] if done.guest is None else done.guest).set_params(**real),
         }
         for name, value in row.items():
             table.setdefault(name, []).append(value)
