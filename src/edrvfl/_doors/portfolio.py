@@ -39,12 +39,18 @@ class EDRVFLPortfolioClassifier(CallbackSupportMixin, ClassifierMixin, Classifie
         seeds, class weights, votes of layers, calibration and which columns hold categories; other values
         of these than the defaults in a member are an error.
 
+        A member may also be any classifier of scikit-learn, a guest. It is judged by its answers out of bag
+        if it has them, else by five folds, and keeps its parameters, but for seeds. Guests that take gaps,
+        as trees do, see numbers and codes of categories; others see scaled and one-hot columns. They take
+        NumPy arrays and frames, and rows in blocks only if all are in memory.
+
     finalists : int or None, default=3
         How many networks grow beyond their first layer: those of the smallest leave-one-out log-loss. None
         lets all of them grow.
 
     weights : {"loo", "equal"}, default="loo"
-        How much members count. "equal": the networks together count as much as the kernel voters together.
+        How much members count. "equal": the networks together count as much as the kernel voters together,
+        and as the guests together.
         "loo" minimises the log-loss of the common leave-one-out answer, pulled to these equal weights, and
         drops members of negligible weight.
 
@@ -227,12 +233,18 @@ class EDRVFLPortfolioRegressor(CallbackSupportMixin, RegressorMixin, Predicts):
         seeds, votes of layers and which columns hold categories; other values of these than the defaults in
         a member are an error.
 
+        A member may also be any regressor of scikit-learn, a guest. It is judged by its answers out of bag
+        if it has them, else by five folds, and keeps its parameters, but for seeds. Guests that take gaps,
+        as trees do, see numbers and codes of categories; others see scaled and one-hot columns. They take
+        NumPy arrays and frames, and rows in blocks only if all are in memory.
+
     finalists : int or None, default=3
         How many networks grow beyond their first layer: those of the smallest leave-one-out squared error.
         None lets all of them grow.
 
     weights : {"loo", "equal"}, default="loo"
-        How much members count. "equal": the networks together count as much as the kernel voters together.
+        How much members count. "equal": the networks together count as much as the kernel voters together,
+        and as the guests together.
         "loo" minimises the squared error of the common leave-one-out answer, pulled to these equal weights,
         and drops members of negligible weight.
 

@@ -55,10 +55,10 @@ def named_members(estimator: Any) -> dict[str, Any]:
 
 
 def check_members(estimator: Any) -> None:
-    """Refuse parameters of members that are wrong, with the member's name. Guests check their own."""
+    """Refuse parameters of members that are wrong, with the member's name."""
     for name, member in named_members(estimator).items():
         try:
-            if isinstance(member, estimator._kinds):
+            if hasattr(member, "_parameter_constraints"):  # as all have that are not from elsewhere
                 member._validate_params()
         except ValueError as error:
             raise type(error)(f"Member {name!r}: {error}") from error

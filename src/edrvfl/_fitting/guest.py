@@ -21,7 +21,7 @@ from .._inputs.table import Columns
 from .._inputs.targets import Classes, RowWeights
 from .._loo.follow import Follower, Stage, Votes
 from .._models.guest import LARGEST, GuestModel, guest_answers, mixed
-from .._seam.arrays import converted, from_numpy, is_numpy_array
+from .._seam.arrays import converted, from_numpy, ignore_overflow, is_numpy_array
 from .data import Data
 from .folds import Fold, Learnt, deal_folds
 from .settings import GuestFit
@@ -119,10 +119,9 @@ def train(guest: Any, rows: Rows) -> tuple[Any, numpy.ndarray]:
         weights["sample_weight"] = counts
     elif counts is not None:  # weight 2 is the row twice
         X, y = (numpy.repeat(values, counts.astype(int), axis=0) for values in (X, y))
-    with warnings.catch_warnings():  # rows that are in all bags are answered otherwise
+    with ignore_overflow(), warnings.catch_warnings():  # rows that are in all bags are answered otherwise
         warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
-        with numpy.errstate(invalid="ignore"):
-            return clone(guest).fit(X, y, **weights), columns
+        return clone(guest).fit(X, y, **weights), columns
 
 
 def out_of_bag(fitted: Any, rows: Rows) -> numpy.ndarray | None:

@@ -10,7 +10,7 @@ import numpy
 from .._inputs.inputs import Inputs
 from .._inputs.table import Columns
 from .._loo.calibrate import Calibration
-from .._seam.arrays import Array
+from .._seam.arrays import Array, ignore_overflow
 from .model import Record
 
 # How much of a guest's probabilities is the uniform distribution: those of trees may be 0, and a few zeros
@@ -64,8 +64,9 @@ class GuestModel(Record):
 def guest_answers(estimator: Any, Z: numpy.ndarray, values: bool) -> numpy.ndarray:
     """Return the probabilities or values (rows, k) that a fitted estimator gives to encoded rows Z."""
     Z = numpy.clip(Z, -LARGEST, LARGEST)
-    answers = numpy.asarray((estimator.predict if values else estimator.predict_proba)(Z), dtype=float)
-    return answers.reshape(len(Z), -1)
+    with ignore_overflow():
+        answers = (estimator.predict if values else estimator.predict_proba)(Z)
+    return numpy.asarray(answers, dtype=float).reshape(len(Z), -1)
 
 
 def mixed(P: numpy.ndarray) -> numpy.ndarray:
