@@ -16,7 +16,7 @@ from .._seam.arrays import array_namespace, converted, device, from_numpy
 from .data import Data
 from .folds import Learnt
 from .inputs import learn_network_inputs
-from .race import Member, Progress
+from .race import REFUSALS, Member, Progress
 from .settings import VoterSettings
 
 # Seeds fit into int32, so that every platform draws the same.
@@ -26,6 +26,9 @@ LARGEST_SEED = numpy.iinfo(numpy.int32).max
 def prepare_members(data: Data, settings: Mapping[str, VoterSettings], seed: int) -> Iterator[Member]:
     """Yield the members with their inputs, which members of the same encoder and scaling share."""
     known: dict[Any, Learnt] = {}
+    for name, given in settings.items():
+        if refuse := REFUSALS.get(type(given)):
+            refuse(name, given, data)
     for i, (name, given) in enumerate(settings.items()):
         found = given.as_member(data.worth)
         if found.inputs not in known:
@@ -51,7 +54,7 @@ def weigh_members(
     """Weigh the members that were fitted, and calibrate their common answer by a rule, if there is one."""
     jury, rows, fitted = data.jury, data.rows, sorted(progress)
     answers = [progress[i].chosen.P for i in fitted]
-    weights = equal_kinds([members[i].settings.grows for i in fitted])
+    weights = equal_kinds([type(members[i].settings) for i in fitted])
     combine = averaged if rows.classes is None else pooled
     if by_loo:
         weights, P = weigh(answers, jury, weights, combine)
