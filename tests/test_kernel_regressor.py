@@ -165,7 +165,8 @@ def test_figures_of_the_fit(rng, capsys):
     assert list(model.feature_names_in_) == list("abcd")
     assert capsys.readouterr().out == (
         f"[KernelRidgeRegressor] laplace kernel, bandwidth {model.bandwidth_:g}, "
-        f"regularization {model.regularization_:g}, 90 landmarks: leave-one-out R^2 {model.loo_r2_score_:.4f}\n"
+        f"regularization {model.regularization_:g}, 90 landmarks: "
+        f"leave-one-out R^2 {model.loo_r2_score_:.4f}\n"
     )
     few = kernel(n_landmarks=np.int64(30), bandwidth=1, regularization=1).fit(X, y)
     assert (few.n_landmarks_, few.bandwidth_, few.regularization_) == (30, 1, 1)

@@ -10,7 +10,7 @@ from helpers import PAPER, FixedSeed, features_by_layer, noisy_rows, to_host
 from reference import kernel_scores_without_each_row, scores_without_each_row
 from scipy.special import softmax
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression
 from sklearn.metrics import log_loss
 
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, KernelRidgeClassifier, TabularEncoder
@@ -321,7 +321,7 @@ def one(**params):
         ([DENSE[1]], ValueError, "must be a list of .name, estimator., but one of them is"),
         ([("a", "b", "c")], ValueError, "must be a list of .name, estimator."),
         ([(3, DENSE[1])], ValueError, "must be a list of .name, estimator."),
-        ([("a", LogisticRegression())], TypeError, "'a' must be an EDRVFLClassifier or a Laplace"),
+        ([("a", LinearRegression())], TypeError, "'a' must be an EDRVFLClassifier or a Laplace"),
         ([("a", EDRVFLClassifier)], TypeError, "'a' must be an EDRVFLClassifier or a Laplace"),
         ([DENSE, KERNEL, DENSE], ValueError, "must differ, got dense, kernel, dense"),
         (one(encoder=None), ValueError, "'one' has encoder=None"),

@@ -9,7 +9,7 @@ from cases import VALUE_MEMBERS as MEMBERS
 from helpers import PAPER, FixedSeed, features_by_layer, noisy_values
 from reference import kernel_scores_without_each_row, scores_without_each_row
 from sklearn.base import clone
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import r2_score
 
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioRegressor, EDRVFLRegressor, KernelRidgeRegressor
@@ -180,7 +180,7 @@ def test_verbose_prints_a_line_for_each_piece_of_work(rng, capsys):
 # --- bad input -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("member", [Ridge(), EDRVFLClassifier()], ids=str)
+@pytest.mark.parametrize("member", [RidgeClassifier(), EDRVFLClassifier()], ids=str)
 def test_members_of_another_kind(rng, member):
     with pytest.raises(TypeError, match="'a' must be an EDRVFLRegressor or a KernelRidgeRegressor"):
         portfolio(members=[("a", member)]).fit(*noisy_values(rng, 30, 4))

@@ -6,6 +6,7 @@ Widths and depths are small. The checks have about 50 rows, so that more neurons
 import pytest
 from cases import CLASS_MEMBERS, VALUE_MEMBERS
 from helpers import assert_passes_scikit_learns_checks
+from sklearn.tree import DecisionTreeClassifier
 
 from edrvfl import (
     EDRVFLClassifier,
@@ -79,6 +80,9 @@ SETTINGS = {  # why it is here: the estimator
     "portfolio of classifiers, not calibrated, equal weights": EDRVFLPortfolioClassifier(
         members=CLASS_MEMBERS[::3], finalists=None, weights="equal", calibration=None
     ),
+    "portfolio of classifiers, a guest by folds": EDRVFLPortfolioClassifier(
+        members=[("tree", DecisionTreeClassifier())]
+    ),
     "portfolio of regressors, members as they come": EDRVFLPortfolioRegressor(
         members=narrow(EDRVFLPortfolioRegressor)
     ),
@@ -101,7 +105,8 @@ EXPECTED_FAILURES = {
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_scikit_learns_checks_pass(name):
-    least = 55 if isinstance(SETTINGS[name], TabularEncoder) else 60
+    no_other_libraries = isinstance(SETTINGS[name], TabularEncoder) or "guest" in name
+    least = 55 if no_other_libraries else 60
     assert_passes_scikit_learns_checks(SETTINGS[name], EXPECTED_FAILURES.get(name, ()), at_least=least)
 
 

@@ -224,7 +224,10 @@ class Estimator(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.array_api_support = True
+        members = getattr(self, "members", None)  # of a portfolio; guests among them take NumPy alone
+        entries = members if isinstance(members, (list, tuple)) else ()
+        given = [entry[-1] for entry in entries if isinstance(entry, tuple) and entry]
+        tags.array_api_support = all(isinstance(member, Estimator) for member in given)
         inputs = tags.input_tags
         inputs.allow_nan = inputs.categorical = inputs.string = self._encodes
         return tags

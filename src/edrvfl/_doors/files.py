@@ -8,6 +8,7 @@ from typing import Any
 from .._layers.records import HiddenLayer
 from .._leaving.files.models import MAX_BYTES, RECORDS, load_model
 from .._leaving.onnx.converters import register
+from .._models.guest import GuestModel
 from .classifier import EDRVFLClassifier
 from .encoder import TabularEncoder
 from .kernel import KernelRidgeClassifier, KernelRidgeRegressor
@@ -21,7 +22,7 @@ ESTIMATORS = {kind.__name__: kind for kind in (*CLASSIFIERS, *OTHERS)}
 TRUSTED_TYPES = tuple(
     sorted(
         f"{kind.__module__}.{kind.__qualname__}"
-        for kind in (*ESTIMATORS.values(), *RECORDS.values(), HiddenLayer)
+        for kind in (*ESTIMATORS.values(), *RECORDS.values(), GuestModel, HiddenLayer)
     )
 )
 

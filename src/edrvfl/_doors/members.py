@@ -5,6 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sklearn.base import is_classifier, is_regressor
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+
+from .base import Estimator
 from .classifier import EDRVFLClassifier
 from .encoder import TabularEncoder
 from .kernel import KernelRidgeClassifier, KernelRidgeRegressor
@@ -42,6 +51,16 @@ VALUE_MEMBERS: Mapping[str, Any] = {
     "sparse": EDRVFLRegressor(**BINS, **SPARSE, **SIGMOID),
     "raw sparse": EDRVFLRegressor(**RAW, **SPARSE),
 }
+# Trees, which err on other rows than networks. Of a bootstrap each row is out of the bag of a third of them.
+BAGGED: Mapping[str, Any] = {"n_estimators": 200, "bootstrap": True, "oob_score": True}
+TREES: Mapping[str, Any] = {
+    "extra trees": ExtraTreesClassifier(**BAGGED),
+    "boosted trees": HistGradientBoostingClassifier(),
+}
+VALUE_TREES: Mapping[str, Any] = {
+    "extra trees": ExtraTreesRegressor(**BAGGED),
+    "boosted trees": HistGradientBoostingRegressor(),
+}
 # What the portfolio decides, and the value that leaves it to the portfolio.
 DECIDED: Mapping[str, Any] = {
     "class_weight": None,
@@ -54,11 +73,11 @@ DECIDED: Mapping[str, Any] = {
 }
 
 
-def check_member(name: str, estimator: Any, kinds: tuple[type[Any], ...]) -> None:
+def check_member(name: str, estimator: Any, kinds: tuple[type[Any], ...], classifies: bool) -> None:
     """Refuse what cannot be a member, and settings that the portfolio decides."""
     if not isinstance(estimator, kinds):
-        wanted = " or ".join(f"{'an' if kind.__name__[0] == 'E' else 'a'} {kind.__name__}" for kind in kinds)
-        raise TypeError(f"Member {name!r} must be {wanted}, got {estimator!r}.")
+        _check_guest(name, estimator, kinds, classifies)
+        return
     if estimator.encoder is None:
         raise ValueError(f"Member {name!r} has encoder=None, but members of a portfolio encode their inputs.")
     of_estimator = estimator.get_params(deep=False)
@@ -72,3 +91,17 @@ def check_member(name: str, estimator: Any, kinds: tuple[type[Any], ...]) -> Non
             raise ValueError(
                 f"Member {name!r} sets {parameter}, which the portfolio decides: leave it at {default!r}."
             )
+
+
+def _check_guest(name: str, estimator: Any, kinds: tuple[type[Any], ...], classifies: bool) -> None:
+    """Refuse what is no estimator of scikit-learn of the right kind, and classifiers of labels alone."""
+    follows = hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, (type, Estimator))
+    if not (follows and (is_classifier if classifies else is_regressor)(estimator)):
+        wanted = " or ".join(f"{'an' if kind.__name__[0] == 'E' else 'a'} {kind.__name__}" for kind in kinds)
+        other = f"a {'classifier' if classifies else 'regressor'} that follows scikit-learn"
+        raise TypeError(f"Member {name!r} must be {wanted}, or {other}, got {estimator!r}.")
+    if classifies and not hasattr(estimator, "predict_proba"):
+        raise TypeError(
+            f"Member {name!r} has no predict_proba, and a portfolio pools probabilities. Wrap it: "
+            f"sklearn.calibration.CalibratedClassifierCV({type(estimator).__name__}(...))."
+        )

@@ -11,7 +11,7 @@ from .answers import Classifies, Predicts
 from .base import OF_CLASSES
 from .classifier import EDRVFLClassifier
 from .kernel import KernelRidgeClassifier, KernelRidgeRegressor
-from .members import MEMBERS, VALUE_MEMBERS
+from .members import MEMBERS, TREES, VALUE_MEMBERS, VALUE_TREES
 from .raced import CONSTRAINTS, Raced
 from .regressor import EDRVFLRegressor
 from .telling import ACCURACY, R2
@@ -36,12 +36,18 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
         seeds, class weights, votes of layers, calibration and which columns hold categories; other values
         of these than the defaults in a member are an error.
 
+        A member may also be any classifier of scikit-learn, a guest. It is judged by its answers out of bag
+        if it has them, else by five folds, and keeps its parameters, but for seeds. Guests that take gaps,
+        as trees do, see numbers and codes of categories; others see scaled and one-hot columns. They take
+        NumPy arrays and frames, and rows in blocks only if all are in memory.
+
     finalists : int or None, default=3
         How many networks grow beyond their first layer: those of the smallest leave-one-out log-loss. None
         lets all of them grow.
 
     weights : {"loo", "equal"}, default="loo"
-        How much members count. "equal": the networks together count as much as the kernel voters together.
+        How much members count. "equal": the networks together count as much as the kernel voters together,
+        and as the guests together.
         "loo" minimises the log-loss of the common leave-one-out answer, pulled to these equal weights, and
         drops members of negligible weight.
 
@@ -140,7 +146,7 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS, **OF_CLASSES}
     _figures = ACCURACY
-    _table = MEMBERS
+    _table, _trees = MEMBERS, TREES
     _kinds = (EDRVFLClassifier, KernelRidgeClassifier)
 
     def __init__(
@@ -190,12 +196,18 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
         seeds, votes of layers and which columns hold categories; other values of these than the defaults in
         a member are an error.
 
+        A member may also be any regressor of scikit-learn, a guest. It is judged by its answers out of bag
+        if it has them, else by five folds, and keeps its parameters, but for seeds. Guests that take gaps,
+        as trees do, see numbers and codes of categories; others see scaled and one-hot columns. They take
+        NumPy arrays and frames, and rows in blocks only if all are in memory.
+
     finalists : int or None, default=3
         How many networks grow beyond their first layer: those of the smallest leave-one-out squared error.
         None lets all of them grow.
 
     weights : {"loo", "equal"}, default="loo"
-        How much members count. "equal": the networks together count as much as the kernel voters together.
+        How much members count. "equal": the networks together count as much as the kernel voters together,
+        and as the guests together.
         "loo" minimises the squared error of the common leave-one-out answer, pulled to these equal weights,
         and drops members of negligible weight.
 
@@ -277,7 +289,7 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
     _figures = R2
-    _table = VALUE_MEMBERS
+    _table, _trees = VALUE_MEMBERS, VALUE_TREES
     _kinds = (EDRVFLRegressor, KernelRidgeRegressor)
 
     def __init__(

@@ -18,7 +18,7 @@ from .._fitting.coverage import Evidence, learn_coverage
 from .._fitting.data import InMemory
 from .._fitting.portfolio import prepare_members, weigh_members
 from .._fitting.race import Member, Progress, Race
-from .._fitting.settings import voter_settings
+from .._fitting.settings import guest_settings, voter_settings
 from .._models.portfolio import Portfolio
 from .._seam.arrays import on_accelerator
 from .._seam.sklearn import Count, Interval, StrOptions
@@ -48,7 +48,7 @@ def named_members(estimator: Any) -> dict[str, Any]:
     for entry in members:
         if not (isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)):
             raise ValueError(f"members must be a list of (name, estimator), but one of them is {entry!r}.")
-        check_member(*entry, estimator._kinds)
+        check_member(*entry, estimator._kinds, estimator._classifies)
     names = [name for name, _ in members]
     if len(set(names)) < len(names):
         raise ValueError(f"The names of members must differ, got {', '.join(names)}.")
@@ -60,18 +60,34 @@ class Raced(CallbackSupportMixin, Estimator):
 
     _encodes = True
     _table: Mapping[str, Any]  # the members by default
+    _trees: Mapping[str, Any]  # the guests that may be added
+    _kinds: tuple[type[Any], ...]  # of the members that are no guests
     portfolio_: Portfolio
 
     @classmethod
-    def default_members(cls) -> list[tuple[str, Any]]:
-        """Return the table of members: names, and estimators that are not fitted."""
-        return [(name, clone(estimator)) for name, estimator in cls._table.items()]
+    def default_members(cls, trees: bool = False) -> list[tuple[str, Any]]:
+        """Return the table of members: names, and estimators that are not fitted.
+
+        Parameters
+        ----------
+        trees : bool, default=False
+            Whether scikit-learn's extra trees and histogram-based gradient boosting are members too. The
+            second takes one output.
+
+        Returns
+        -------
+        members : list of (str, estimator)
+            A list to change, for the parameter `members`.
+        """
+        table = {**cls._table, **cls._trees} if trees else cls._table
+        return [(name, clone(estimator)) for name, estimator in table.items()]
 
     def _validate_params(self) -> None:
         super()._validate_params()
         for name, member in named_members(self).items():
             try:
-                member._validate_params()
+                if hasattr(member, "_parameter_constraints"):  # as all have that are not from elsewhere
+                    member._validate_params()
             except ValueError as error:
                 raise type(error)(f"Member {name!r}: {error}") from error
 
@@ -81,7 +97,10 @@ class Raced(CallbackSupportMixin, Estimator):
         tasks = Tasks(self, X, y, sample_weight)
         with self._read(X, y, sample_weight, tasks.begin_reading(None)) as reading:
             data, given = reading.data, named_members(self)
-            settings = {name: voter_settings(member) for name, member in given.items()}
+            settings = {
+                name: (voter_settings if isinstance(member, self._kinds) else guest_settings)(member)
+                for name, member in given.items()
+            }
             members = prepare_members(data, settings, reading.seed)
             # rows in parts are read by one process, and a GPU is one
             alone = on_accelerator(data.rows.X) or not isinstance(data, InMemory)
@@ -132,7 +151,7 @@ def _table(
         member, done = members[i], progress[i]
         network = None if done.growing is None else done.growing.network
         fitted = member.settings if done.growing is None else done.growing.settings
-        real = {**fitted.as_fitted(len(done.stages)), "input_scaling": member.learnt.scaling}
+        real = fitted.as_fitted(len(done.stages), member.learnt.scaling)
         row = {
             "member": member.name,
             "weight": weights.get(i, 0.0),
@@ -143,7 +162,7 @@ def _table(
             "n_layers": None if network is None else done.best,
             "n_hidden": None if network is None else network.n_hidden,
             "seconds": done.seconds,
-            "settings": clone(given[member.name]).set_params(**real),
+            "settings": clone(given[member.name] if done.guest is None else done.guest).set_params(**real),
         }
         for name, value in row.items():
             table.setdefault(name, []).append(value)

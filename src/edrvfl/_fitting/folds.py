@@ -113,8 +113,8 @@ def _hashes(ranks: numpy.ndarray) -> numpy.ndarray:
     return found
 
 
-def deal_folds(rows: Rows, judged: Judged | None) -> tuple[Fold, ...]:
-    """Deal the judged rows into folds, each class or range of values evenly.
+def deal_folds(rows: Rows, judged: Judged | None, n: int | None = None) -> tuple[Fold, ...]:
+    """Deal the judged rows into n folds or as many as there can be, each class or range of values evenly.
 
     Hashes of rows decide, so that neither the order of the file matters nor the seed, and rows that are equal
     in all columns stay together, whatever their labels are, unless they agree by chance. They are hashes of
@@ -122,7 +122,7 @@ def deal_folds(rows: Rows, judged: Judged | None) -> tuple[Fold, ...]:
     values.
     """
     m, d = rows.X.shape
-    n = n_folds(m, d)
+    n = n_folds(m, d) if n is None else n
     if n == 0:
         return ()
     which = numpy.arange(m) if judged is None else to_host(judged.rows)

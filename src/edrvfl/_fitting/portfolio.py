@@ -16,13 +16,11 @@ from .._seam.arrays import array_namespace, converted, device, from_numpy
 from .data import Data
 from .folds import Learnt
 from .inputs import best_kernel, learn_network_inputs
-from .race import Member, Progress
+from .race import REFUSALS, Member, Progress
 from .settings import KernelFit, VoterSettings
 
 # Seeds fit into int32, so that every platform draws the same.
 LARGEST_SEED = numpy.iinfo(numpy.int32).max
-
-
 KERNELS_KEPT = 2  # of the kernel voters, where there are more
 
 
@@ -32,6 +30,9 @@ def prepare_members(data: Data, settings: Mapping[str, VoterSettings], seed: int
     Kernel voters prove on some of the rows how good they are, which takes far less than a fit. Members of the
     same encoder and scaling share what they see.
     """
+    for name, given in settings.items():
+        if refuse := REFUSALS.get(type(given)):
+            refuse(name, given, data)
     found = {name: given.as_member(data.worth) for name, given in settings.items()}
     kernels = {name: one for name, one in found.items() if isinstance(one, KernelFit)}
     if len(kernels) > KERNELS_KEPT:
@@ -68,7 +69,7 @@ def weigh_members(
     """Weigh the members that were fitted, and calibrate their common answer by a rule, if there is one."""
     jury, rows, fitted = data.jury, data.rows, sorted(progress)
     answers = [progress[i].chosen.P for i in fitted]
-    weights = equal_kinds([members[i].settings.grows for i in fitted])
+    weights = equal_kinds([type(members[i].settings) for i in fitted])
     combine = averaged if rows.classes is None else pooled
     if by_loo:
         weights, P = weigh(answers, jury, weights, combine)

@@ -14,9 +14,10 @@ from .._loo.follow import Stage
 from .._models.model import Voter
 from .data import Data
 from .folds import Learnt
+from .guest import fit_guest, refuse_rows
 from .kernel import fit_kernel_model
 from .network import Growing, grow_to, prove_layers
-from .settings import KernelFit, NetworkSettings, VoterSettings
+from .settings import GuestFit, KernelFit, NetworkSettings, VoterSettings
 
 # Below so many cells (rows times encoded columns, all members together) processes cost more than they save.
 WORTH_PROCESSES = 1_000_000
@@ -41,6 +42,7 @@ class Progress:
     seconds: float
     fell_back: bool = False  # whether some system was numerically singular
     growing: Growing | None = None  # of a network
+    guest: Any = None  # the parameters of a guest, as an estimator
 
     @property
     def best(self) -> int:
@@ -180,5 +182,17 @@ def _fit_kernel(data: Data, member: Member, *_: Any) -> Progress:
     return Progress(done.model, (done.stage,), 0.0, done.fell_back)
 
 
+def _fit_guest(data: Data, member: Member, *_: Any) -> Progress:
+    settings: Any = member.settings
+    done = fit_guest(data, settings, member.learnt, member.seed)
+    return Progress(done.model, (done.stage,), 0.0, guest=done.guest)
+
+
 # What fits a member, by the kind of its settings.
-FITS: Mapping[type[Any], Callable[..., Progress]] = {NetworkSettings: _grow_network, KernelFit: _fit_kernel}
+FITS: Mapping[type[Any], Callable[..., Progress]] = {
+    NetworkSettings: _grow_network,
+    KernelFit: _fit_kernel,
+    GuestFit: _fit_guest,
+}
+# What refuses rows that a kind of member cannot learn from, before anything is fitted.
+REFUSALS: Mapping[type[Any], Callable[[str, Any, Data], None]] = {GuestFit: refuse_rows}

@@ -11,6 +11,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from sklearn.utils import get_tags
+
 from .._inputs.encoding import EncoderSettings
 from .._layers.records import OF_GROWTH, DrawSettings, Settings
 from .._loo.follow import Votes
@@ -89,9 +91,9 @@ class NetworkSettings:
             layers = dataclasses.replace(layers, weight_from="train")
         return dataclasses.replace(found, layers=layers, votes=Votes(found.votes.rule), judges=True)
 
-    def as_fitted(self, n_layers: int) -> dict[str, Any]:
+    def as_fitted(self, n_layers: int, scaling: str | None) -> dict[str, Any]:
         """Return the parameters of an estimator that rows may have changed, after so many layers."""
-        of_layers = {"n_layers": n_layers, "n_hidden": self.layers.n_hidden}
+        of_layers = {"n_layers": n_layers, "n_hidden": self.layers.n_hidden, "input_scaling": scaling}
         used = {"correct_weight": self.layers.omega_r, "prune_rate": self.layers.p}
         return {**of_layers, **used, "weight_from": self.layers.weight_from}
 
@@ -135,12 +137,31 @@ class KernelFit:
         """Return the settings of a portfolio's member: one temperature."""
         return dataclasses.replace(self, calibration="temperature")
 
-    def as_fitted(self, n_layers: int) -> dict[str, Any]:  # noqa: ARG002
-        """Return the parameter of an estimator that leave-one-out may have chosen."""
-        return {"kernel": self.kernel.kernel}
+    def as_fitted(self, n_layers: int, scaling: str | None) -> dict[str, Any]:  # noqa: ARG002
+        """Return the parameters of an estimator that rows may have changed."""
+        return {"kernel": self.kernel.kernel, "input_scaling": scaling}
 
 
-VoterSettings = NetworkSettings | KernelFit
+@dataclass(frozen=True, slots=True)
+class GuestFit:
+    """An estimator of scikit-learn that is a member, and how it sees columns."""
+
+    estimator: Any
+    inputs: InputSettings
+
+    grows: ClassVar = False
+    depth: ClassVar = 1
+
+    def as_member(self, m: float) -> GuestFit:  # noqa: ARG002
+        """Return the settings as they are."""
+        return self
+
+    def as_fitted(self, n_layers: int, scaling: str | None) -> dict[str, Any]:  # noqa: ARG002
+        """Rows change no parameter beyond those that the fit notes."""
+        return {}
+
+
+VoterSettings = NetworkSettings | KernelFit | GuestFit
 
 
 def encoder_settings(encoder: Any) -> EncoderSettings | None:
@@ -210,6 +231,12 @@ def kernel_settings(e: Any) -> KernelFit:
 def voter_settings(e: Any) -> VoterSettings:
     """Read the parameters of an estimator that can be a member of a portfolio."""
     return network_settings(e) if hasattr(e, "n_layers") else kernel_settings(e)
+
+
+def guest_settings(e: Any) -> GuestFit:
+    """Read an estimator of scikit-learn: one that takes gaps, as trees do, sees numbers and codes."""
+    takes_gaps = get_tags(e).input_tags.allow_nan
+    return GuestFit(e, InputSettings(None if takes_gaps else EncoderSettings("robust")))
 
 
 def check_readout(e: Any) -> None:

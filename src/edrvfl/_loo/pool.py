@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy
 from scipy.optimize import minimize
@@ -106,13 +108,10 @@ def weigh(
     return weights, P
 
 
-def equal_kinds(is_network: Sequence[bool]) -> numpy.ndarray:
-    """Return weights with which kernel voters together count as much as networks together."""
-    networks = numpy.asarray(is_network)
-    n_kinds = len(set(is_network))
-    of_kind = numpy.where(networks, networks.sum(), (~networks).sum())
-    weights: numpy.ndarray = 1 / (n_kinds * of_kind)
-    return weights
+def equal_kinds(kinds: Sequence[Any]) -> numpy.ndarray:
+    """Return weights with which the voters of one kind together count as much as those of another."""
+    sizes = Counter(kinds)
+    return numpy.array([1 / (len(sizes) * sizes[kind]) for kind in kinds])
 
 
 def keep_heavy(weights: numpy.ndarray) -> numpy.ndarray:

@@ -19,7 +19,8 @@ from typing import Any, TypeAlias
 import numpy
 from array_api_compat import array_namespace as array_namespace
 from array_api_compat import device as device
-from array_api_compat import is_cupy_array, is_numpy_array, is_torch_array
+from array_api_compat import is_cupy_array, is_torch_array
+from array_api_compat import is_numpy_array as is_numpy_array
 
 Array: TypeAlias = Any  # an array of any library that follows the standard
 

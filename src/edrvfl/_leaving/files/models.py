@@ -104,6 +104,7 @@ def packed_model(model: Any) -> bytes:
 def _packed(model: Any) -> tuple[bytes, Mapping[str, type]]:
     """Return the bytes of a model's file, and the estimators that are in it."""
     kind = _kind_of(model)
+    _refuse_guests(model)
     model = to_numpy(model)
     held = {
         name: getattr(model, name)
@@ -134,6 +135,16 @@ def _kind_of(model: Any) -> type:
             "save what it is made of."
         )
     return kind
+
+
+def _refuse_guests(model: Any) -> None:
+    """Refuse members of a portfolio that are no estimators of this library: no file describes them."""
+    for name, member in getattr(model, "members", None) or ():
+        if not is_ours(type(member), FITTED):
+            raise ValueError(
+                f"Member {name!r} is a {type(member).__name__}, which a model file cannot hold. Save the "
+                "portfolio by skops.io.dump, without pickle too, or pickle it: see docs/deployment.md."
+            )
 
 
 def load_model(path: str | os.PathLike[str], estimators: Mapping[str, type], max_bytes: int) -> Any:

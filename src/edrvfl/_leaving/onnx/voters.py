@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy
 
 from ..._layers.layers import SELU_ALPHA, SELU_SCALE
 from ..._models.encoding import Encoding
+from ..._models.guest import GuestModel
 from ..._models.kernel import KernelModel, KernelVoter
 from ..._models.network import Network
 from ..._models.portfolio import Portfolio
@@ -242,6 +243,14 @@ def _squared_distances(graph: Graph, landmarks: numpy.ndarray, encoded: Name) ->
     return graph.add("Where", clear, squares, graph.constant(0.0))
 
 
+def _guest(_: Graph, model: GuestModel, __: Encoder) -> NoReturn:
+    """Refuse estimators of scikit-learn: skl2onnx sends gaps in trees the wrong way, without an error."""
+    raise NotImplementedError(
+        f"to_onnx writes networks and kernel voters, but a member is a {type(model.estimator).__name__}. Fit "
+        "the portfolio without it."
+    )
+
+
 def _stored(graph: Graph, array: numpy.ndarray) -> Name:
     """Return an array in float64 that is stored in its own precision."""
     stored = graph.constant(array, array.dtype)
@@ -262,6 +271,7 @@ KERNELS: Mapping[str, Callable[[Graph, KernelVoter, Name], Name]] = {
 # What writes the graph of a model, by its kind.
 ANSWERS: Mapping[type[Any], Callable[[Graph, Any, Encoder], Name]] = {
     Encoding: _encoding,
+    GuestModel: _guest,
     KernelModel: _kernel,
     Network: _network,
     Portfolio: _portfolio,
