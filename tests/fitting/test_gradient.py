@@ -7,9 +7,10 @@ import pytest
 import sklearn
 from helpers import noisy_rows, to_host
 
-from edrvfl._fitting.gradient import with_gradient_factors
+from edrvfl._fitting.gradient import fit_ridge
 from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
 from edrvfl._inputs.rows import prepare_rows
+from edrvfl._seam.arrays import ignore_overflow
 
 
 def factors_of(X, y, weights=None, numbers="standard", categorical=None, seed=0):
@@ -17,7 +18,8 @@ def factors_of(X, y, weights=None, numbers="standard", categorical=None, seed=0)
     with sklearn.config_context(array_api_dispatch=True):
         rows = prepare_rows(X, y, weights, None)
     inputs = learn_inputs(rows.X, rows.weights.counts, EncoderSettings(numbers), categorical)
-    scaled = with_gradient_factors(inputs, rows, seed)
+    with ignore_overflow():  # as a fit does
+        scaled = fit_ridge(inputs, rows, seed).scaled()
     return (None if scaled.factors is None else to_host(scaled.factors)), scaled
 
 

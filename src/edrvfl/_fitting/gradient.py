@@ -1,4 +1,4 @@
-"""Scale inputs by how much the classes depend on them, as a kernel ridge that is thrown away sees it."""
+"""Scale inputs by how much the targets depend on them, as a kernel ridge on some of the rows sees it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy
 
 from .._inputs.inputs import Inputs
 from .._inputs.rows import Rows, to_host
-from .._seam.arrays import Array, array_namespace, from_numpy, ignore_overflow
-from .._seam.threads import suitable_threads
+from .._seam.arrays import Array, array_namespace, from_numpy
 from .systems import Choice, Draw, KernelSettings, Sample, System, descend
 
 GRADIENT_ROWS = 1_000  # training rows that the ridge is fitted to
@@ -63,13 +62,3 @@ def fit_ridge(
     choice = Choice.of(KernelSettings(kernel=kernel), sample) if like is None else like.choice
     choice, found = descend(system, choice, choice.n_candidates)
     return Ridge(inputs, sample, system, choice, found.alpha)
-
-
-def with_gradient_factors(
-    inputs: Inputs, rows: Rows, seed: int, kernel: str = "laplace", rounds: int = 1
-) -> Inputs:
-    """Return inputs whose columns are multiplied by how much the targets depend on each of them."""
-    with ignore_overflow(), suitable_threads(rows.X, GRADIENT_ROWS, GRADIENT_ROWS):
-        for _ in range(rounds):
-            inputs = fit_ridge(inputs, rows, seed, kernel).scaled()
-        return inputs
