@@ -36,17 +36,18 @@ class Proof:
     seen: tuple[Seen, ...] = ()  # what the ridge of each of their folds saw
 
 
-def prove_inputs(data: Data, settings: InputSettings, seed: int) -> Proof:
+def prove_inputs(data: Data, settings: InputSettings, seed: int, few: Data | None = None) -> Proof:
     """Find out on rows whose labels did not shape them how often factors help.
 
     A network uses them without a proof where rows are many. A kernel, which may multiply several times, is
-    asked on some of the rows then, and tells how good it is beside other kernels.
+    asked on few of the rows then, and tells how good it is beside other kernels.
     """
     with ignore_overflow(), suitable_threads(data.rows.X, GRADIENT_ROWS, GRADIENT_ROWS):
         inputs = data.encoding(settings.encoder)
         if not settings.looks_at_labels:
             return Proof(inputs, 0)
-        few = few_of(data, RACE_ROWS, seed) if settings.raced else data
+        if few is None:
+            few = few_of(data, RACE_ROWS, seed) if settings.raced else data
         if not few.folds:
             return Proof(inputs, int(settings.scaling is not None))
         rounds, seen, loss = _prove(few, inputs, settings, seed)
@@ -56,7 +57,8 @@ def prove_inputs(data: Data, settings: InputSettings, seed: int) -> Proof:
 def best_kernel(data: Data, settings: KernelFit, seed: int) -> tuple[KernelFit, Proof]:
     """Return the candidate of the smallest honest loss, with its proof; the first one if none was tried."""
     candidates = settings.candidates()
-    proofs = [prove_inputs(data, one.inputs, seed) for one in candidates]
+    few = few_of(data, RACE_ROWS, seed) if settings.inputs.raced else None
+    proofs = [prove_inputs(data, one.inputs, seed, few) for one in candidates]
     return min(zip(candidates, proofs, strict=True), key=lambda one: one[1].loss)
 
 

@@ -155,10 +155,7 @@ class System:
         """Solve the system of a bandwidth and a penalty."""
         width, of_unit = self.width(bandwidth), lam / self._sample.unit
         if self._exact:
-            if self._alike is None or self._alike[0] != bandwidth:
-                self._alike = None  # two would fill memory
-                self._alike = bandwidth, self.kernel.alike(self._apart, width)
-            found = kernel_ridge(self._alike[1] * 1.0, self._problem, of_unit)
+            found = kernel_ridge(self._gram(bandwidth), self._problem, of_unit)
             return replace(found, lam=lam)
         if self._features is None or self._features[0] != bandwidth:
             self._features = None  # two would fill memory
@@ -166,6 +163,16 @@ class System:
             K = self.kernel.alike(self._apart, width)
             self._features = bandwidth, landmark_features(K, of_landmarks, self._problem)
         return replace(self._features[1].ridge(of_unit), lam=lam)
+
+    def _gram(self, bandwidth: float) -> Array:
+        """Return K between all rows, for the solver to overwrite. One that is dear is kept for other penalties."""
+        width = self.width(bandwidth)
+        if not self.kernel.dear:
+            return self.kernel.alike(self._apart, width)
+        if self._alike is None or self._alike[0] != bandwidth:
+            self._alike = None  # two would fill memory
+            self._alike = bandwidth, self.kernel.alike(self._apart, width)
+        return self._alike[1] * 1.0
 
     def loss(self, found: KernelReadOut) -> float:
         """Return the leave-one-out log-loss after one temperature, or the mean squared error of values."""

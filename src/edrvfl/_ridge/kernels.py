@@ -285,6 +285,7 @@ class Kernel:
     unit: Callable[[int], float]  # the width of a bandwidth of 1 over so many columns
     # (X, alpha, counts, width) -> mean_x sum_c (ds_c / dx_j)^2 of the scores s = K alpha, for each column
     squared_gradients: Squares
+    dear: bool = False  # whether a width costs far more than copying K, and no distances are held
 
 
 # Product and additive kernels use no distance across columns, so they see thresholds as trees do.
@@ -292,7 +293,7 @@ KERNELS: Mapping[str, Kernel] = {
     "laplace": Kernel(Euclid, laplace, math.sqrt, _radial(_laplace_slope)),
     "matern": Kernel(Euclid, matern, math.sqrt, _radial(_matern_slope)),
     "product": Kernel(CityBlock, laplace, float, _by_column(_product_slope)),
-    "additive": Kernel(Uncompared, additive, lambda _: 1.0, _by_column(_additive_slope)),
+    "additive": Kernel(Uncompared, additive, lambda _: 1.0, _by_column(_additive_slope), dear=True),
 }
 
 
