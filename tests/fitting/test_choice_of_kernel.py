@@ -23,11 +23,16 @@ from edrvfl._inputs.table import Columns
 def data_of(X, y, classes=False):
     rows = prepare_rows(X, y) if classes else prepare_values(X, y)
     d = X.shape[1]
-    return InMemory(rows, Columns(tuple(map(str, range(d))), (False,) * d, (None,) * d))
+    return InMemory(rows, Columns((False,) * d, (None,) * d, tuple(map(str, range(d)))))
 
 
 def settings_of(**params):
     return kernel_settings(KernelRidgeRegressor(**params))
+
+
+def inputs_of(**params):
+    (only,) = settings_of(**params).candidates()
+    return only.inputs
 
 
 def steps(rng, m, d=3):
@@ -72,7 +77,7 @@ def test_what_suits_a_kernel_is_taken_only_if_asked_for():
 def test_columns_without_a_say_want_more_than_one_round(rng):
     X = rng.standard_normal((400, 24))
     y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(400)
-    rounds = prove_inputs(data_of(X, y), settings_of(kernel="matern", encoder="standard").inputs, 0).rounds
+    rounds = prove_inputs(data_of(X, y), inputs_of(kernel="matern", encoder="standard"), 0).rounds
     assert rounds >= 2
 
 
@@ -80,13 +85,13 @@ def test_noise_gets_no_factors_to_speak_of(rng):
     chosen = []
     for _ in range(12):
         data = data_of(rng.standard_normal((80, 12)), rng.standard_normal(80))
-        chosen.append(prove_inputs(data, settings_of(kernel="matern", encoder="standard").inputs, 0).rounds)
+        chosen.append(prove_inputs(data, inputs_of(kernel="matern", encoder="standard"), 0).rounds)
     assert np.mean(chosen) < 1  # by chance a few help
 
 
 def test_what_the_model_of_a_fold_sees_comes_from_the_other_rows_alone(rng):
     data = data_of(*noisy_values(rng, 90, 4))
-    settings = settings_of(kernel="matern", encoder="standard").inputs
+    settings = inputs_of(kernel="matern", encoder="standard")
     proof = prove_inputs(data, settings, 0)
     assert len(data.folds) == len(proof.seen) == 3
     for fold, (inputs, chosen) in zip(data.folds, proof.seen, strict=True):
@@ -117,7 +122,7 @@ def test_of_many_rows_some_prove(rng, classes):
     assert means[0] == pytest.approx(means[1], abs=0.05)
     assert few_of(data, 2_000, 0) is data
     kernel = KernelRidgeClassifier if classes else KernelRidgeRegressor
-    settings = kernel_settings(kernel(kernel="product", encoder="ranks")).inputs
+    settings = kernel_settings(kernel(kernel="product", encoder="ranks")).candidates()[0].inputs
     proof = prove_inputs(data, settings, 0)
     assert proof.data.rows.X.shape[0] == 800
     learnt = learn_network_inputs(data, settings, 0, proof)

@@ -165,7 +165,7 @@ class System:
         return replace(self._features[1].ridge(of_unit), lam=lam)
 
     def _gram(self, bandwidth: float) -> Array:
-        """Return K between all rows, for the solver to overwrite. One that is dear is kept for other penalties."""
+        """Return K between all rows, to be overwritten. One that is dear is kept for other penalties."""
         width = self.width(bandwidth)
         if not self.kernel.dear:
             return self.kernel.alike(self._apart, width)
