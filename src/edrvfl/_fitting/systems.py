@@ -67,10 +67,11 @@ class Sample:
     def of(cls, rows: Rows, inputs: Inputs, kernel: str, judged: Judged | None = None) -> Sample:
         """Take all training rows; many are computed in float32, twice as fast and with the same log-loss.
 
-        The smooth kernel stays in the precision of X: the small penalties that it wants need the digits.
+        The smooth kernel is in float64: the small penalties that it wants need the digits.
         """
         xp, X = array_namespace(rows.X), rows.X
-        dtype = X.dtype if X.shape[0] <= DOUBLE_ROWS or kernel == "matern" else xp.float32
+        dtype = X.dtype if X.shape[0] <= DOUBLE_ROWS else xp.float32
+        dtype = xp.float64 if kernel == "matern" else dtype
         unit = rows.weights.unit
         refuse_extreme(rows.weights.base, unit, X.shape[0], dtype)
         prior = mean_targets(rows)
