@@ -1,13 +1,13 @@
 """Which kernels a portfolio should have: rosters on validation rows, accuracy, log-loss or R^2, seconds.
 
     OPENBLAS_NUM_THREADS=1 EDRVFL_DATA=folder python benchmarks/kernels.py [--small] [--jobs 1]
-        [--groups uci24 frames values common common-values] [--rosters laplace two four ...] [--rows 2000]
+        [--groups uci24 frames values common common-values] [--rosters laplace two kernels] [--rows 2000]
 
 Fits are on rows of the first split that are neither validation nor test rows, and the validation rows answer;
 frames, which have none, give 30 % of their training rows for it. At most --rows rows are fitted, drawn by
 chance, and at most 3,000 answer. "laplace" is the portfolio as it comes. "two"
-has four kernel voters, each with the inputs that suit it, of which the best two are fitted; "four" fits all
-of them. "kernels" is "two" without networks. A line for each table, and the means of each group.
+has four kernel voters, each with the inputs that suit it, of which the best two are fitted. "kernels" is "two"
+without networks. A line for each table, and the means of each group.
 """
 
 import os
@@ -25,12 +25,11 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 import edrvfl
-import edrvfl._fitting.portfolio
 from edrvfl._fitting.settings import SUITED
 from edrvfl.bench.data import FRAME_GROUPS, UCI24, load_dataset, load_frame
 
 GROUPS = ("uci24", "frames", "values", "common", "common-values")
-ROSTERS = ("laplace", "two", "four", "kernels")
+ROSTERS = ("laplace", "two", "kernels")
 ENDINGS = {"classification": "Classifier", "regression": "Regressor"}
 
 
@@ -63,7 +62,6 @@ def measure(group, name, roster, most):
     table = data.X.iloc if hasattr(data.X, "iloc") else data.X
     ending = ENDINGS[data.task]
     portfolio, kernel = (getattr(edrvfl, kind + ending) for kind in ("EDRVFLPortfolio", "KernelRidge"))
-    edrvfl._fitting.portfolio.KERNELS_KEPT = 4 if roster == "four" else 2
     model = portfolio(members=members_of(portfolio, kernel, roster), random_state=0)
     start = time.perf_counter()
     model.fit(table[fit], data.y[fit])
@@ -86,7 +84,7 @@ def main():
     parser = argparse.ArgumentParser(description="Rosters of kernels on validation rows.")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--groups", nargs="+", choices=GROUPS, default=GROUPS)
-    parser.add_argument("--rosters", nargs="+", choices=ROSTERS, default=ROSTERS[:3])
+    parser.add_argument("--rosters", nargs="+", choices=ROSTERS, default=ROSTERS[:2])
     parser.add_argument("--rows", type=int, default=2_000, help="rows that are fitted at most")
     given = parser.parse_args()
     tables = {
