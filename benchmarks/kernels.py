@@ -5,9 +5,8 @@
 
 Fits are on rows of the first split that are neither validation nor test rows, and the validation rows answer;
 frames, which have none, give 30 % of their training rows for it. At most --rows rows are fitted, drawn by
-chance, and at most 3,000 answer. "laplace" is the portfolio as it comes. "two"
-has four kernel voters, each with the inputs that suit it, of which the best two are fitted. "kernels" is "two"
-without networks. A line for each table, and the means of each group.
+chance, and at most 3,000 answer. "laplace" is the portfolio as it comes. "two" has four kernel voters, each
+with the inputs that suit it, of which the best two are fitted. "kernels" is that without networks.
 """
 
 import os
