@@ -96,10 +96,10 @@ class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
     kernel : {"laplace", "matern", "product", "additive", "loo"}, default="laplace"
         How alike two rows of d encoded columns are. "laplace": exp(-r / (h sqrt(d))), r being their Euclidean
         distance. "matern", smoother: (1 + q) exp(-q) with q = sqrt(3) r / (h sqrt(d)). "product": the product
-        over the columns j of exp(-|x_j - z_j| / (h d)). "additive": the square of the mean over the
-        columns of exp(-|x_j - z_j| / h). The last two compare column by column, which suits effects that
-        have thresholds. "loo" takes the one of the four whose ridge has the smallest log-loss, on up to 800
-        rows whose labels did not shape it.
+        over the columns of exp(-a / (h d)), where a is by how much the rows differ in the column. "additive":
+        the square of the mean over the columns of exp(-a / h). The last two compare column by column, which
+        suits effects that have thresholds. "loo" takes the one of the four whose ridge has the smallest
+        log-loss, on up to 800 rows whose labels did not shape it.
 
     bandwidth : float or "loo", default="loo"
         How far a training row is heard, h, in units of the encoded columns. "loo" chooses among 1/8, 1/4,
