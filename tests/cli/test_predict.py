@@ -338,7 +338,7 @@ def test_bad_rows_are_told_and_leave_no_file(edrvfl, guests, model, monkeypatch,
 
 def test_an_interrupted_or_failed_command_leaves_the_older_file(edrvfl, guests, model, monkeypatch):
     model.save("m.edrvfl")
-    pd.concat([guests] * 200).to_csv("new.csv", index=False)
+    pd.concat([guests] * 1000).to_csv("new.csv", index=False)  # more than can be answered in a second
     Path("p.csv").write_text("before")
     command = "predict m.edrvfl new.csv --out p.csv --force --quiet"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -358,7 +358,7 @@ def test_an_interrupted_or_failed_command_leaves_the_older_file(edrvfl, guests, 
         while len(list(Path().iterdir())) == 3 and time.monotonic() < begun + 30:
             time.sleep(0.01)  # until the new file is begun, beside the older one
         os.kill(os.getpid(), number)
-        while not ended.wait(3):  # pyarrow, which reads the rows, may lose an interrupt that comes as it ends
+        while not ended.wait(1):  # pyarrow, which reads the rows, may lose an interrupt that comes as it ends
             os.kill(os.getpid(), number)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
