@@ -252,8 +252,8 @@ def test_both_tasks_share_a_run_and_an_export(tmp_path, tiny, prices):
 def test_nonsense_is_told_before_the_run(tiny, monkeypatch):
     with pytest.raises(ValueError, match="seeds must be at least 1, got 0"):
         make_cells([tiny], seeds=0)
-    with pytest.raises(ValueError, match=r"RandomForest takes no frames such as tiny; these do: .*CatBoost"):
-        make_cells([tiny], ["RandomForest"])
+    with pytest.raises(ValueError, match=r"RBF-SVM takes no frames such as tiny; these do: .*CatBoost"):
+        make_cells([tiny], ["RBF-SVM"])
     with pytest.raises(ValueError, match=r"no method 'CatBost'\. Did you mean 'CatBoost'\?"):
         make_cells([tiny], ["CatBost"])
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "catboost" else object())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -32,6 +32,7 @@ DEPTH = 10  # l_max of the paper
 # dRVFL holds the features of all layers: 1000 neurons in ten layers on the largest dataset take 9 GiB.
 JOINT_MEMORY = {"cpu": 10 * 1024, "cuda": 24 * 1024}
 TASKS: tuple[Task, ...] = ("classification", "regression")
+_TREES_TOO = "edRVFL portfolio with trees"
 KINDS = ("ours", "peer", "paper")  # whose a method is, in the order of every table
 
 
@@ -89,6 +90,21 @@ def _our_contender(name: str, kind: str, settings: Mapping[str, Any]) -> Contend
     return Contender(
         name, f"{kind}({given}).fit(X, y)", partial(make, **settings), as_it_comes, settings=known
     )
+
+
+def _with_trees(name: str) -> Row:
+    """Make the row of the portfolio that scikit-learn's trees are guests of."""
+    found = {}
+    for task, kind in zip(TASKS, ("EDRVFLPortfolioClassifier", "EDRVFLPortfolioRegressor"), strict=True):
+        members = getattr(edrvfl, kind).default_members(trees=True)
+        contender = _our_contender(name, kind, {})
+        found[task] = replace(
+            contender,
+            code=f"{kind}(members={kind}.default_members(trees=True)).fit(X, y)",
+            estimator=partial(contender.estimator, members=members),
+            settings={**contender.settings, "members": {name: str(member) for name, member in members}},
+        )
+    return Row(name, "ours", default=found)
 
 
 # --- those of the paper --------------------------------------------------------------------------------
@@ -149,14 +165,14 @@ def _booster(
 
 
 _CALIBRATED = "CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), ensemble=False).fit(X, y)"
-_FOREST = (
-    Contender("RandomForest", "RandomForestClassifier().fit(X, y)", peers.random_forest),
+_FOREST = tuple(
     Contender(
         "RandomForest",
-        "RandomForestRegressor().fit(X.assign(**codes_of_texts), y)",
-        partial(peers.random_forest, task="regression"),
+        f"RandomForest{kind}().fit(X.assign(**codes_of_texts), y)",
+        partial(peers.random_forest, task=task),
         partial(as_categories_or_codes, most=0),
-    ),
+    )
+    for task, kind in zip(TASKS, ("Classifier", "Regressor"), strict=True)
 )
 _CODED = f"().fit({_TEXTS}, y)"
 _NAMED = '(cat_features=texts).fit(X.fillna(dict.fromkeys(texts, "missing")), y)'
@@ -166,6 +182,7 @@ _ENABLED = f"(enable_categorical=True).fit({_TEXTS}, y)"
 
 _ROWS = (  # ours and the paper's in the order of every table
     _ours("edRVFL portfolio", "EDRVFLPortfolioClassifier", "EDRVFLPortfolioRegressor"),
+    _with_trees(_TREES_TOO),
     _ours("edRVFL default", "EDRVFLClassifier", "EDRVFLRegressor"),
     _ours("edRVFL bins", "EDRVFLClassifier", encoder="bins"),
     _searched("WPedRVFL"),
@@ -243,7 +260,7 @@ DEFAULT_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("edRVFL portfolio", "edRVFL standard", "edRVFL robust", "edRVFL bins"),
             *(*_TREES, "CatBoost"),
         ),
-        "values": tuple(CONTENDERS["regression"]),
+        "values": tuple(name for name in CONTENDERS["regression"] if name != _TREES_TOO),
     }
 )
 
