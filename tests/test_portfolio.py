@@ -209,7 +209,11 @@ def test_the_default_table_is_a_list_to_change(noisy):
     default = EDRVFLPortfolioClassifier(random_state=0).fit(X, y)
     given = EDRVFLPortfolioClassifier(members=table, random_state=0).fit(X, y)
     np.testing.assert_array_equal(given.predict_proba(X), default.predict_proba(X))
-    assert given.members_["member"] == [name for name, _ in table]
+    kernels = [name for name, _ in table if name.endswith("kernel")]
+    fitted = given.members_["member"]
+    assert fitted == [name for name, _ in table if name in fitted]
+    assert set(kernels) - set(fitted) and len(set(kernels) & set(fitted)) == 2
+    assert len(fitted) == len(table) - len(kernels) + 2
 
 
 def test_fitting_leaves_the_members_as_they_were(noisy):

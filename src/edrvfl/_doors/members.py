@@ -13,6 +13,7 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 
+from .._fitting.settings import SUITED
 from .base import Estimator
 from .classifier import EDRVFLClassifier
 from .encoder import TabularEncoder
@@ -36,9 +37,10 @@ SPARSE: Mapping[str, Any] = {"inputs_per_neuron": 3, "hidden_per_neuron": 8}
 SIGMOID: Mapping[str, Any] = {"activation": "sigmoid", "norm_scale": (1.0, 4.0), "norm_shift": (-2.0, 2.0)}
 PAIRS: Mapping[str, Any] = {"pair_share": 0.5}
 NEUTRAL: Mapping[str, Any] = {"correct_weight": 1.0, "prune_rate": 0.0}
-# The table of members. How it was found: benchmarks/portfolio.py.
+# Each kernel with the inputs that suit it. The two that prove best on some of the rows are fitted to all.
+# The table of members. How it was found: benchmarks/portfolio.py, and the kernels by benchmarks/kernels.py.
 MEMBERS: Mapping[str, Any] = {
-    "kernel": KernelRidgeClassifier(),
+    **{f"{kind} kernel": KernelRidgeClassifier(kernel=kind, encoder=seen) for kind, seen in SUITED.items()},
     "dense": EDRVFLClassifier(**{**SHARED, **BINS, **PAIRS, **NEUTRAL}),
     "sparse": EDRVFLClassifier(**SHARED, **BINS, **SPARSE, **SIGMOID),
     "raw dense": EDRVFLClassifier(**SHARED, **RAW, **PAIRS, **SIGMOID),
@@ -46,7 +48,7 @@ MEMBERS: Mapping[str, Any] = {
 }
 # The members of a portfolio for values: the same, with what regressors have.
 VALUE_MEMBERS: Mapping[str, Any] = {
-    "kernel": KernelRidgeRegressor(),
+    **{f"{kind} kernel": KernelRidgeRegressor(kernel=kind, encoder=seen) for kind, seen in SUITED.items()},
     "dense": EDRVFLRegressor(**BINS, **PAIRS),
     "sparse": EDRVFLRegressor(**BINS, **SPARSE, **SIGMOID),
     "raw sparse": EDRVFLRegressor(**RAW, **SPARSE),

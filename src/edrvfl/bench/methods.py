@@ -23,6 +23,7 @@ from .contenders import (
     as_categories_or_codes,
     as_it_comes,
     as_named_texts,
+    as_numbered_categories,
 )
 from .data import Task
 from .names import resolve_names
@@ -209,7 +210,8 @@ _ROWS = (  # ours and the paper's in the order of every table
         as_categories_or_codes,
     ),
     _booster(
-        "LightGBM", boosting.lightgbm, ("LGBMClassifier", "LGBMRegressor", _CODED), as_categories, "lightgbm"
+        *("LightGBM", boosting.lightgbm, ("LGBMClassifier", "LGBMRegressor", _CODED)),
+        *(as_numbered_categories, "lightgbm"),
     ),
     _booster(
         "XGBoost",
