@@ -99,7 +99,7 @@ def test_what_the_model_of_a_fold_sees_comes_from_the_other_rows_alone(rng):
         for _ in range(3):
             if same(ridge.inputs, inputs):
                 break
-            ridge = fit_ridge(ridge.scaled(), fold.outside, 0, "matern", ridge)
+            ridge = fit_ridge(ridge.scaled(), fold.outside, 0, "matern", ridge.choice.values)
         assert same(ridge.inputs, inputs)
         assert ridge.choice.values == chosen
 

@@ -19,6 +19,7 @@ from .._inputs.rows import MIX, Rows, row_hashes, to_host
 from .._inputs.targets import Values
 from .._loo.jury import Dealt
 from .._seam.arrays import Array, array_namespace, from_numpy, take_rows
+from .systems import Pair
 
 CALIBRATION_PARTS = 5  # a calibration of many classes wants more rows than two or three folds leave it
 
@@ -60,7 +61,8 @@ class Learnt:
 
     inputs: Inputs
     of_folds: tuple[Inputs, ...] = ()  # one for each fold of the data; none where one fit judges itself
-    ridges: tuple[tuple[float, float], ...] = ()  # the bandwidth and penalty that folds chose, if they did
+    ridges: tuple[Pair, ...] = ()  # the bandwidth and penalty that folds chose, if they did
+    near: Pair | None = None  # a bandwidth and a penalty that suited some of the rows, if they were asked
 
     @property
     def scaling(self) -> str | None:

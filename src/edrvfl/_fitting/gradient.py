@@ -10,7 +10,7 @@ import numpy
 from .._inputs.inputs import Inputs
 from .._inputs.rows import Rows, to_host
 from .._seam.arrays import Array, array_namespace, from_numpy
-from .systems import Choice, Draw, KernelSettings, Sample, System, descend
+from .systems import Choice, Draw, KernelSettings, Pair, Sample, System, descend
 
 GRADIENT_ROWS = 1_000  # training rows that the ridge is fitted to
 GRADIENT_CLASSES = 32  # the most frequent classes, whose scores are asked for gradients
@@ -50,15 +50,15 @@ class Ridge:
 
 
 def fit_ridge(
-    inputs: Inputs, rows: Rows, seed: int, kernel: str = "laplace", like: Ridge | None = None
+    inputs: Inputs, rows: Rows, seed: int, kernel: str = "laplace", near: Pair | None = None
 ) -> Ridge:
-    """Fit a kernel ridge to at most 1,000 of the rows; its choice may begin at that of another one."""
+    """Fit a kernel ridge to at most 1,000 of the rows; its choice may begin at what suited another one."""
     sample = Sample.of(rows, inputs, kernel)
     if rows.worth > GRADIENT_ROWS:
         # few rows, in full precision: the factors are the same with every array library
         drawn = Draw(rows, seed).proportional(GRADIENT_ROWS)
         sample = dataclasses.replace(sample.some(drawn), dtype=rows.X.dtype)
     system = System(sample)
-    choice = Choice.of(KernelSettings(kernel=kernel), sample) if like is None else like.choice
+    choice = Choice.of(KernelSettings(kernel=kernel), sample, near)
     choice, found = descend(system, choice, choice.n_candidates)
     return Ridge(inputs, sample, system, choice, found.alpha)

@@ -20,9 +20,10 @@ from .folds import Learnt, together
 from .gradient import GRADIENT_ROWS, Ridge, fit_ridge
 from .kernel import judge_fold
 from .settings import InputSettings, KernelFit
+from .systems import Pair
 
 RACE_ROWS = 800  # of which a kernel proves how good it is, and how often factors help it
-Seen = tuple[Inputs, tuple[float, float]]  # inputs, and the bandwidth and penalty that suit them
+Seen = tuple[Inputs, Pair]  # inputs, and the bandwidth and penalty that suit them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,27 +72,32 @@ def learn_network_inputs(
     with ignore_overflow(), suitable_threads(data.rows.X, GRADIENT_ROWS, GRADIENT_ROWS):
         if not settings.looks_at_labels:
             return Learnt(inputs, (inputs,) * len(data.folds))
+        near = seen[0][1] if settings.raced and seen else None
         if found.data is not data:
-            ridges = (_after(rounds, fold.outside, inputs, settings, seed) for fold in data.folds)
+            ridges = (_after(rounds, fold.outside, inputs, settings, seed, near) for fold in data.folds)
             seen = tuple((ridge.inputs, ridge.choice.values) for ridge in ridges)
         scaled = inputs
         if rounds:
-            scaled = _after(rounds - 1, data.single_rows, inputs, settings, seed).scaled()
-        return Learnt(scaled, *(tuple(part) for part in zip(*seen, strict=True)))
+            scaled = _after(rounds - 1, data.single_rows, inputs, settings, seed, near).scaled()
+        of_folds, chosen = zip(*seen, strict=True) if seen else ((), ())
+        return Learnt(scaled, of_folds, chosen, near)
 
 
-def _rounds(rows: Rows, inputs: Inputs, settings: InputSettings, seed: int) -> Iterator[Ridge]:
+def _rounds(
+    rows: Rows, inputs: Inputs, settings: InputSettings, seed: int, near: Pair | None = None
+) -> Iterator[Ridge]:
     """Yield ridges that see columns after 0, 1, ... rounds of factors, each found by the ridge before."""
-    ridge = None
     while True:
-        ridge = fit_ridge(inputs, rows, seed, settings.kernel, ridge if settings.raced else None)
+        ridge = fit_ridge(inputs, rows, seed, settings.kernel, near)
         yield ridge
-        inputs = ridge.scaled()
+        inputs, near = ridge.scaled(), ridge.choice.values if settings.raced else None
 
 
-def _after(rounds: int, rows: Rows, inputs: Inputs, settings: InputSettings, seed: int) -> Ridge:
+def _after(
+    rounds: int, rows: Rows, inputs: Inputs, settings: InputSettings, seed: int, near: Pair | None = None
+) -> Ridge:
     """Return the ridge that sees columns after so many rounds."""
-    return next(islice(_rounds(rows, inputs, settings, seed), rounds, None))
+    return next(islice(_rounds(rows, inputs, settings, seed, near), rounds, None))
 
 
 def _prove(data: Data, inputs: Inputs, settings: InputSettings, seed: int) -> tuple[int, list[Seen], float]:

@@ -43,6 +43,7 @@ from .systems import (
     Choice,
     Draw,
     KernelSettings,
+    Pair,
     Sample,
     System,
     descend,
@@ -65,21 +66,28 @@ FEW = 3
 
 
 def fit_kernel(
-    rows: Rows, inputs: Inputs, settings: KernelSettings, seed: int, judged: Judged | None = None
+    rows: Rows,
+    inputs: Inputs,
+    settings: KernelSettings,
+    seed: int,
+    judged: Judged | None = None,
+    near: Pair | None = None,
 ) -> tuple[KernelVoter, Array]:
     """Fit a kernel voter, and return it with the leave-one-out scores (judged rows, k).
 
-    Of many rows some choose bandwidth and penalty first; then all rows, or those of the first part, try
+    The search begins near a bandwidth and a penalty that suited some of the rows, if there are such. Of many
+    rows some choose bandwidth and penalty first; then all rows, or those of the first part, try
     the neighbours, as far as the work allows. With landmarks all rows try other penalties only: another
     bandwidth would cost as much as everything before.
     """
     draw, sample = Draw(rows, seed), Sample.of(rows, inputs, settings.kernel, judged)
     s, n_parts, most = _plan(settings, sample, rows.worth)
     cheap = s is None and most >= FEW
-    choice = Choice.of(settings, sample)
+    choice = Choice.of(settings, sample, near)
     if s is not None and rows.X.shape[0] <= SEARCH_ROWS[0]:  # landmarks do not look for a bandwidth
         choice, _ = descend(System(sample), choice, choice.n_candidates)
-    choice = search(sample, draw, choice, SEARCH_ROWS[:1] if cheap else SEARCH_ROWS)
+    some = SEARCH_ROWS[:1] if cheap else SEARCH_ROWS
+    choice = search(sample, draw, choice, some if near is None else some[1:])
     if n_parts > 1:
         parts = draw.parts(n_parts, _most_rows(sample)[1])
         choice, landmarks, found = _fit_parts(sample, parts, choice, most)
@@ -184,11 +192,7 @@ class KernelFitted:
 
 
 def judge_fold(
-    fold: Fold,
-    inputs: Inputs,
-    chosen: tuple[float, float],
-    kernel: str = "laplace",
-    landmarks: Array | None = None,
+    fold: Fold, inputs: Inputs, chosen: Pair, kernel: str = "laplace", landmarks: Array | None = None
 ) -> Array:
     """Return leave-one-out scores (rows inside, k) of a fold by a ridge over all rows.
 
@@ -221,7 +225,8 @@ def fit_kernel_model(data: Data, settings: KernelFit, learnt: Learnt, seed: int)
     with ignore_overflow(), suitable_threads(rows.X, m + inputs.width, m):
         # rows in memory are judged once; among all rows of parts the same ones have other numbers
         judged = data.judged if rows is data.rows else judge_some(rows.targets)
-        voter, loo = fit_kernel(rows, inputs, settings.kernel, seed, judged)
+        near = None if isinstance(settings.kernel.n_landmarks, int) else learnt.near  # of exact systems
+        voter, loo = fit_kernel(rows, inputs, settings.kernel, seed, judged, near)
         if data.folds:
             loo = _judge_folds(data, learnt, settings.kernel, seed)
         votes = Votes("value" if rows.classes is None else "softmax", calibration=settings.calibration)

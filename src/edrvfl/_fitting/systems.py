@@ -23,7 +23,8 @@ from .._seam.arrays import Array, array_namespace, device, from_numpy, take_entr
 
 BANDWIDTHS = tuple(2.0**q for q in range(-3, 4))
 LAMBDAS = tuple(2.0**q for q in range(-7, 6, 2))
-FIRST = (1.0, 0.125)  # where the search starts
+Pair = tuple[float, float]  # a bandwidth and a penalty
+FIRST: Pair = (1.0, 0.125)  # where the search starts
 # Values, which are told from each other by more than a sign, want longer kernels with smaller penalties, and
 # so do the other kernels.
 VALUE_BANDWIDTHS = tuple(2.0**q for q in range(-3, 6))
@@ -198,27 +199,28 @@ class Choice:
     j: int
 
     @classmethod
-    def of(cls, settings: KernelSettings, sample: Sample) -> Choice:
-        """Start in the middle; what is given is the only candidate. Penalties go with the unit of weights."""
-        h, lam = settings.bandwidth, settings.lam
+    def of(cls, settings: KernelSettings, sample: Sample, near: Pair | None = None) -> Choice:
+        """Start near what suits alike rows, or in the middle; what is given is the only candidate.
+
+        Penalties go with the unit of weights.
+        """
+        h, lam, unit = settings.bandwidth, settings.lam, sample.unit
         bandwidths, lams = BANDWIDTHS, LAMBDAS
         if isinstance(sample.targets, Values):
             bandwidths, lams = VALUE_BANDWIDTHS, VALUE_LAMBDAS
         if sample.kernel != "laplace":
             bandwidths, lams = OTHER_BANDWIDTHS, OTHER_LAMBDAS
-        return cls(
-            bandwidths if h is None else (h,),
-            tuple(sample.unit * candidate for candidate in lams) if lam is None else (lam,),
-            bandwidths.index(FIRST[0]) if h is None else 0,
-            lams.index(FIRST[1]) if lam is None else 0,
-        )
+        bandwidths = bandwidths if h is None else (h,)
+        lams = tuple(unit * candidate for candidate in lams) if lam is None else (lam,)
+        bandwidth, penalty = near or (FIRST[0], unit * FIRST[1])
+        return cls(bandwidths, lams, _nearest(bandwidths, bandwidth), _nearest(lams, penalty))
 
     @property
     def n_candidates(self) -> int:
         return len(self.bandwidths) * len(self.lams)
 
     @property
-    def values(self) -> tuple[float, float]:
+    def values(self) -> Pair:
         return self.bandwidths[self.i], self.lams[self.j]
 
     def moved(self, i: int, j: int) -> Choice | None:
@@ -226,6 +228,11 @@ class Choice:
         i, j = self.i + i, self.j + j
         inside = 0 <= i < len(self.bandwidths) and 0 <= j < len(self.lams)
         return Choice(self.bandwidths, self.lams, i, j) if inside else None
+
+
+def _nearest(candidates: tuple[float, ...], value: float) -> int:
+    """Return the place of the candidate whose ratio to a value is nearest to 1."""
+    return min(range(len(candidates)), key=lambda i: abs(math.log(candidates[i] / value)))
 
 
 def descend(
