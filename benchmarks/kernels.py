@@ -1,12 +1,21 @@
 """Which kernels a portfolio should have: rosters on validation rows, accuracy, log-loss or R^2, seconds.
 
     OPENBLAS_NUM_THREADS=1 EDRVFL_DATA=folder python benchmarks/kernels.py [--small] [--jobs 1]
-        [--groups uci24 frames values common common-values] [--rosters laplace two kernels] [--rows 2000]
+        [--groups uci24 frames values common common-values] [--rosters laplace default kernels] [--rows 2000]
 
 Fits are on rows of the first split that are neither validation nor test rows, and the validation rows answer;
 frames, which have none, give 30 % of their training rows for it. At most --rows rows are fitted, drawn by
-chance, and at most 3,000 answer. "laplace" is the portfolio as it comes. "two" has four kernel voters, each
-with the inputs that suit it, of which the best two are fitted. "kernels" is that without networks.
+chance, and at most 3,000 answer. "default" is the portfolio as it comes: four kernel voters, each with the
+inputs that suit it, of which the best two are fitted, and networks. In the other rosters one thing differs:
+
+    laplace                    the Laplace kernel on bins alone, with its factors found once
+    without KERNEL             one of the four is missing
+    one round                  factors are found at most once
+    bins, standard, ranks      all four kernels see these inputs
+    one, all                   one kernel is fitted, or all four
+    kernels                    no networks
+    trees                      with extra trees and gradient boosting as guests
+    deep                       networks of up to four layers, of which three go beyond the first
 """
 
 import os
@@ -16,6 +25,7 @@ for library in ("OMP", "OPENBLAS", "MKL"):
 
 import argparse
 import time
+from contextlib import contextmanager
 
 import joblib
 import numpy as np
@@ -24,11 +34,18 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 import edrvfl
+from edrvfl._fitting import portfolio as fitting
+from edrvfl._fitting import settings
 from edrvfl._fitting.settings import SUITED
 from edrvfl.bench.data import FRAME_GROUPS, UCI24, load_dataset, load_frame
 
 GROUPS = ("uci24", "frames", "values", "common", "common-values")
-ROSTERS = ("laplace", "two", "kernels")
+ENCODERS = ("bins", "standard", "ranks")
+WITHOUT = tuple(f"without {kernel}" for kernel in SUITED)
+ROSTERS = (
+    *("laplace", "default", *WITHOUT, "one round", *ENCODERS),
+    *("one", "all", "kernels", "trees", "deep"),
+)
 ENDINGS = {"classification": "Classifier", "regression": "Regressor"}
 
 
@@ -43,13 +60,33 @@ def split_of(data, in_24):
     return train_test_split(train, test_size=0.3, random_state=0, stratify=None if alone else classes)
 
 
-def members_of(portfolio, kernel, roster):
+def members_of(ending, roster):
     """Return the members of a roster."""
-    default = portfolio.default_members()
+    kind = getattr(edrvfl, f"EDRVFLPortfolio{ending}")
+    members = kind.default_members(trees=roster == "trees")
+    kernels = {f"{kernel} kernel": kernel for kernel in SUITED}
+    networks = [(name, one) for name, one in members if name not in kernels]
     if roster == "laplace":
-        return default
-    kernels = [(name, kernel(kernel=name, encoder="loo")) for name in SUITED]
-    return kernels if roster == "kernels" else kernels + default[1:]
+        return [("laplace kernel", getattr(edrvfl, f"KernelRidge{ending}")()), *networks]
+    if roster == "deep":
+        networks = [(name, one.set_params(n_layers=4)) for name, one in networks]
+    kept = [(name, one) for name, one in members if name in kernels]
+    if roster in ENCODERS:
+        kept = [(name, one.set_params(encoder=roster)) for name, one in kept]
+    kept = [(name, one) for name, one in kept if f"without {kernels[name]}" != roster]
+    return kept if roster == "kernels" else kept + networks
+
+
+@contextmanager
+def going(roster):
+    """Change what no parameter says."""
+    before = fitting.KERNELS_KEPT, settings.MOST_ROUNDS
+    fitting.KERNELS_KEPT = {"one": 1, "all": len(SUITED)}.get(roster, before[0])
+    settings.MOST_ROUNDS = 1 if roster == "one round" else before[1]
+    try:
+        yield
+    finally:
+        fitting.KERNELS_KEPT, settings.MOST_ROUNDS = before
 
 
 def measure(group, name, roster, most):
@@ -60,23 +97,33 @@ def measure(group, name, roster, most):
     fit, new = (np.sort(rng.choice(r, min(len(r), n), replace=False)) for r, n in ((fit, most), (new, 3_000)))
     table = data.X.iloc if hasattr(data.X, "iloc") else data.X
     ending = ENDINGS[data.task]
-    portfolio, kernel = (getattr(edrvfl, kind + ending) for kind in ("EDRVFLPortfolio", "KernelRidge"))
-    model = portfolio(members=members_of(portfolio, kernel, roster), random_state=0)
-    start = time.perf_counter()
-    model.fit(table[fit], data.y[fit])
-    seconds = time.perf_counter() - start
-    kept = [one for one in model.members_["member"] if one in (*SUITED, "kernel")]
+    model = getattr(edrvfl, f"EDRVFLPortfolio{ending}")(members=members_of(ending, roster), random_state=0)
+    if roster == "deep" and ending == "Classifier":
+        model.set_params(finalists=3)
+    start = time.process_time()
+    with going(roster):
+        model.fit(table[fit], data.y[fit])
+    seconds = time.process_time() - start
+    kept = [one for one in model.members_["member"] if one.endswith("kernel")]
     if data.task == "regression":
         return model.score(table[new], data.y[new]), np.nan, seconds, kept
     P = np.full((len(new), int(data.y.max()) + 1), 1e-15)
     P[:, model.classes_.astype(int)] = model.predict_proba(table[new])
     accuracy = 100 * np.mean(P.argmax(axis=1) == data.y[new])
-    return (
-        accuracy,
-        -log_loss(data.y[new], P / P.sum(axis=1, keepdims=True), labels=range(P.shape[1])),
-        seconds,
-        kept,
-    )
+    loss = log_loss(data.y[new], P / P.sum(axis=1, keepdims=True), labels=range(P.shape[1]))
+    return accuracy, -loss, seconds, kept
+
+
+def show(group, names, found, rosters):
+    """Print the means of a group: of each roster beside the first."""
+    first = np.array([found[group, name, rosters[0]][:3] for name in names])
+    place = int(not np.isnan(first[:, 1]).any())  # log-loss, where there is one
+    for roster in rosters:
+        rows = np.array([found[group, name, roster][:3] for name in names])
+        better, worse = (int((sign * (rows - first)[:, place] > 0).sum()) for sign in (1, -1))
+        ratio = np.exp(np.log(rows[:, 2] / first[:, 2]).mean())
+        figures = "".join(f"{mean:9.4f}" for mean in rows[:, :2].mean(axis=0))
+        print(f"{group:14s} {roster:16s} {figures}  {better:2d} better, {worse:2d} worse, time {ratio:.2f}")
 
 
 def main():
@@ -100,17 +147,11 @@ def main():
         found[key] = one
         score, loss, seconds, kept = one
         figures = f"{score:8.4f} {loss:8.4f} {seconds:6.1f} s"
-        print(f"{key[0]:14s} {key[1]:32s} {key[2]:8s} {figures}  {' '.join(kept)}", flush=True)
-    print("\nmeans: R^2 or accuracy (%), minus log-loss, seconds; on how many tables better than the first")
+        print(f"{key[0]:14s} {key[1]:32s} {key[2]:16s} {figures}  {', '.join(kept)}", flush=True)
+    print("\nmeans of R^2 or accuracy (%), of minus log-loss; tables better and worse than the first roster,")
+    print("by log-loss where there is one; geometric mean of a processor's seconds over those of the first")
     for group, names in tables.items():
-        first = [found[group, name, given.rosters[0]] for name in names]
-        for roster in given.rosters:
-            rows = [found[group, name, roster] for name in names]
-            means = np.mean([row[:3] for row in rows], axis=0)
-            place = int(not np.isnan(means[1]))  # log-loss, where there is one
-            better = sum(row[place] > before[place] for row, before in zip(rows, first, strict=True))
-            figures = f"{means[0]:8.4f} {means[1]:8.4f} {means[2]:6.1f} s"
-            print(f"{group:14s} {roster:8s} {figures}  {better} of {len(rows)}")
+        show(group, names, found, given.rosters)
 
 
 if __name__ == "__main__":

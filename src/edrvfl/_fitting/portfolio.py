@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy
@@ -17,7 +17,7 @@ from .data import Data
 from .folds import Learnt
 from .inputs import best_kernel, learn_network_inputs
 from .race import REFUSALS, Member, Progress
-from .settings import KernelFit, VoterSettings
+from .settings import InputSettings, KernelFit, VoterSettings
 
 # Seeds fit into int32, so that every platform draws the same.
 LARGEST_SEED = numpy.iinfo(numpy.int32).max
@@ -38,18 +38,29 @@ def prepare_members(data: Data, settings: Mapping[str, VoterSettings], seed: int
     if len(kernels) > KERNELS_KEPT:
         kernels = {name: one.as_raced() for name, one in kernels.items()}
     raced = {name: best_kernel(data, one, seed) for name, one in kernels.items()}
+    proofs = {one.inputs: proof for one, proof in raced.values()}
     kept = sorted(raced, key=lambda name: raced[name][1].loss)[:KERNELS_KEPT]
     known: dict[Any, Learnt] = {}
     members = []
     for i, (name, given) in enumerate(found.items()):
         if name in raced and name not in kept:
             continue
-        one, proof = raced.get(name, (given, None))
+        one = raced[name][0] if name in raced else _as_kernels_see(given, proofs)
         if one.inputs not in known:
-            known[one.inputs] = learn_network_inputs(data, one.inputs, seed, proof)
+            known[one.inputs] = learn_network_inputs(data, one.inputs, seed, proofs.get(one.inputs))
         child = numpy.random.SeedSequence(seed, spawn_key=(i,)).generate_state(1)
         members.append(Member(name, one, known[one.inputs], int(child[0]) % LARGEST_SEED))
     return members
+
+
+def _as_kernels_see(given: VoterSettings, proofs: Collection[InputSettings]) -> VoterSettings:
+    """Let a network whose scaling must prove itself see what a kernel of the same encoder proved already."""
+    for inputs in proofs if given.inputs.scaling == "loo" else ():
+        if inputs.raced and inputs == replace(
+            given.inputs, kernel=inputs.kernel, rounds=inputs.rounds, raced=True
+        ):
+            return replace(given, inputs=inputs)
+    return given
 
 
 @dataclass(frozen=True, slots=True, eq=False)
