@@ -71,7 +71,7 @@ class EDRVFLModel(AbstractModel):
         from autogluon.common.space import Categorical
         from tabarena.utils.config_utils import ConfigGenerator
 
-        space = {"finalists": Categorical(3, 2, 5, 8), "weights": Categorical("loo", "equal")}
+        space = {"finalists": Categorical(None, 2), "weights": Categorical("loo", "equal")}
         return ConfigGenerator(model_cls=cls, manual_configs=[{}], search_space=space)
 
 

@@ -20,11 +20,11 @@ from .encoder import TabularEncoder
 from .kernel import KernelRidgeClassifier, KernelRidgeRegressor
 from .regressor import EDRVFLRegressor
 
-# What the networks of the table share: leave-one-out chooses the penalties and who is weighted. A single
-# network gains by more neurons where there are many rows; beside the kernel voter it does not.
+# What all networks of the table share. Beside two kernel voters further layers or neurons gain nothing.
+SIZE: Mapping[str, Any] = {"n_layers": 2, "n_hidden": 512}
+# Of the classifiers, leave-one-out chooses the penalties and who is weighted.
 SHARED: Mapping[str, Any] = {
-    "n_layers": 4,
-    "n_hidden": 512,
+    **SIZE,
     "regularization": "loo",
     "weight_from": "loo",
     "ensemble": "mean",
@@ -49,9 +49,9 @@ MEMBERS: Mapping[str, Any] = {
 # The members of a portfolio for values: the same, with what regressors have.
 VALUE_MEMBERS: Mapping[str, Any] = {
     **{f"{kind} kernel": KernelRidgeRegressor(kernel=kind, encoder=seen) for kind, seen in SUITED.items()},
-    "dense": EDRVFLRegressor(**BINS, **PAIRS),
-    "sparse": EDRVFLRegressor(**BINS, **SPARSE, **SIGMOID),
-    "raw sparse": EDRVFLRegressor(**RAW, **SPARSE),
+    "dense": EDRVFLRegressor(**SIZE, **BINS, **PAIRS),
+    "sparse": EDRVFLRegressor(**SIZE, **BINS, **SPARSE, **SIGMOID),
+    "raw sparse": EDRVFLRegressor(**SIZE, **RAW, **SPARSE),
 }
 # Trees, which err on other rows than networks. Of a bootstrap each row is out of the bag of a third of them.
 BAGGED: Mapping[str, Any] = {"n_estimators": 200, "bootstrap": True, "oob_score": True}

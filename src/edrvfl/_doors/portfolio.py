@@ -1,4 +1,4 @@
-"""EDRVFLPortfolioClassifier and EDRVFLPortfolioRegressor: diverse networks and a kernel voter, no search."""
+"""EDRVFLPortfolioClassifier and EDRVFLPortfolioRegressor: diverse networks and kernel voters, no search."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from .telling import ACCURACY, R2
 
 
 class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
-    """Diverse random networks and a kernel voter, weighed and calibrated by exact leave-one-out.
+    """Diverse random networks and kernel voters, weighed and calibrated by exact leave-one-out.
 
     It needs no tuning and no validation rows, takes frames as they come, with categories, text and missing
     values, and answers with calibrated probabilities.
 
     Its members are settings of :class:`EDRVFLClassifier` and :class:`KernelRidgeClassifier` that differ in
-    how they see the inputs, in activation and in sparsity. Every network grows one layer, and those of the
-    smallest leave-one-out log-loss grow on. Leave-one-out also chooses each member's penalties and depth, its
-    weight in the common answer, and the calibration of that answer.
+    how they see the inputs, in activation and sparsity, or in their kernel. Of more than two kernel voters
+    only the two are fitted that prove best on some of the rows. Leave-one-out chooses each member's penalties
+    and depth, its weight in the common answer, and the calibration of that answer.
 
     Parameters
     ----------
     members : list of (str, estimator) or None, default=None
-        Names and settings of the members. None is a table that was found on validation rows of 24 datasets;
+        Names and settings of the members. None is a table that was found on validation rows;
         ``EDRVFLPortfolioClassifier.default_members()`` returns it as a list to change. The portfolio decides
         seeds, class weights, votes of layers, calibration and which columns hold categories; other values
         of these than the defaults in a member are an error.
@@ -41,9 +41,9 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
         as trees do, see numbers and codes of categories; others see scaled and one-hot columns. They take
         NumPy arrays and frames, and rows in blocks only if all are in memory.
 
-    finalists : int or None, default=3
+    finalists : int or None, default=None
         How many networks grow beyond their first layer: those of the smallest leave-one-out log-loss. None
-        lets all of them grow.
+        lets all of them grow. A race saves time where members have many layers.
 
     weights : {"loo", "equal"}, default="loo"
         How much members count. "equal": the networks together count as much as the kernel voters together,
@@ -153,7 +153,7 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
         self,
         *,
         members: Sequence[tuple[str, Any]] | None = None,
-        finalists: int | None = 3,
+        finalists: int | None = None,
         weights: str = "loo",
         calibration: str | None = "loo",
         categorical_features: Any = "from_dtype",
@@ -178,14 +178,14 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
 
 
 class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
-    """Diverse random networks and a kernel voter for values, weighed by exact leave-one-out.
+    """Diverse random networks and kernel voters for values, weighed by exact leave-one-out.
 
     It needs no tuning and no validation rows, takes frames as they come, with categories, text and missing
     values, and one output or several.
 
     Its members are settings of :class:`EDRVFLRegressor` and :class:`KernelRidgeRegressor` that differ in how
-    they see the inputs, in activation and in sparsity. Every network grows one layer, and those of the
-    smallest leave-one-out squared error grow on. Leave-one-out also chooses each member's penalties and
+    they see the inputs, in activation and sparsity, or in their kernel. Of more than two kernel voters only
+    the two are fitted that prove best on some of the rows. Leave-one-out chooses each member's penalties and
     depth, and its weight in the common answer, which is a weighted mean.
 
     Parameters
@@ -201,9 +201,9 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
         as trees do, see numbers and codes of categories; others see scaled and one-hot columns. They take
         NumPy arrays and frames, and rows in blocks only if all are in memory.
 
-    finalists : int or None, default=3
+    finalists : int or None, default=None
         How many networks grow beyond their first layer: those of the smallest leave-one-out squared error.
-        None lets all of them grow.
+        None lets all of them grow. A race saves time where members have many layers.
 
     weights : {"loo", "equal"}, default="loo"
         How much members count. "equal": the networks together count as much as the kernel voters together,
@@ -296,7 +296,7 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
         self,
         *,
         members: Sequence[tuple[str, Any]] | None = None,
-        finalists: int | None = 3,
+        finalists: int | None = None,
         weights: str = "loo",
         categorical_features: Any = "from_dtype",
         coverage_from: str | None = "loo",
