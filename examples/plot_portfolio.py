@@ -37,8 +37,8 @@ portfolio = EDRVFLPortfolioClassifier(random_state=0).fit(customers[:known], y[:
 print(f"by leave-one-out: accuracy {portfolio.loo_accuracy_:.3f}, log-loss {portfolio.loo_log_loss_:.3f}")
 
 # %%
-# Inside are a kernel voter and four networks. All networks grow one layer, the three best of them grow on.
-# Leave-one-out chooses how much each member counts; one that is pale lost the race and does not vote.
+# Inside are the two of four kernel voters that proved best, and four networks.
+# Leave-one-out chooses how much each member counts; one that is pale does not vote.
 
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 MembersDisplay.from_estimator(portfolio, ax=axes).figure_.suptitle("The members of a portfolio")

@@ -18,6 +18,7 @@ from sklearn.metrics import log_loss
 
 import edrvfl
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier
+from edrvfl._fitting.portfolio import KERNELS_KEPT
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -212,13 +213,16 @@ def test_the_guide_counts_the_members():
     networks = [member for _, member in members if isinstance(member, EDRVFLClassifier)]
     guide = (DOCS / "guide" / "portfolio.md").read_text()
     count = re.search(
-        r"(\w+) members: (\w+) networks .*?the (\w+) of the smallest .*?up to (\w+)", guide, re.DOTALL
+        r"(\w+) members: (\w+) \[kernel voters\].*?(\w+) networks .*?the (\w+) are fitted.*?up to (\w+)",
+        guide,
+        re.DOTALL,
     )
     words = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
     assert [words.index(word.lower()) + 1 for word in count.groups()] == [
         len(members),
+        len(members) - len(networks),
         len(networks),
-        EDRVFLPortfolioClassifier().finalists,
+        KERNELS_KEPT,
         max(network.n_layers for network in networks),
     ]
 
