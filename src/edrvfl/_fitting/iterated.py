@@ -29,8 +29,7 @@ MOST_ITERATED = {False: 50_000, True: 100_000}  # rows, on a CPU and on a GPU
 HELD_SHARE = 0.5  # of the free memory, which K may take
 MOST_RANK = 1_000  # of the partial factor, which has one column for so many rows:
 ROWS_OF_RANK = 20
-TOLERANCE = 1e-3  # of the residual, relative to the targets
-JUDGED_TOLERANCE = 1e-2  # of the systems that judged rows are left out of
+TOLERANCE = 1e-2  # of the residual, relative to the targets, which are met up to so much
 MOST_STEPS = 100
 # Of all rows a group that is left out has a fifth at most, and a twentieth where columns stay few.
 LARGEST_GROUP, SMALL_GROUP, FEW_COLUMNS = 5, 20, 16
@@ -77,9 +76,9 @@ def fit_iterated(
     groups = deal(place[judged[inside]], part.twins, order, B.shape[1])
     systems = system.without(groups)
     others = conjugate_gradients(
-        systems, systems.repeated(B), JUDGED_TOLERANCE, MOST_STEPS, systems.repeated(solved.U)
+        systems, systems.repeated(B), TOLERANCE, MOST_STEPS, systems.repeated(solved.U)
     )
-    if not others.reached(JUDGED_TOLERANCE):
+    if not others.reached(TOLERANCE):
         return None
     alpha = solved.U * system.root[:, None]
     left_out = systems.left_out(others.U)
