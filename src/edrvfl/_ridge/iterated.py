@@ -31,9 +31,12 @@ class Gram:
     def times(self, V: Array) -> Array:
         """Return K V (m, c) in float64, multiplied in the precision of K."""
         xp, m = array_namespace(V), V.shape[0]
-        V = xp.astype(V, self.like.dtype, copy=False)
         if self.whole is not None:
-            return xp.astype(self.whole @ V, xp.float64, copy=False)
+            # V'K, with V' packed, takes two thirds of the time of KV (measured, NumPy, 2 to 25 columns)
+            T = xp.empty((V.shape[1], m), dtype=self.like.dtype, device=device(V))
+            T[...] = xp.astype(xp.matrix_transpose(V), self.like.dtype, copy=False)
+            return xp.matrix_transpose(xp.astype(T @ self.whole, xp.float64, copy=False))
+        V = xp.astype(V, self.like.dtype, copy=False)
         out = xp.empty(V.shape, dtype=xp.float64, device=device(V))
         for rows in row_blocks(V, m, 3 * m):
             out[rows, :] = xp.astype(self.rows(rows) @ V, xp.float64, copy=False)
@@ -75,16 +78,14 @@ def pivoted_cholesky(
         C *= xp.take(root, pivots)
         C -= F[:, :done] @ xp.matrix_transpose(take_rows(F[:, :done], pivots))
         new = slice(done, done + len(which))
-        F[:, new] = C @ half_inverse(_factor(take_rows(C, pivots), eps))
+        F[:, new] = C @ half_inverse(_factor(take_rows(C, pivots), eps * float(xp.max(start))))
         left = xp.clip(left - xp.sum(F[:, new] * F[:, new], axis=1), 0.0, None)
         done += len(which)
     return F[:, :done], left
 
 
-def _factor(H: Array, eps: float) -> Cholesky:
+def _factor(H: Array, jitter: float) -> Cholesky:
     """Factorise a matrix of pivots; what rounding makes of near copies is covered by a larger diagonal."""
-    xp = array_namespace(H)
-    jitter = 4 * eps * float(xp.max(xp.linalg.diagonal(H)))
     while not bool((factor := factorise(add_to_diagonal(H * 1.0, jitter))).regular):
         jitter *= 4
     return factor
