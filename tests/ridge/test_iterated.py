@@ -7,14 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from edrvfl._ridge.iterated import (
-    Gram,
-    Large,
-    Preconditioner,
-    conjugate_gradients,
-    gram,
-    pivoted_cholesky,
-)
+from edrvfl._ridge.iterated import Gram, Large, Preconditioner, conjugate_gradients, gram, pivoted_cholesky
 
 
 def kernel_of(X, width=1.5):
@@ -142,7 +135,11 @@ def test_rows_that_are_left_out_are_answered_by_fits_without_them(xp, problem, r
 
 
 @given(
-    st.integers(0, 2**16), st.integers(2, 40), st.integers(1, 3), st.sampled_from([1e-3, 1e-1, 10.0]), st.data()
+    st.integers(0, 2**16),
+    st.integers(2, 40),
+    st.integers(1, 3),
+    st.sampled_from([1e-3, 1e-1, 10.0]),
+    st.data(),
 )
 def test_any_system_is_solved_or_says_that_it_is_not(seed, m, k, lam, data):
     rng = np.random.default_rng(seed)

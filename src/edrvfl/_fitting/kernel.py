@@ -82,9 +82,9 @@ def fit_kernel(
     if s is not None and rows.X.shape[0] <= SEARCH_ROWS[0]:  # landmarks do not look for a bandwidth
         choice, _ = descend(System(sample), choice, choice.n_candidates)
     choice = search(sample, draw, choice, SEARCH_ROWS[:1] if cheap else SEARCH_ROWS)
-    one = fit_iterated(sample, draw, n_rows, choice.values, seed) if n_rows else None
+    one = fit_iterated(sample, draw, n_rows, choice, seed) if n_rows else None
     if one is not None:
-        landmarks, found = one
+        choice, landmarks, found = one
     elif n_parts > 1:
         parts = draw.parts(n_parts, _most_rows(sample)[1])
         choice, landmarks, found = _fit_parts(sample, parts, choice, most)
