@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from edrvfl._ridge.iterated import Gram, Large, Preconditioner, conjugate_gradients, gram, pivoted_cholesky
+from edrvfl._ridge.kernels import KERNELS
 
 
 def kernel_of(X, width=1.5):
@@ -17,7 +18,7 @@ def kernel_of(X, width=1.5):
 def held(xp, K):
     """K as it stands, in the library xp."""
     K = xp.asarray(K)
-    return gram(lambda which: K[which, :] if isinstance(which, slice) else xp.take(K, which, axis=0), K, True)
+    return Gram(lambda which: xp.take(K, which, axis=0), K, K)
 
 
 def system_of(xp, K, base, lam, rank=20, seed=0):
@@ -41,13 +42,24 @@ def problem(rng):
     return kernel_of(X), rng.standard_normal((150, 4)), rng.uniform(0.3, 3, 150)
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("hold", [True, False])
-def test_a_kernel_that_is_held_and_one_that_is_computed_are_the_same(xp, rng, hold):
-    K, V = kernel_of(rng.standard_normal((90, 3))), rng.standard_normal((90, 5))
-    whole = xp.asarray(K)
-    found = gram(lambda which: whole[which, :] * 1.0, whole, hold)
+def test_a_kernel_that_is_held_and_one_that_is_computed_are_the_same(xp, rng, kernel, hold):
+    X, V = (
+        np.hstack([rng.standard_normal((600, 3)), rng.choice([0.0, 1.0], (600, 2))]),
+        rng.standard_normal((90, 5)),
+    )
+
+    def compared(Z):
+        measure = KERNELS[kernel].measure(Z)
+        return lambda rows: KERNELS[kernel].alike(measure(rows), 0.8)
+
+    found = gram(xp.asarray(X), compared, hold)
     assert (found.whole is not None) == hold
-    np.testing.assert_allclose(to_host(found.times(xp.asarray(V))), K @ V, atol=1e-12)
+    K = KERNELS[kernel].alike(KERNELS[kernel].measure(X).own(), 0.8)
+    np.testing.assert_allclose(to_host(found.times(xp.asarray(V))), K @ V, atol=1e-6)
+    which = np.array([3, 588, 41])
+    np.testing.assert_allclose(to_host(found.rows(xp.asarray(which))), K[which], atol=1e-6)
 
 
 def test_the_partial_factor_leaves_what_is_said_and_no_rank_leaves_more(xp, problem):

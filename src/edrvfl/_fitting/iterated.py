@@ -27,7 +27,7 @@ from .systems import GAIN, Choice, Draw, Sample
 
 LEAST_ITERATED = 5_000  # rows; of fewer a factor is there as soon
 MOST_ITERATED = {False: 50_000, True: 100_000}  # rows, on a CPU and on a GPU
-HELD_SHARE = 0.5  # of the free memory, which K may take
+HELD_SHARE = 0.4  # of the free memory, which K may take: a portfolio may fit two kernels side by side
 MOST_RANK = 1_000  # of the partial factor, which has one column for so many rows:
 ROWS_OF_RANK = 20
 # Of the residual, relative to the targets, which are met up to so much: of values, and of classes.
@@ -74,9 +74,9 @@ def fit_iterated(
         return None
     alpha, left_out = found
     X, xp = many.X, array_namespace(many.X)
-    new = sample.encoded(from_numpy(judged[outside], X, xp.int64))
+    alike, new = many.compared(X), sample.encoded(from_numpy(judged[outside], X, xp.int64))
     scores = [take_rows(left_out, from_numpy(place[judged[inside]], X, xp.int64))]
-    scores += [many.alike(new[rows, :]) @ alpha for rows in row_blocks(new, len(outside), 3 * X.shape[0])]
+    scores += [alike(new[rows, :]) @ alpha for rows in row_blocks(new, len(outside), 3 * X.shape[0])]
     back = numpy.argsort(numpy.concatenate([inside, outside]))
     loo = take_rows(xp.concat(scores), from_numpy(back, X, xp.int64))
     return choice, X, KernelReadOut(alpha, loo, choice.values[1], True)
@@ -88,7 +88,7 @@ class Many:
 
     part: Sample
     X: Array  # (m, d), encoded
-    alike: Callable[[Array], Array]  # encoded rows (r, d) -> K (r, m)
+    compared: Callable[[Array], Callable[[Array], Array]]  # encoded rows z -> the function x -> K(x, z)
     K: Gram
     root: Array  # (m,) in float64, the roots of the weights
     B: Array  # (m, k) in float64, the targets times them
@@ -104,20 +104,21 @@ class Many:
         """
         X, kernel, classes = part.encoded(), KERNELS[part.kernel], isinstance(part.targets, Classes)
         xp, m, problem = array_namespace(X), X.shape[0], part.regression(X)
-        measure, width = kernel.measure(X), width_of(part.kernel, bandwidth, X.shape[1])
+        width = width_of(part.kernel, bandwidth, X.shape[1])
 
-        def alike(Z: Array) -> Array:
-            return kernel.alike(measure(Z), width)
+        def compared(Z: Array) -> Callable[[Array], Array]:
+            measure = kernel.measure(Z)
+            return lambda rows: kernel.alike(measure(rows), width)
 
         hold = not on_accelerator(X) or m * m * itemsize(X) <= HELD_SHARE * free_bytes(X)
-        K = gram(lambda which: alike(take_rows(X, which)), X, hold)
+        K = gram(X, compared, hold)
         root = xp.sqrt(xp.astype(problem.own_weights, xp.float64))
         B = root[:, None] * xp.astype(problem.left_out.Y, xp.float64)
         B = B[:, : B.shape[1] - 1] if classes else B
         rank = min(MOST_RANK, -(-m // ROWS_OF_RANK))
         generator = numpy.random.Generator(numpy.random.PCG64(seed))
         F, left = pivoted_cholesky(K, root, rank, generator, order)
-        return cls(part, X, alike, K, root, B, F, left, TOLERANCE[classes])
+        return cls(part, X, compared, K, root, B, F, left, TOLERANCE[classes])
 
     def system(self, lam: float) -> Large:
         """Return the system of a penalty."""

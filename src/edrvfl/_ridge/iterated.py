@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 import numpy
 
 from .._inputs.rows import to_host
-from .._seam.arrays import Array, array_namespace, device, from_numpy, row_blocks, take_rows
+from .._seam.arrays import Array, array_namespace, device, from_numpy, on_accelerator, row_blocks, take_rows
 from .._seam.linalg import Cholesky, add_to_diagonal, factorise, half_inverse, solve
 
+TILE = {False: 512, True: 8_192}  # rows and columns, on a CPU and on a GPU
 ROUNDS = 10  # in which pivots are drawn; those of one round do not know of each other
 STOP_EARLY = 0.9  # of the tolerance: what the steps take for the residual is not quite the residual
 
@@ -43,15 +44,25 @@ class Gram:
         return out
 
 
-def gram(rows: Callable[[slice | Array], Array], like: Array, hold: bool) -> Gram:
-    """Return K by the function that computes some of its rows; to hold it takes m x m numbers, once."""
+def gram(X: Array, compared: Callable[[Array], Callable[[Array], Array]], hold: bool) -> Gram:
+    """K = K(X, X), where compared(Z) is the function of rows x that returns K(x, Z).
+
+    To hold K takes m x m numbers, once. It is computed by tiles, of which the cache of a core holds several,
+    and half of them are those of the other half.
+    """
     if not hold:
-        return Gram(rows, like)
-    xp, m = array_namespace(like), like.shape[0]
-    K = xp.empty((m, m), dtype=like.dtype, device=device(like))
-    for block in row_blocks(like, m, 3 * m):
-        K[block, :] = rows(block)
-    return Gram(lambda which: take_rows(K, which), like, K)
+        alike = compared(X)
+        return Gram(lambda which: alike(take_rows(X, which)), X)
+    xp, m, step = array_namespace(X), X.shape[0], TILE[on_accelerator(X)]
+    K = xp.empty((m, m), dtype=X.dtype, device=device(X))
+    tiles = [slice(start, min(start + step, m)) for start in range(0, m, step)]
+    for i, columns in enumerate(tiles):
+        alike = compared(X[columns, :])
+        for rows in tiles[i:]:
+            tile = alike(X[rows, :])
+            K[rows, columns] = tile
+            K[columns, rows] = xp.matrix_transpose(tile)
+    return Gram(lambda which: take_rows(K, which), X, K)
 
 
 def pivoted_cholesky(
