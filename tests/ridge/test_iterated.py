@@ -47,7 +47,7 @@ def problem(rng):
 def test_a_kernel_that_is_held_and_one_that_is_computed_are_the_same(xp, rng, kernel, hold):
     X, V = (
         np.hstack([rng.standard_normal((600, 3)), rng.choice([0.0, 1.0], (600, 2))]),
-        rng.standard_normal((90, 5)),
+        rng.standard_normal((600, 5)),
     )
 
     def compared(Z):
