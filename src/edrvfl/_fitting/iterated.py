@@ -38,17 +38,18 @@ MOST_OUTPUTS = 40  # of more the products with K cost more than the factors of p
 LARGEST_GROUP, SMALL_GROUP, FEW_COLUMNS = 5, 20, 16
 
 
-def n_iterated(sample: Sample) -> int:
+def n_iterated(sample: Sample, of_parts: int) -> int:
     """Return how many rows one iterated system may have; 0 if so many rows are better in parts.
 
-    On a CPU K has to fit into memory: to compute K again takes as long as thirty products with a column.
+    On a CPU K has to fit into memory: to compute K again takes as long as ten products with a column. A
+    system of half the rows that parts would take is as good as they are.
     """
     X, k = sample.raw, sample.targets.width
     m, gpu = X.shape[0], on_accelerator(X)
     size = array_namespace(X).finfo(sample.dtype).bits // 8
     fits = math.isqrt(int(HELD_SHARE * free_bytes(X) / size))
     n = min(m, MOST_ITERATED[gpu]) if gpu else min(m, MOST_ITERATED[gpu], fits)
-    return n if n >= LEAST_ITERATED and k <= MOST_OUTPUTS else 0
+    return n if n >= max(LEAST_ITERATED, min(m, of_parts) / 2) and k <= MOST_OUTPUTS else 0
 
 
 def fit_iterated(

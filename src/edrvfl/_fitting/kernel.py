@@ -76,7 +76,7 @@ def fit_kernel(
     """
     draw, sample = Draw(rows, seed), Sample.of(rows, inputs, settings.kernel, judged)
     s, n_parts, most = _plan(settings, sample, rows.worth)
-    n_rows = n_iterated(sample) if n_parts > 1 else 0
+    n_rows = n_iterated(sample, _most_rows(sample)[1]) if n_parts > 1 else 0
     cheap = s is None and most >= FEW and not n_rows
     choice = Choice.of(settings, sample)
     if s is not None and rows.X.shape[0] <= SEARCH_ROWS[0]:  # landmarks do not look for a bandwidth
