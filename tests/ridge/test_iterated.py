@@ -78,6 +78,14 @@ def test_the_partial_factor_leaves_what_is_said_and_no_rank_leaves_more(xp, prob
     assert traces[1] < 2 * eigenvalues[:-40].sum() / S.trace()
 
 
+def test_what_is_enough_ends_the_factor(problem, rng):
+    K, _, base = problem
+    few, left = pivoted_cholesky(held(np, K), np.sqrt(base), 100, rng, np.arange(150), 0.2)
+    assert left.mean() <= 0.2
+    assert few.shape[1] < 100
+    assert pivoted_cholesky(held(np, K), np.sqrt(base), 100, rng, np.arange(150))[1].mean() < left.mean()
+
+
 def test_rows_that_agree_end_the_factor(xp, rng):
     K = kernel_of(np.repeat(rng.standard_normal((7, 3)), 20, axis=0))
     F, left = pivoted_cholesky(held(xp, K), xp.ones(140, dtype=xp.float64), 100, rng, np.arange(140))

@@ -210,10 +210,10 @@ class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
     folds, as for :class:`EDRVFLClassifier`: factors, bandwidth and penalty are learnt once more without the
     labels of a fold before the ridge answers its rows.
 
-    Of a system that is solved by iteration judged rows are left out in groups, with their copies: each group is
-    answered by a system without it, of a fifth of the rows at most, usually of a twentieth. Their scores are
-    those of slightly fewer rows, and as near to these as the targets are met. The penalty is tried again on
-    one such group.
+    Of a system that is solved by iteration judged rows are left out in groups, with their copies: each group
+    is answered by a system without it. A group has a fifth of the rows at most, with few classes a twentieth.
+    The scores are those of a fit to slightly fewer rows, as near to it as the targets are met. With up to 17
+    classes the penalty is tried again on one such group.
 
     Rows that agree by chance, because columns have few values, are no copies: each is left out alone.
 
@@ -293,10 +293,10 @@ class KernelRidgeRegressor(KernelRidge, RegressorMixin, Predicts):
         ..., 2^3, 2^5 (times the mean weight if all weights are small).
 
     n_landmarks : int, "auto" or None, default="auto"
-        Which training rows the sum goes over, as for :class:`KernelRidgeClassifier`: one factor of up to 8,000
-        rows (on a GPU 20,000), one iterated system of up to 50,000 (100,000), which meets the targets up to
-        0.1 % of their size, or parts of 8,000, up to 40,000 rows, where memory is too small for half of
-        these.
+        Which training rows the sum goes over, as for :class:`KernelRidgeClassifier`: those of an exact system
+        of up to 8,000 rows (on a GPU 20,000), of an iterated one of up to 50,000 (100,000), which meets the
+        targets up to 0.1 % of their size, or of parts of 8,000, up to 40,000 rows, where memory is too small
+        for half of these.
 
     encoder : {"standard", "robust", "bins", "ranks", "loo"}, TabularEncoder or None, default="bins"
         How the columns of a frame or array become numbers, as for :class:`KernelRidgeClassifier`: "loo" takes

@@ -64,7 +64,7 @@ def fit_iterated(
     place = numpy.full(len(counts), -1)
     place[counts > 0] = numpy.arange((counts > 0).sum())
     order = place[order][place[order] >= 0]
-    many = Many.of(sample.some(counts), choice.values[0], order, seed)
+    many = Many.of(sample.some(counts), choice.values, order, seed)
     judged = numpy.arange(len(counts)) if sample.judged is None else to_host(sample.judged.rows)
     inside, outside = (numpy.flatnonzero(there) for there in (place[judged] >= 0, place[judged] < 0))
     groups = deal(place[judged[inside]], many.part.twins, order, many.B.shape[1])
@@ -98,14 +98,14 @@ class Many:
     tolerance: float
 
     @classmethod
-    def of(cls, part: Sample, bandwidth: float, order: numpy.ndarray, seed: int) -> Many:
-        """Compute K, and a partial factor of it.
+    def of(cls, part: Sample, chosen: tuple[float, float], order: numpy.ndarray, seed: int) -> Many:
+        """Compute K of a bandwidth, and a partial factor that suits a penalty and its neighbours.
 
         The targets of classes add up to 0, and so do the coefficients: the last class is left out.
         """
         X, kernel, classes = part.encoded(), KERNELS[part.kernel], isinstance(part.targets, Classes)
         xp, m, problem = array_namespace(X), X.shape[0], part.regression(X)
-        width = width_of(part.kernel, bandwidth, X.shape[1])
+        width = width_of(part.kernel, chosen[0], X.shape[1])
 
         def compared(Z: Array) -> Callable[[Array], Array]:
             measure = kernel.measure(Z)
@@ -118,7 +118,7 @@ class Many:
         B = B[:, : B.shape[1] - 1] if classes else B
         rank = min(MOST_RANK, -(-m // ROWS_OF_RANK))
         generator = numpy.random.Generator(numpy.random.PCG64(seed))
-        F, left = pivoted_cholesky(K, root, rank, generator, order)
+        F, left = pivoted_cholesky(K, root, rank, generator, order, chosen[1] / part.unit)
         return cls(part, X, compared, K, root, B, F, left, TOLERANCE[classes])
 
     def system(self, lam: float) -> Large:

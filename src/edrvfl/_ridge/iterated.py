@@ -66,9 +66,16 @@ def gram(X: Array, compared: Callable[[Array], Callable[[Array], Array]], hold: 
 
 
 def pivoted_cholesky(
-    K: Gram, root: Array, rank: int, generator: numpy.random.Generator, order: numpy.ndarray
+    K: Gram,
+    root: Array,
+    rank: int,
+    generator: numpy.random.Generator,
+    order: numpy.ndarray,
+    enough: float = 0.0,
 ) -> tuple[Array, Array]:
     """W^(1/2) K W^(1/2) = FF' + E: return F (m, rank or less) and the diagonal of E, which is no less than 0.
+
+    A mean of this diagonal below the penalty is `enough`: more columns would cost more than they save steps.
 
     Pivots are drawn with probabilities like the diagonal that is left (Chen, Epperly, Tropp, Webber, 2023),
     among the rows in an order that should not be that of the table.
@@ -80,7 +87,7 @@ def pivoted_cholesky(
     eps = float(xp.finfo(K.like.dtype).eps)
     while done < rank:
         running = numpy.cumsum(to_host(left)[order])
-        if not running[-1] > eps * float(xp.sum(start)):  # nothing is left but rounding
+        if not running[-1] > max(eps * float(xp.sum(start)), enough * m):  # the rest may be rounding
             break
         ends = generator.random(min(step, rank - done)) * running[-1]
         which = numpy.unique(order[numpy.minimum(numpy.searchsorted(running, ends, side="right"), m - 1)])

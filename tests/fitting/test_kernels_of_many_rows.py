@@ -58,7 +58,7 @@ def test_scores_are_those_of_a_factor_and_judged_ones_of_fits_without_the_group(
     costs = {0: 1.0, 1: 2.0, 2: 0.5} if task == "classes" and weighted else None
     sample, _ = sample_of(X, y, weights, class_weight=costs)
     order = rng.permutation(240)
-    many = replace(Many.of(sample, 1.0, order, 0), tolerance=1e-9)
+    many = replace(Many.of(sample, (1.0, LAM), order, 0), tolerance=1e-9)
     groups = deal(rng.permutation(240)[:70], sample.twins, order, 2)
     alpha, left_out = many.solved(LAM, groups)
     every = np.ones(240, bool)
