@@ -118,7 +118,7 @@ class Many:
         B = B[:, : B.shape[1] - 1] if classes else B
         rank = min(MOST_RANK, -(-m // ROWS_OF_RANK))
         generator = numpy.random.Generator(numpy.random.PCG64(seed))
-        F, left = pivoted_cholesky(K, root, rank, generator, order, chosen[1] / part.unit)
+        F, left = pivoted_cholesky(K, root, rank, generator, order, chosen[1] / part.unit / 4)
         return cls(part, X, compared, K, root, B, F, left, TOLERANCE[classes])
 
     def system(self, lam: float) -> Large:

@@ -75,7 +75,7 @@ def pivoted_cholesky(
 ) -> tuple[Array, Array]:
     """W^(1/2) K W^(1/2) = FF' + E: return F (m, rank or less) and the diagonal of E, which is no less than 0.
 
-    A mean of this diagonal below the penalty is `enough`: more columns would cost more than they save steps.
+    A mean of this diagonal far below the penalty is `enough`: more columns cost more than the steps they save.
 
     Pivots are drawn with probabilities like the diagonal that is left (Chen, Epperly, Tropp, Webber, 2023),
     among the rows in an order that should not be that of the table.
@@ -87,7 +87,7 @@ def pivoted_cholesky(
     eps = float(xp.finfo(K.like.dtype).eps)
     while done < rank:
         running = numpy.cumsum(to_host(left)[order])
-        if not running[-1] > max(eps * float(xp.sum(start)), enough * m):  # the rest may be rounding
+        if not running[-1] > max(eps * float(xp.sum(start)), enough * m * (done > 0)):
             break
         ends = generator.random(min(step, rank - done)) * running[-1]
         which = numpy.unique(order[numpy.minimum(numpy.searchsorted(running, ends, side="right"), m - 1)])
