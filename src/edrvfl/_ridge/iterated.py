@@ -75,7 +75,7 @@ def pivoted_cholesky(
 ) -> tuple[Array, Array]:
     """W^(1/2) K W^(1/2) = FF' + E: return F (m, rank or less) and the diagonal of E, which is no less than 0.
 
-    A mean of this diagonal far below the penalty is `enough`: more columns cost more than the steps they save.
+    A mean of this diagonal far below the penalty is `enough`: more columns cost more than steps.
 
     Pivots are drawn with probabilities like the diagonal that is left (Chen, Epperly, Tropp, Webber, 2023),
     among the rows in an order that should not be that of the table.
