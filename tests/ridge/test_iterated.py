@@ -188,6 +188,13 @@ def test_a_kernel_in_float32_is_solved_as_far_as_its_products_go(xp, problem):
     assert not conjugate_gradients(system, xp.asarray(root * Y), 1e-12, 40).reached(1e-12)
 
 
+def test_what_is_not_finite_is_not_solved(problem):
+    K, Y, base = problem
+    K[3, 5] = np.nan
+    with np.errstate(invalid="ignore"):
+        assert not conjugate_gradients(system_of(np, K, base, 0.1), Y, 1e-2, 50).reached(1e-2)
+
+
 def test_a_seed_is_a_solution(problem):
     K, Y, base = problem
     first, again, other = (

@@ -17,6 +17,7 @@ from .._seam.arrays import Array, array_namespace, device, from_numpy, on_accele
 from .._seam.linalg import Cholesky, add_to_diagonal, factorise, half_inverse, solve
 
 TILE = {False: 512, True: 8_192}  # rows and columns, on a CPU and on a GPU
+MOST_RAISES = 30  # of the diagonal of pivots, each by 4
 ROUNDS = 10  # in which pivots are drawn; those of one round do not know of each other
 STOP_EARLY = 0.9  # of the tolerance: what the steps take for the residual is not quite the residual
 
@@ -104,8 +105,10 @@ def pivoted_cholesky(
 
 def _factor(H: Array, jitter: float) -> Cholesky:
     """Factorise a matrix of pivots; what rounding makes of near copies is covered by a larger diagonal."""
-    while not bool((factor := factorise(add_to_diagonal(H * 1.0, jitter))).regular):
-        jitter *= 4
+    for raised in range(MOST_RAISES):  # numbers that are not finite stay singular, and no step will help
+        factor = factorise(add_to_diagonal(H * 1.0, 4.0**raised * jitter))
+        if bool(factor.regular):
+            break
     return factor
 
 
