@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import sklearn
 
+import edrvfl._fitting.iterated
 import edrvfl._fitting.kernel
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -22,8 +23,9 @@ def test_benchmark(name, tmp_path, monkeypatch, capfd):
     monkeypatch.setattr("sys.argv", [script, "--small"])
     monkeypatch.setattr("sys.path", [str(BENCHMARKS), *sys.path])
     monkeypatch.delitem(sys.modules, "common", raising=False)  # it reads the command line as it is imported
-    # one benchmark sets this limit, for its process: the limit is put back
-    monkeypatch.setattr("edrvfl._fitting.kernel.PART_ROWS", edrvfl._fitting.kernel.PART_ROWS)
+    # one benchmark sets these limits, for its process: they are put back
+    for module, name in ((edrvfl._fitting.kernel, "PART_ROWS"), (edrvfl._fitting.iterated, "LEAST_ITERATED")):
+        monkeypatch.setattr(module, name, getattr(module, name))
     status = None
     with warnings.catch_warnings(), sklearn.config_context():
         warnings.simplefilter("default")  # a benchmark may warn, as a script does

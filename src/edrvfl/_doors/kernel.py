@@ -113,10 +113,14 @@ class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
     n_landmarks : int, "auto" or None, default="auto"
         Which training rows the sum goes over. None takes all, in one system whose time grows with the cube
         and whose memory with the square of their number. "auto" does that up to 5,000 rows (on a GPU 20,000,
-        if they fit into memory); more rows are dealt into parts of that size at most, and the score is the
-        mean of the parts' scores. Of more than 20,000 rows (100,000) only so many are used. A number takes
-        so many rows, as many of each class, to approximate the kernel (Nystroem): a small model, but less
-        accurate than parts.
+        if they fit into memory). More rows, up to 50,000 (100,000), are one system that is solved by
+        iteration, until the targets are met up to 1 % of their size; judged rows are then left out in groups
+        (see Notes). The square of the rows must fit into two fifths of the free memory, or a part of them is
+        used. Where less than half of the rows would be, with more than 40 classes, and where the iteration
+        comes to no end, rows are dealt into parts of 5,000 (20,000) at most, and the score is the mean of the
+        parts' scores; of more than 20,000 rows (100,000) parts take only so many. A number takes so many
+        rows, as many of each class, to approximate the kernel (Nystroem): a small model, but less accurate
+        than parts.
 
     calibration : {"loo", "temperature", "matrix"} or None, default="loo"
         How scores become probabilities, as for :class:`EDRVFLClassifier`. None gives the softmax of the
@@ -206,6 +210,11 @@ class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
     folds, as for :class:`EDRVFLClassifier`: factors, bandwidth and penalty are learnt once more without the
     labels of a fold before the ridge answers its rows.
 
+    Of a system that is solved by iteration judged rows are left out in groups, with their copies: each group
+    is answered by a system without it. A group has a fifth of the rows at most, with few classes a twentieth.
+    The scores are those of a fit to slightly fewer rows, as near to it as the targets are met. With up to 17
+    classes the penalty is tried again on one such group.
+
     Rows that agree by chance, because columns have few values, are no copies: each is left out alone.
 
     ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out. Copies are
@@ -284,8 +293,10 @@ class KernelRidgeRegressor(KernelRidge, RegressorMixin, Predicts):
         ..., 2^3, 2^5 (times the mean weight if all weights are small).
 
     n_landmarks : int, "auto" or None, default="auto"
-        Which training rows the sum goes over, as for :class:`KernelRidgeClassifier`: all of up to 8,000
-        (on a GPU 20,000), and parts of that size, up to 40,000 rows (100,000), if there are more.
+        Which training rows the sum goes over, as for :class:`KernelRidgeClassifier`: those of an exact system
+        of up to 8,000 rows (on a GPU 20,000), of an iterated one of up to 50,000 (100,000), which meets the
+        targets up to 0.1 % of their size, or of parts of 8,000, up to 40,000 rows, where memory is too small
+        for half of these.
 
     encoder : {"standard", "robust", "bins", "ranks", "loo"}, TabularEncoder or None, default="bins"
         How the columns of a frame or array become numbers, as for :class:`KernelRidgeClassifier`: "loo" takes
@@ -354,7 +365,7 @@ class KernelRidgeRegressor(KernelRidge, RegressorMixin, Predicts):
     Notes
     -----
     Leave-one-out is exact given the encoding, the mean and scale of y, and the landmarks. What
-    :class:`KernelRidgeClassifier` says of many columns, of weights and of float32 is true here too.
+    :class:`KernelRidgeClassifier` says of iteration, of weights and of float32 is true here too.
 
     Examples
     --------

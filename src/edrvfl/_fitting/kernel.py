@@ -35,6 +35,7 @@ from .._seam.arrays import (
 from .._seam.threads import suitable_threads
 from .data import Data
 from .folds import Fold, Learnt, together
+from .iterated import fit_iterated, n_iterated
 from .settings import KernelFit
 from .systems import (
     LAMBDAS,
@@ -82,13 +83,17 @@ def fit_kernel(
     """
     draw, sample = Draw(rows, seed), Sample.of(rows, inputs, settings.kernel, judged)
     s, n_parts, most = _plan(settings, sample, rows.worth)
-    cheap = s is None and most >= FEW
+    n_rows = n_iterated(sample, _most_rows(sample)[1]) if n_parts > 1 else 0
+    cheap = s is None and most >= FEW and not n_rows
     choice = Choice.of(settings, sample, near)
     if s is not None and rows.X.shape[0] <= SEARCH_ROWS[0]:  # landmarks do not look for a bandwidth
         choice, _ = descend(System(sample), choice, choice.n_candidates)
     some = SEARCH_ROWS[:1] if cheap else SEARCH_ROWS
     choice = search(sample, draw, choice, some if near is None else some[1:])
-    if n_parts > 1:
+    one = fit_iterated(sample, draw, n_rows, choice, seed) if n_rows else None
+    if one is not None:
+        choice, landmarks, found = one
+    elif n_parts > 1:
         parts = draw.parts(n_parts, _most_rows(sample)[1])
         choice, landmarks, found = _fit_parts(sample, parts, choice, most)
     else:

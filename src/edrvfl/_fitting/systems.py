@@ -288,6 +288,11 @@ class Draw:
         self._by_class = numpy.lexsort((self._hashes, ranking(rows.targets, rows.weights.counts)))
         self._start = float(numpy.random.Generator(numpy.random.PCG64(seed)).random())
 
+    @property
+    def order(self) -> numpy.ndarray:
+        """All rows: those of like targets together, else by what they hold."""
+        return self._by_class
+
     def proportional(self, n: int) -> numpy.ndarray:
         """Draw n rows, each class by its share, and return the counts of all rows, 0 for the others."""
         zeros = numpy.zeros_like(self._codes)
