@@ -212,7 +212,8 @@ def test_the_default_table_is_a_list_to_change(noisy):
     kernels = [name for name, _ in table if name.endswith("kernel")]
     fitted = given.members_["member"]
     assert fitted == [name for name, _ in table if name in fitted]
-    assert set(kernels) - set(fitted) and len(set(kernels) & set(fitted)) == 2
+    assert set(kernels) - set(fitted)
+    assert len(set(kernels) & set(fitted)) == 2
     assert len(fitted) == len(table) - len(kernels) + 2
 
 
