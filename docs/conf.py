@@ -70,7 +70,9 @@ ALONE = (
     "results",
     "paper_map",
     "decisions",
+    "promises",
     "developing",
+    "releasing",
     "changelog",
 )
 html_sidebars = {page: [] for page in ALONE}  # these have no pages below them
