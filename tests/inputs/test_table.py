@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
-from helpers import to_host
+from helpers import TEXT, to_host
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -24,7 +24,6 @@ try:
 except ImportError:  # .ci/core does without
     torch = None
 
-TEXT = "str" if pd.__version__ >= "3" else "string"  # what pandas calls columns of text
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 every_frame = pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
 
@@ -121,7 +120,15 @@ def test_the_same_content_is_the_same_matrix_in_every_library(rows):
     )
     X, columns = learn(pandas)
     assert columns.categorical == (False, False, False, True, True)
-    for other in (polars, arrow, polars.to_arrow(), backed, pandas.astype({"kind": "str"})):
+    # pandas 2 fails to list the values of such a column if there are none
+    known = TEXT == "str" or any(value is not None for value in kind)
+    for other in (
+        polars,
+        arrow,
+        polars.to_arrow(),
+        pandas.astype({"kind": TEXT}),
+        *([backed] if known else []),
+    ):
         Z, found = learn(other)
         np.testing.assert_array_equal(Z, X)
         assert found.names == columns.names == ("real", "whole", "flag", "text", "kind")
