@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUN := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1
 
-.PHONY: demo test lint format bench docs docs-quick linkcheck dist dist-quick clean
+.PHONY: demo test test-oldest lint format bench docs docs-quick linkcheck dist dist-quick clean
 
 demo: .venv/.demo
 	@echo 'Six models on five tables, one thread. It takes half a minute or more ...'
@@ -13,6 +13,11 @@ demo: .venv/.demo
 # A test that hangs ends its process, shows where every thread stood, and is tried once more; no failure is.
 test: .venv/.test
 	$(RUN) $(BIN)/python -m pytest -n 3 --dist worksteal --reruns 1 --only-rerun 'no failure, a dead process alone'
+
+# The core of the tests on the lowest versions that pyproject.toml allows, in an environment of its own. What these
+# need is newer, and may call them out of date: no error here.
+test-oldest: .venv-oldest/.installed
+	PYTHON=.venv-oldest/bin/python .ci/core -W default::DeprecationWarning
 
 lint: .venv/.lint
 	$(BIN)/ruff check .
@@ -61,14 +66,29 @@ dist-quick: .venv/.dist .venv/.demo
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target build/wheel dist/*.whl
 	PYTHONPATH=$(CURDIR)/build/wheel $(BIN)/python docs/run_first_block.py README.md pandas polars pyarrow matplotlib
 
+# Dependency groups need pip 25.1 or newer; Python brings an older one.
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "edrvfl needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+
+.venv/.demo: pyproject.toml | .venv/bin/python
+	@echo "Installing edrvfl with the extra 'demo' into .venv: half a minute or more ..."
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo]'
+	touch $@
 
 .venv/.%: pyproject.toml | .venv/bin/python
-	@echo "Installing edrvfl with the extra '$*' into .venv: half a minute or more ..."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@echo "Installing edrvfl and the dependency group '$*' into .venv: half a minute or more ..."
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group $* --editable .
+	touch $@
+
+# pip takes the newest versions; uv can take the lowest.
+.venv-oldest/.installed: pyproject.toml
+	rm -rf .venv-oldest
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.venv-oldest/bin/uv pip install --python .venv-oldest --resolution lowest-direct --group core --editable '.[arrow,demo]'
 	touch $@
 
 clean:
-	rm -rf .venv build dist docs/_build docs/gallery docs/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-oldest build dist docs/_build docs/gallery docs/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

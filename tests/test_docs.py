@@ -28,7 +28,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted([*DOCS.glob("*.md"), *(DOCS / "guide").glob("*.md")])
 run_blocks = runpy.run_path(str(DOCS / "show_output.py"))["run_blocks"]
 NUMBER = re.compile(r"-?\b\d+(?:\.\d*)?(?:e[+-]\d+)?")
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *PAGES]
 
 
 def run_page(page):

@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from helpers import TEXT
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -42,7 +43,7 @@ def mixed_frames(draw):
             "real": rng.standard_normal(m) * draw(st.sampled_from([1.0, 1e-6, 1e6])) + 5,
             "few": rng.integers(0, 4, m).astype(float),
             "flag": rng.random(m) < 0.3,
-            "text": rng.choice(["red", "blue", "green", "7"], m).astype(object),
+            "text": pd.Series(rng.choice(["red", "blue", "green", "7"], m), dtype=TEXT),
             "kind": pd.Categorical(rng.choice(["x", "y"], m), categories=["z", "y", "x"]),
             "same": np.full(m, draw(st.sampled_from([0.0, 0.1, np.nan]))),
         }

@@ -9,8 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
-import torch
-from helpers import to_host
+from helpers import TEXT, to_host
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -19,6 +18,11 @@ from sklearn.preprocessing import OrdinalEncoder
 
 from edrvfl._inputs.reading import read_new_table, read_training_numbers, read_training_table
 from edrvfl._inputs.table import learn_table, open_table, read_table
+
+try:
+    import torch
+except ImportError:  # .ci/core does without
+    torch = None
 
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 every_frame = pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
@@ -93,7 +97,7 @@ def test_the_same_content_is_the_same_matrix_in_every_library(rows):
             "real": pd.array(real, dtype="Float64"),
             "whole": pd.array(whole, dtype="Int64"),
             "flag": pd.array(flag, dtype="boolean"),
-            "text": pd.array(text, dtype="str"),
+            "text": pd.array(text, dtype=TEXT),
             "kind": pd.Categorical(kind, categories=["y", "unused", "x"]),
         }
     )
@@ -116,7 +120,15 @@ def test_the_same_content_is_the_same_matrix_in_every_library(rows):
     )
     X, columns = learn(pandas)
     assert columns.categorical == (False, False, False, True, True)
-    for other in (polars, arrow, polars.to_arrow(), backed, pandas.astype({"kind": "str"})):
+    # pandas 2 fails to list the values of such a column if there are none
+    known = TEXT == "str" or any(value is not None for value in kind)
+    for other in (
+        polars,
+        arrow,
+        polars.to_arrow(),
+        pandas.astype({"kind": TEXT}),
+        *([backed] if known else []),
+    ):
         Z, found = learn(other)
         np.testing.assert_array_equal(Z, X)
         assert found.names == columns.names == ("real", "whole", "flag", "text", "kind")
@@ -222,7 +234,7 @@ def test_objects_after_much_text_are_seen():
         learn(pd.DataFrame({"a": pd.Series(values, dtype=object)}))
 
 
-@pytest.mark.parametrize("kind", ["category", "str"])
+@pytest.mark.parametrize("kind", ["category", TEXT])
 def test_a_column_of_categories_without_any_value_knows_none(kind):
     frame = pd.DataFrame({"a": pd.Series([None, None], dtype=kind)})
     X, columns = learn(frame)
@@ -294,12 +306,13 @@ def test_arrays_of_every_library_get_the_codes_of_a_frame(fitted, seed):
     new = np.random.default_rng(seed).choice([0, 1.5, 2, 2.5, 3, 4, np.nan], (7, 1))
     coded, columns = learn(pl.DataFrame({"a": pl.Series(fitted, dtype=pl.Float64)}), ["a"])
     with sklearn.config_context(array_api_dispatch=True):
-        for X in (np.array(fitted)[:, None], torch.asarray(fitted, dtype=torch.float64)[:, None]):
+        values = np.array(fitted, dtype=float)[:, None]
+        for X in (values, torch.asarray(values)) if torch else (values,):
             Z, found = learn(X, [True])
             np.testing.assert_array_equal(to_host(Z), coded)
             np.testing.assert_array_equal(found.categories[0], columns.categories[0])
         expected = read(pd.DataFrame({"a": new[:, 0]}), columns)
-        np.testing.assert_array_equal(to_host(read(torch.asarray(new), columns)), expected)
+        np.testing.assert_array_equal(to_host(read(torch.asarray(new) if torch else new, columns)), expected)
     categories = columns.categories[0]
     values = [None if np.isnan(v) else v if v in categories else "?" for v in new[:, 0]]
     assert decode(expected[:, 0], categories) == values
@@ -452,7 +465,8 @@ def test_infinite_values_are_named(value):
     X = [pd.DataFrame({"a": [np.nan, 1], "b": pd.Series([value, 2], dtype=object), "c": ["x", "y"]})]
     if number is not None:
         X += [frame({"a": [None, 1.0], "b": [number, 2.0]}) for frame in FRAMES.values()]
-        X += [np.array([[np.nan, number], [1, 2]]), torch.asarray([[np.nan, number], [1.0, 2.0]])]
+        X += [np.array([[np.nan, number], [1, 2]])]
+        X += [torch.asarray([[np.nan, number], [1.0, 2.0]])] if torch else []
     for each in X:
         name = "'b'" if hasattr(each, "columns") else "1"
         for choice in ("from_dtype", [1]):

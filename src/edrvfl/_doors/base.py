@@ -237,8 +237,9 @@ def keep_target_name(estimator: BaseEstimator, y: Any) -> None:
     """Keep the name of y, if it is a Series that has one, and forget that of an earlier fit."""
     vars(estimator).pop("target_name_", None)
     series = narwhals.from_native(y, allow_series=True, pass_through=True)
-    if isinstance(series, narwhals.Series) and isinstance(series.name, str) and series.name:
-        estimator.target_name_ = series.name
+    name: Any = series.name if isinstance(series, narwhals.Series) else None  # pandas takes any object
+    if isinstance(name, str) and name:
+        estimator.target_name_ = name
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
+from typing import Any
 
 import joblib
 from threadpoolctl import OpenBLASController, ThreadpoolController
@@ -77,7 +78,8 @@ class _Limit:
     _lock = threading.Lock()  # one for all limits
 
     def __init__(self) -> None:
-        self._running, self._set = 0, None
+        self._running = 0
+        self._set: Any = None  # the limit that is set, while any computation runs
 
     @contextmanager
     def at_most(self, threads: int) -> Iterator[None]:

@@ -169,7 +169,7 @@ def _encoder(graph: Graph, record: Model, fitted: Fitted, X: Source) -> Encoder:
     return Encoder(graph, read_columns(graph, record.columns, X, fitted.n_columns, largest**0.25))
 
 
-def _record_of(model: Any, n_layers: int | None) -> Model:
+def _record_of(model: Any, n_layers: Any) -> Model:
     """Return what decides the answers of a fitted estimator, in NumPy."""
     record: Any = record_of(model)
     if record is None:
@@ -183,7 +183,7 @@ def _record_of(model: Any, n_layers: int | None) -> Model:
     if not hasattr(record, "prefix"):
         raise ValueError(f"n_layers is for networks; {type(model).__name__} has no depth to choose.")
     depth = len(record.layers)
-    if not isinstance(n_layers, Integral) or not 1 <= n_layers <= depth:
+    if not isinstance(n_layers, Integral) or not 1 <= int(n_layers) <= depth:
         raise ValueError(f"n_layers must be from 1 to {depth}, the layers grown, got {n_layers!r}.")
     return record.prefix(n_layers)
 
