@@ -1,4 +1,4 @@
-"""How Sphinx builds the site. `make docs` calls it; only Read the Docs asks the network, for other projects' names."""
+"""How Sphinx builds the site. `make docs` calls it; it asks the network on Read the Docs alone."""
 
 import os
 import sys
@@ -36,8 +36,8 @@ autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's sections name the types
 numpydoc_show_class_members = False  # the template of a class lists them
 
-# Types of parameters link to the pages of NumPy, pandas and scikit-learn where the site is hosted. Elsewhere it builds
-# without a network and without these links; `READTHEDOCS=True make docs` has them.
+# Types of parameters link to the pages of NumPy, pandas and scikit-learn where the site is hosted. Elsewhere
+# it builds without a network and without these links; `READTHEDOCS=True make docs` has them.
 if os.environ.get("READTHEDOCS"):
     extensions.append("sphinx.ext.intersphinx")
     intersphinx_mapping = {
