@@ -58,15 +58,15 @@ def test_scores_are_those_of_a_factor_and_judged_ones_of_fits_without_the_group(
     costs = {0: 1.0, 1: 2.0, 2: 0.5} if task == "classes" and weighted else None
     sample, _ = sample_of(X, y, weights, class_weight=costs)
     order = rng.permutation(240)
-    many = replace(Many.of(sample, (1.0, LAM), order, 0), tolerance=1e-9)
+    many = replace(Many.of(sample, (1.0, LAM), order, 0), tolerance=1e-6)
     groups = deal(rng.permutation(240)[:70], sample.twins, order, 2)
     alpha, left_out = many.solved(LAM, groups)
     every = np.ones(240, bool)
-    np.testing.assert_allclose(kernel_of(sample) @ alpha, solved_by_hand(sample, every), atol=1e-6)
+    np.testing.assert_allclose(kernel_of(sample) @ alpha, solved_by_hand(sample, every), atol=1e-4)
     assert len(groups) >= 2
     for group in groups:
         expected = solved_by_hand(sample, np.setdiff1d(np.arange(240), group))
-        np.testing.assert_allclose(left_out[group], expected[group], atol=1e-6)
+        np.testing.assert_allclose(left_out[group], expected[group], atol=1e-4)
 
 
 @pytest.mark.parametrize("task", ["classes", "values"])

@@ -32,7 +32,8 @@ MOST_RANK = 1_000  # of the partial factor, which has one column for so many row
 ROWS_OF_RANK = 20
 # Of the residual, relative to the targets, which are met up to so much: of values, and of classes.
 TOLERANCE = {False: 1e-3, True: 1e-2}
-MOST_STEPS = 100
+MOST_STEPS = 60  # of one system; more would take longer than parts
+MOST_FAILED = 2  # penalties at which these are not enough, before parts are taken
 MOST_OUTPUTS = 40  # of more the products with K cost more than the factors of parts
 # Of all rows a group that is left out has a fifth at most, and a twentieth where columns stay few.
 LARGEST_GROUP, SMALL_GROUP, FEW_COLUMNS = 5, 20, 16
@@ -152,12 +153,15 @@ def _penalty(many: Many, group: numpy.ndarray, choice: Choice) -> Choice:
     The loss is the squared error. What suits some thousand rows is too small for many where the kernel is
     too smooth for them. A penalty at which the steps come to no end has an infinite loss.
     """
-    xp, start = array_namespace(many.B), None
+    xp = array_namespace(many.B)
+    start: Array | None = None
 
     def loss(lam: float) -> float:
         nonlocal start
         systems = many.system(lam).without([group])
-        found = conjugate_gradients(systems, systems.repeated(many.B), many.tolerance, MOST_STEPS, start)
+        # half the steps from a near solution: without it, the last system has to do with all of them
+        most = MOST_STEPS if start is None else MOST_STEPS // 2
+        found = conjugate_gradients(systems, systems.repeated(many.B), many.tolerance, most, start)
         if not found.reached(many.tolerance):
             return math.inf
         start = found.U
@@ -166,14 +170,16 @@ def _penalty(many: Many, group: numpy.ndarray, choice: Choice) -> Choice:
         return float(xp.sum(error * error))
 
     best = loss(choice.values[1]) if len(choice.lams) > 1 else 0.0
+    failed = int(best == math.inf)
     for step in (1, -1):
         before = choice
         while best > 0 and (there := choice.moved(0, step)) is not None:
             new = loss(there.values[1])
-            if not new < best * (1 - GAIN) and not best == new == math.inf:
+            failed += new == math.inf
+            if (not new < best * (1 - GAIN) and not best == new == math.inf) or failed > MOST_FAILED:
                 break
             choice, best = there, new
-        if choice is not before:
+        if failed or choice is not before:
             break
     return choice
 
