@@ -26,7 +26,7 @@ from .._seam.arrays import (
 from .systems import GAIN, Choice, Draw, Pair, Sample
 
 LEAST_ITERATED = 5_000  # rows; of fewer a factor is there as soon
-MOST_ITERATED = {False: 50_000, True: 100_000}  # rows, on a CPU and on a GPU
+MOST_ITERATED = {False: 50_000, True: 0}  # rows, on a CPU and on a GPU, where nothing was measured yet
 HELD_SHARE = 0.4  # of the free memory, which K may take: a portfolio may fit two kernels side by side
 MOST_RANK = 1_000  # of the partial factor, which has one column for so many rows:
 ROWS_OF_RANK = 20
@@ -49,7 +49,7 @@ def n_iterated(sample: Sample, of_parts: int) -> int:
     m, gpu = X.shape[0], on_accelerator(X)
     size = array_namespace(X).finfo(sample.dtype).bits // 8
     fits = math.isqrt(int(HELD_SHARE * free_bytes(X) / size))
-    n = min(m, MOST_ITERATED[gpu]) if gpu else min(m, MOST_ITERATED[gpu], fits)
+    n = min(m, MOST_ITERATED[gpu], fits)
     return n if n >= max(LEAST_ITERATED, min(m, of_parts) / 2) and k <= MOST_OUTPUTS else 0
 
 
