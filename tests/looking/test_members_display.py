@@ -28,7 +28,7 @@ from matplotlib.colors import to_rgb
 @pytest.fixture(scope="module")
 def model():
     X, y = load_breast_cancer(return_X_y=True)
-    return EDRVFLPortfolioClassifier(random_state=0).fit(X[::4], y[::4])
+    return EDRVFLPortfolioClassifier(finalists=3, random_state=0).fit(X[::4], y[::4])
 
 
 def lightness(colour):
