@@ -70,7 +70,7 @@ class DefaultsCell(FitCell[AsItComesRecord]):
         }
 
     def compute(self, unit: Any) -> Value:
-        """Fit and score. Splits of the same training and test rows, as published ones may be, are fitted once."""
+        """Fit and score. Published splits may have the same training and test rows; these are fitted once."""
         part = self.dataset.splits[unit.split]
         rows = part.train.tobytes(), part.test.tobytes(), str(unit.repeat).encode()
         if rows not in self.known:
