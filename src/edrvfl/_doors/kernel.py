@@ -113,13 +113,13 @@ class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
     n_landmarks : int, "auto" or None, default="auto"
         Which training rows the sum goes over. None takes all, in one system whose time grows with the cube
         and whose memory with the square of their number. "auto" does that up to 5,000 rows (on a GPU 20,000,
-        if they fit into memory). More rows, up to 50,000, are one system that is solved by iteration, until
-        the targets are met up to 1 % of their size; judged rows are then left out in groups (see Notes). The
-        square of the rows must fit into two fifths of the free memory, or a part of them is used. Where less
-        than half of the rows would be, with more than 40 classes, where the iteration comes to no end, and on
-        a GPU, rows are dealt into parts of 5,000 (20,000) at most, and the score is the mean of the parts'
-        scores; of more than 20,000 rows (100,000) parts take only so many. A number takes so many rows, as
-        many of each class, to approximate the kernel (Nystroem): a small model, but less accurate than parts.
+        if they fit into memory). More rows are one system that is solved by iteration, until the targets are
+        met up to 1 % of their size; judged rows are then left out in groups (see Notes). Of more than 20,000
+        rows only so many are taken. Where the square of the rows does not fit into two fifths of the free
+        memory, with more than 40 classes, where the iteration comes to no end, and on a GPU, rows are dealt
+        into parts of 5,000 (20,000) at most, and the score is the mean of the parts' scores; of more than
+        20,000 rows (100,000) parts take only so many. A number takes so many rows, as many of each class, to
+        approximate the kernel (Nystroem): a small model, but less accurate than parts.
 
     calibration : {"loo", "temperature", "matrix"} or None, default="loo"
         How scores become probabilities, as for :class:`EDRVFLClassifier`. None gives the softmax of the
@@ -293,9 +293,9 @@ class KernelRidgeRegressor(KernelRidge, RegressorMixin, Predicts):
 
     n_landmarks : int, "auto" or None, default="auto"
         Which training rows the sum goes over, as for :class:`KernelRidgeClassifier`: those of an exact system
-        of up to 8,000 rows (on a GPU 20,000), of an iterated one of up to 50,000, which meets the targets up
-        to 0.1 % of their size, or of parts of 8,000, up to 40,000 rows, where memory is too small for half of
-        these (on a GPU of parts of 20,000, up to 100,000 rows).
+        of up to 8,000 rows (on a GPU 20,000), of an iterated one of up to 20,000, which meets the targets up
+        to 0.1 % of their size, or of parts of 8,000, up to 40,000 rows, of more rows or where memory is too
+        small (on a GPU of parts of 20,000, up to 100,000 rows).
 
     encoder : {"standard", "robust", "bins", "ranks", "loo"}, TabularEncoder or None, default="bins"
         How the columns of a frame or array become numbers, as for :class:`KernelRidgeClassifier`: "loo" takes

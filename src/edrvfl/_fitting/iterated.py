@@ -26,7 +26,8 @@ from .._seam.arrays import (
 from .systems import GAIN, Choice, Draw, Pair, Sample
 
 LEAST_ITERATED = 5_000  # rows; of fewer a factor is there as soon
-MOST_ITERATED = {False: 50_000, True: 0}  # rows, on a CPU and on a GPU, where nothing was measured yet
+# Rows, on a CPU and on a GPU, where nothing was measured yet. Time and memory grow with their square.
+MOST_ITERATED = {False: 20_000, True: 0}
 HELD_SHARE = 0.4  # of the free memory, which K may take: a portfolio may fit two kernels side by side
 MOST_RANK = 1_000  # of the partial factor, which has one column for so many rows:
 ROWS_OF_RANK = 20
@@ -40,17 +41,16 @@ LARGEST_GROUP, SMALL_GROUP, FEW_COLUMNS = 5, 20, 16
 
 
 def n_iterated(sample: Sample, of_parts: int) -> int:
-    """Return how many rows one iterated system may have; 0 if so many rows are better in parts.
+    """Return how many rows one iterated system may have; 0 where rows are better in parts.
 
-    On a CPU K has to fit into memory: to compute K again takes as long as ten products with a column. A
-    system of half the rows that parts would take is as good as they are.
+    That is where parts would take more rows, or where memory does not hold K: to compute K again takes as
+    long as ten products with a column.
     """
     X, k = sample.raw, sample.targets.width
-    m, gpu = X.shape[0], on_accelerator(X)
     size = array_namespace(X).finfo(sample.dtype).bits // 8
-    fits = math.isqrt(int(HELD_SHARE * free_bytes(X) / size))
-    n = min(m, MOST_ITERATED[gpu], fits)
-    return n if n >= max(LEAST_ITERATED, min(m, of_parts) / 2) and k <= MOST_OUTPUTS else 0
+    n = min(X.shape[0], MOST_ITERATED[on_accelerator(X)])
+    fits = n * n * size <= HELD_SHARE * free_bytes(X)
+    return n if fits and n >= max(LEAST_ITERATED, min(X.shape[0], of_parts)) and k <= MOST_OUTPUTS else 0
 
 
 def fit_iterated(
