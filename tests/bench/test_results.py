@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edrvfl.bench.data import CONFIRMATION, FRAMES, GROUPS, VALUES
+from edrvfl.bench.data import CONFIRMATION, FRAME_GROUPS, FRAMES, GROUPS
 from edrvfl.bench.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -136,9 +136,10 @@ def shipped_defaults(kind="defaults"):
     return {(line["record"]["dataset"], line["record"]["method"]): line["record"] for line in found}
 
 
-def test_the_page_prints_the_values_that_were_measured():
-    records, datasets, printed = shipped_defaults("values"), tuple(VALUES), table("values")
-    assert set(printed) == {m for _, m in records}
+@pytest.mark.parametrize("name", ["values", "common-values", "common-values-apart"])
+def test_the_page_prints_the_values_that_were_measured(name):
+    records, datasets, printed = shipped_defaults("values"), tuple(FRAME_GROUPS[name]), table(name)
+    assert set(printed) == {m for d, m in records if d == datasets[0]}
     r2 = pd.DataFrame({m: [np.mean(records[d, m]["r2"]) for d in datasets] for m in printed})
     ranks = r2.round(4).rank(axis=1, ascending=False).mean()
     assert printed == {m: [f"{r2[m].mean():.4f}", f"{ranks[m]:.2f}"] for m in printed}
@@ -150,7 +151,17 @@ CONFIRMED = tuple(name for name in CONFIRMATION if name != "leaf_id_flavia")
 
 
 @pytest.mark.parametrize(
-    ("name", "datasets"), [("uci24", GROUPS["uci24"]), ("frames", tuple(FRAMES)), ("confirmation", CONFIRMED)]
+    ("name", "datasets"),
+    [
+        ("uci24", GROUPS["uci24"]),
+        ("frames", tuple(FRAMES)),
+        ("confirmation", CONFIRMED),
+        ("common", tuple(FRAME_GROUPS["common"])),
+        (
+            "common-apart",
+            tuple(name for name in FRAME_GROUPS["common-apart"] if name not in ("fars", "kr-vs-k")),
+        ),
+    ],
 )
 def test_the_page_prints_the_defaults_that_were_measured(name, datasets):
     records, printed = shipped_defaults(), table(name)
