@@ -38,7 +38,7 @@ print(f"by leave-one-out: accuracy {portfolio.loo_accuracy_:.3f}, log-loss {port
 
 # %%
 # Inside are the two of four kernel voters that proved best, and four networks.
-# Leave-one-out chooses how much each member counts; one that is pale does not vote.
+# Leave-one-out chooses how much each member counts. One without a vote would be pale.
 
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 MembersDisplay.from_estimator(portfolio, ax=axes).figure_.suptitle("The members of a portfolio")
