@@ -136,6 +136,12 @@ def shipped_defaults(kind="defaults"):
     return {(line["record"]["dataset"], line["record"]["method"]): line["record"] for line in found}
 
 
+def small(group):
+    """The frames of a group without the larger ones of the common groups, which not all methods were run on."""
+    large = ("fars", "kr-vs-k", "nursery", "sylva", "electrical_grid_stability", "water_quality")
+    return tuple(name for name in FRAME_GROUPS[group] if name not in large)
+
+
 def complete(records, datasets):
     """The methods that have all datasets: the others have no row in a table of means."""
     return {m for _, m in records if all((d, m) in records for d in datasets)}
@@ -143,7 +149,7 @@ def complete(records, datasets):
 
 @pytest.mark.parametrize("name", ["values", "common-values", "common-values-apart"])
 def test_the_page_prints_the_values_that_were_measured(name):
-    records, datasets, printed = shipped_defaults("values"), tuple(FRAME_GROUPS[name]), table(name)
+    records, datasets, printed = shipped_defaults("values"), small(name), table(name)
     assert set(printed) == complete(records, datasets)
     r2 = pd.DataFrame({m: [np.mean(records[d, m]["r2"]) for d in datasets] for m in printed})
     ranks = r2.round(4).rank(axis=1, ascending=False).mean()
@@ -161,11 +167,8 @@ CONFIRMED = tuple(name for name in CONFIRMATION if name != "leaf_id_flavia")
         ("uci24", GROUPS["uci24"]),
         ("frames", tuple(FRAMES)),
         ("confirmation", CONFIRMED),
-        ("common", tuple(FRAME_GROUPS["common"])),
-        (
-            "common-apart",
-            tuple(name for name in FRAME_GROUPS["common-apart"] if name not in ("fars", "kr-vs-k")),
-        ),
+        ("common", small("common")),
+        ("common-apart", small("common-apart")),
     ],
 )
 def test_the_page_prints_the_defaults_that_were_measured(name, datasets):
