@@ -107,12 +107,14 @@ def test_every_figure_of_the_table(front, lines, accuracies):
         assert float(row["seconds of a fit"].text.split()[0]) == pytest.approx(seconds, rel=0.051)
 
 
-def best_boosting(accuracies):
-    """The tuned boosting package of the best average rank, and its mean accuracy."""
+def best_boosting(accuracies, said):
+    """The tuned boosting package of the best average rank, of several the one that is named, and its mean."""
     table = np.column_stack(list(accuracies.values()))
     ranks = dict(zip(accuracies, stats.rankdata(-table, axis=1).mean(axis=0), strict=True))
     packages = [f"{m}, tuned" for m in PEERS if "oost" in m or m == "LightGBM"]
-    best = min((m for m in packages if m in ranks), key=ranks.get)
+    least = min(ranks[m] for m in packages if m in ranks)
+    tied = [m for m in packages if m in ranks and ranks[m] < least + 1e-9]
+    best = next((m for m in tied if f"(best: {m.removesuffix(', tuned')}," in said), tied[0])
     return best, printed(accuracies[best].mean(), 2)
 
 
@@ -144,7 +146,7 @@ def test_the_first_sentence(front, lines, accuracies):
     counts = re.search(r"clearly better than (\w+) of the other (\d+) and clearly worse than (\w+)", said)
     expected = (str(better or "none"), str(len(whole) - 1), str(len(clear) - better or "none"))
     assert counts.groups() == expected
-    (name, share), every = best_boosting(accuracies), adjusted(accuracies)
+    (name, share), every = best_boosting(accuracies, said), adjusted(accuracies)
     p = every[frozenset(("WPedRVFL", name))]
     clear = "significant" if p < 0.05 else "not significant"
     wins = (mine > accuracies[name]).sum()
