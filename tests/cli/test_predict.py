@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -336,7 +337,7 @@ def test_bad_rows_are_told_and_leave_no_file(edrvfl, guests, model, monkeypatch,
     assert Path("p.csv").read_text() == "before"
 
 
-def test_an_interrupted_or_failed_command_leaves_the_older_file(edrvfl, guests, model, monkeypatch):
+def test_an_interrupted_or_failed_command_leaves_the_older_file(edrvfl, guests, model, monkeypatch, request):
     model.save("m.edrvfl")
     pd.concat([guests] * 1000).to_csv("new.csv", index=False)  # more than can be answered in a second
     Path("p.csv").write_text("before")
@@ -352,6 +353,10 @@ def test_an_interrupted_or_failed_command_leaves_the_older_file(edrvfl, guests, 
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     monkeypatch.setattr(tables, "BLOCK_ROWS", 1)
+    # what a shell starts in the background ignores Ctrl-C
+    request.addfinalizer(
+        partial(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+    )
 
     def interrupt(number):
         begun = time.monotonic()
