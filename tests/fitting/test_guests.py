@@ -184,7 +184,7 @@ def test_weight_2_is_the_row_twice(rng, guest):
     assert of_weights.loo_log_loss_ == pytest.approx(of_rows.loo_log_loss_)
     # without one fold more or less, it is the estimator on rows that come so often
     (voter,) = of_weights.portfolio_.voters
-    alone = clone(guest).fit(voter.inputs.apply(X[twice]), y[twice])
+    alone = clone(voter.estimator).fit(voter.inputs.apply(X[twice]), y[twice])  # of the same seed
     np.testing.assert_allclose(
         voter.estimator.predict_proba(voter.inputs.apply(X)),
         alone.predict_proba(voter.inputs.apply(X)),
