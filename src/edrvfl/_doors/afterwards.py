@@ -33,8 +33,8 @@ class Remembers(Estimator):
     memory_: Memory | None = None  # files that were written before there was one have none
 
     def _keep_memory(self, reading: Reading, voters: Sequence[Solved], P: numpy.ndarray | None) -> None:
-        """Keep what the model was solved from, if that is wanted. P are its leave-one-out answers, if known."""
-        vars(self).pop("memory_", None)
+        """Keep what the model was solved from, if that is wanted. P are its leave-one-out answers."""
+        self.__dict__.pop("memory_", None)
         if self.remember is not None:
             self.memory_ = remember(self.remember, reading, voters, P)
 
