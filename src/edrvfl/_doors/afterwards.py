@@ -31,6 +31,7 @@ class Remembers(Estimator):
     """An estimator that can keep what its read-outs were solved from."""
 
     memory_: Memory | None = None  # files that were written before there was one have none
+    _least_kept = "rows"  # with which rows may come and go
 
     def _keep_memory(self, reading: Reading, voters: Sequence[Solved], P: numpy.ndarray | None) -> None:
         """Keep what the model was solved from, if that is wanted. P are its leave-one-out answers."""
@@ -106,8 +107,8 @@ class Remembers(Estimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            Rows as they came. Each stands for one row that equals it, with its whole weight; of copies that
-            came several times the first goes.
+            Rows as they came. Each stands for one row that equals it, with its whole weight; of copies the
+            newest goes.
 
         y : array-like of shape (n_samples,), for a regressor also (n_samples, n_outputs), default=None
             Their targets.
@@ -150,11 +151,9 @@ class Remembers(Estimator):
         return self.memory_
 
     def _refuse_without_memory(self, verb: str) -> NoReturn:
-        needs = self._parameter_constraints["remember"][0].options
-        value = "sums" if "sums" in needs else "rows"
         raise ValueError(
             f"{verb} needs what this {type(self).__name__} was fitted from, and it was fitted with "
-            f'remember=None. Fit it again with remember="{value}".'
+            f'remember=None. Fit it again with remember="{self._least_kept}".'
         )
 
     def _rows_of(self, X: Any, y: Any, method: str) -> tuple[Array, numpy.ndarray]:
@@ -168,8 +167,8 @@ class Remembers(Estimator):
         strange = ~numpy.isin(y, known)
         if strange.any():
             raise ValueError(
-                f"{method} got the class {y[strange.argmax()]!r}, which the fit did not see. Fit again with "
-                "all rows."
+                f"{method} got the class {y.tolist()[strange.argmax()]!r}, which the fit did not see. Fit "
+                "again with all rows."
             )
         return X, numpy.searchsorted(known, y).astype(numpy.int64)
 
