@@ -154,8 +154,8 @@ class Estimator(BaseEstimator):
                 )
             if self.remember == "rows":
                 raise ValueError(
-                    'remember="rows" keeps rows that are in memory, but X is a RowBlocks, which is read block by '
-                    'block. Give an array or a frame, or set remember=None; networks take "sums" too.'
+                    'remember="rows" keeps rows that are in memory, but X is a RowBlocks, which is read '
+                    'block by block. Give an array or a frame, or set remember=None; networks take "sums".'
                 )
             with X.opened() as parts:
                 yield read_parts(parts, self, inputs, heard)
