@@ -20,7 +20,7 @@ from .kernels import change_kernel
 from .networks import change_network
 from .remembered import keys_of
 
-NEWEST = 1_000  # rows whose loss tells of a drift
+NEWEST = 300  # rows whose loss tells of a drift: enough for a mean, and few enough to be new
 
 
 def with_rows(

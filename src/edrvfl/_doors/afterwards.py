@@ -49,7 +49,7 @@ class Remembers(Estimator):
     def drift_(self) -> float | None:
         """How many times as large the loss of the newest rows is as that of the fit: about 1 without a drift.
 
-        The loss of a row that came by `update`, of which the newest 1,000 count, is that of what the model
+        The loss of a row that came by `update`, of which the newest 300 count, is that of what the model
         foretold before it saw the row: -log of the probability of its class, or its squared error. The loss
         of the fit is by leave-one-out. None before an update, and where the fit has no leave-one-out.
         """
