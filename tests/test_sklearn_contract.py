@@ -54,9 +54,11 @@ SETTINGS = {  # why it is here: the estimator
     "classifier, dual joint read-out, numbers as they are, matrix": variant(
         "dRVFL", **WIDE, **NUMBERS_AS_THEY_ARE, calibration="matrix", ensemble="mean"
     ),
-    "classifier, rows held back": EDRVFLClassifier(**SMALL, coverage_from="split"),
+    "classifier, rows held back": EDRVFLClassifier(**SMALL, coverage_from="split", remember="rows"),
     "regressor as it comes": EDRVFLRegressor(),
-    "regressor, dual systems, weighed rows": EDRVFLRegressor(**WIDE, correct_weight=0.4),
+    "regressor, dual systems, weighed rows, sums remembered": EDRVFLRegressor(
+        **WIDE, correct_weight=0.4, remember="sums"
+    ),
     "regressor without a penalty, numbers as they are": EDRVFLRegressor(
         **SMALL, **NUMBERS_AS_THEY_ARE, regularization=0.0
     ),
@@ -68,7 +70,9 @@ SETTINGS = {  # why it is here: the estimator
     ),
     "kernel classifier as it comes": KernelRidgeClassifier(),
     "kernel classifier, landmarks": KernelRidgeClassifier(n_landmarks=60, class_weight="balanced"),
-    "kernel classifier, product, ranks": KernelRidgeClassifier(kernel="product", encoder="ranks"),
+    "kernel classifier, product, ranks, remembered": KernelRidgeClassifier(
+        kernel="product", encoder="ranks", remember="rows"
+    ),
     "kernel regressor, a kernel by leave-one-out": KernelRidgeRegressor(kernel="loo", encoder="loo"),
     "kernel regressor as it comes": KernelRidgeRegressor(),
     "kernel regressor, landmarks, a given penalty": KernelRidgeRegressor(
@@ -78,7 +82,7 @@ SETTINGS = {  # why it is here: the estimator
         members=narrow(EDRVFLPortfolioClassifier)
     ),
     "portfolio of classifiers, not calibrated, equal weights": EDRVFLPortfolioClassifier(
-        members=CLASS_MEMBERS[::3], finalists=None, weights="equal", calibration=None
+        members=CLASS_MEMBERS[::3], finalists=None, weights="equal", calibration=None, remember="rows"
     ),
     "portfolio of classifiers, a guest by folds": EDRVFLPortfolioClassifier(
         members=[("tree", DecisionTreeClassifier())]
