@@ -112,7 +112,7 @@ def refuse_sparse(X: Any, estimator: Any) -> None:
         model = "..." if estimator is None else f"{type(estimator).__name__}()"
         raise TypeError(
             f"Sparse data was passed for X, of shape {X.shape}, but dense columns are needed. Make a few of "
-            f"them first, make_pipeline(TruncatedSVD(100), {model}), or pass X.toarray() if it fits into memory."
+            f"them first, make_pipeline(TruncatedSVD(100), {model}), or pass X.toarray() if memory allows."
         )
 
 
