@@ -68,6 +68,6 @@ def test_kept_files(name):
 
 def test_it_is_short_and_alone():
     text = Path(reader.__file__).read_text()
-    assert len(text.splitlines()) <= 170
+    assert len(text.splitlines()) <= 190
     assert "import edrvfl" not in text
     assert "from edrvfl" not in text

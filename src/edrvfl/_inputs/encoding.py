@@ -91,11 +91,11 @@ def learn_from_sums(
         look = rows.look(coded)
         least = settings.min_frequency * look.one  # weights of any scale: two rows' worth, not the weight 2
         tallies = {
-            j: Tally.of(weights, bool(look.missing[j] > 0), look.total, least).narrowed(
-                settings.max_categories
-            )
+            j: Tally.of(weights, bool(look.missing[j] > 0), look.total, least)
             for j, weights in zip(coded, look.codes, strict=True)
         }
+        n_frequent = {j: len(tally.frequent) for j, tally in tallies.items()}
+        tallies = {j: tally.narrowed(settings.max_categories) for j, tally in tallies.items()}
         plain, tallies = _varied(look, plain, tallies)
         numbers, knots = _learn_scales(rows, look, plain, settings) if plain else (None, {})
         wanted = [k.wanted for k in knots.values()] + [tally.wanted for tally in tallies.values()]
@@ -103,13 +103,17 @@ def learn_from_sums(
         knots = {j: k.narrowed(most) for j, k in knots.items()}
         # even where the budget is spent, the most frequent category stays apart from the others
         tallies = {j: tally.narrowed(max(1, most) + 1) for j, tally in tallies.items()}
+        many = [j for j, tally in tallies.items() if len(tally.frequent) < n_frequent[j]]
         bins = _raw_bins(list(knots.values()), rows.like)
         if numbers is not None:
             gaps = bool((look.missing[plain] > 0).any())
             measured = rows.total(Measure(numbers, bins, gaps))
             numbers = _standardised(numbers, measured.numbers, look.total)
             bins = None if bins is None else _standard_bins(bins, measured.bins)
-        return _inputs(rows.like, look, (numbers, bins), knots, tallies)
+        inputs = _inputs(rows.like, look, (numbers, bins), knots, tallies)
+    if not many:
+        return inputs
+    return dataclasses.replace(inputs, many=from_numpy(many, rows.like, array_namespace(rows.like).int64))
 
 
 def _varied(look: Look, plain: list[int], tallies: dict[int, Tally]) -> tuple[list[int], dict[int, Tally]]:
