@@ -161,7 +161,7 @@ class TabularEncoder(TransformerMixin, Estimator):
             counts = None
             if sample_weight is not None:
                 counts, X = keep_weighted(sample_weight, X)
-            inputs = learn_inputs(X, counts, encoder_settings(self), columns.categorical)
+            inputs = learn_inputs(X, counts, encoder_settings(self), columns.categories)
             self.encoding_ = Encoding(columns, inputs, array_namespace(X).asarray(X[:0, :], copy=True))
         return self
 

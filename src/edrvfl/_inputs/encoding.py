@@ -29,12 +29,29 @@ class EncoderSettings:
     numbers: str = "standard"  # or "robust", "bins" or "ranks"
     n_bins: int = 16
     max_values: int = 12  # with "bins", a number column of 3 to so many values is one-hot
-    max_categories: int = 32  # one-hot columns of one categorical column; the rarest share one of them
+    max_categories: int = 64  # one-hot columns of one categorical column; of more, the rarest share half
     min_frequency: int = 2  # lighter categories are rare: what one row says, no other row has confirmed
     max_columns: int = 800  # for bins and categories, beside one column for each source column
 
 
 DEFAULTS = EncoderSettings()
+# Of each column whether it is categorical; or its categories, and None for numbers.
+Kinds = Sequence[bool] | Sequence[numpy.ndarray | None]
+
+
+def values_of(categorical: Kinds | None, j: int) -> numpy.ndarray | None:
+    """Return the categories of a column, if they are known."""
+    known = None if categorical is None else categorical[j]
+    return known if isinstance(known, numpy.ndarray) else None
+
+
+def plain_columns(categorical: Kinds | None, d: int) -> list[int]:
+    """Return which columns hold numbers."""
+    return [
+        j
+        for j in range(d)
+        if categorical is None or (values_of(categorical, j) is None and not categorical[j])
+    ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,15 +82,13 @@ NOTHING = Knots(numpy.empty(0), None)
 
 
 def learn_inputs(
-    X: Array,
-    counts: Array | None,
-    settings: EncoderSettings | None,
-    categorical: Sequence[bool] | None = None,
+    X: Array, counts: Array | None, settings: EncoderSettings | None, categorical: Kinds | None = None
 ) -> Inputs:
     """Learn the encoding of the columns of X (m, d) from rows of weight `counts` (m,).
 
     Number columns hold numbers, categorical ones codes 0, 1, ..., or -1 for a category that is not known.
-    NaN is missing in both. Settings of None leave the columns as they are.
+    NaN is missing in both. Settings of None leave the columns as they are. What is said of each column is
+    whether it is categorical, or its categories, whose texts then decide which of them share a column.
     """
     d = X.shape[1]
     if settings is None or d == 0:
@@ -82,16 +97,16 @@ def learn_inputs(
 
 
 def learn_from_sums(
-    rows: TrainingSums, settings: EncoderSettings, categorical: Sequence[bool] | None, d: int
+    rows: TrainingSums, settings: EncoderSettings, categorical: Kinds | None, d: int
 ) -> Inputs:
     """Learn the encoding of d columns from sums over training rows, see `learn_inputs`."""
-    coded = [] if categorical is None else [j for j in range(d) if categorical[j]]
-    plain = [j for j in range(d) if categorical is None or not categorical[j]]
+    plain = plain_columns(categorical, d)
+    coded = sorted({*range(d)} - {*plain})
     with ignore_overflow():  # infinities are clipped
         look = rows.look(coded)
         least = settings.min_frequency * look.one  # weights of any scale: two rows' worth, not the weight 2
         tallies = {
-            j: Tally.of(weights, bool(look.missing[j] > 0), look.total, least)
+            j: Tally.of(weights, bool(look.missing[j] > 0), look.total, least, values_of(categorical, j))
             for j, weights in zip(coded, look.codes, strict=True)
         }
         n_frequent = {j: len(tally.frequent) for j, tally in tallies.items()}
