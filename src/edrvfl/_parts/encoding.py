@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy
 
-from .._inputs.encoding import EncoderSettings, Kinds, learn_from_sums, plain_columns
+from .._inputs.columns import Part
+from .._inputs.encoding import EncoderSettings, learn_from_sums
 from .._inputs.inputs import Inputs
 from .._inputs.rows import Rows, weights_on_host
 from .._inputs.sums import InOrder, Look, LookAt, Step
@@ -87,7 +88,10 @@ class PartedSums:
 
 
 def learn_parted_inputs(
-    parted: PartedRows, settings: EncoderSettings | None, categorical: Kinds | None = None
+    parted: PartedRows,
+    settings: EncoderSettings | None,
+    categorical: Sequence[bool] | None = None,
+    parts: Sequence[Part] | None = None,
 ) -> Inputs:
     """Learn the encoding of the columns, as `learn_inputs` does from rows in memory."""
     d = parted.reader.n_features
@@ -95,5 +99,6 @@ def learn_parted_inputs(
         return Inputs(d, tuple(range(d)), ("",) * d)
     ranked: tuple[int, ...] = ()
     if settings.numbers != "standard":
-        ranked = tuple(plain_columns(categorical, d))
-    return learn_from_sums(PartedSums(parted, ranked, settings.max_values), settings, categorical, d)
+        ranked = tuple(j for j in range(d) if categorical is None or not categorical[j])
+    parts = [Part(j, j) for j in range(d)] if parts is None else parts
+    return learn_from_sums(PartedSums(parted, ranked, settings.max_values), settings, categorical, parts)
