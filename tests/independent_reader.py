@@ -136,7 +136,21 @@ def encode(columns, inputs, table, dtype):
     if (part := inputs.onehots) is not None:
         V = Z[:, part.columns]
         parts.append(np.where((part.low <= V) & (part.high > V), part.on, part.off))
+    if (codes := getattr(inputs, "codes", None)) is not None:
+        plain = np.hstack([*parts, X[:, :0]]).astype(dtype)
+        plain = plain * (1 if inputs.factors is None else inputs.factors[: plain.shape[1]])
+        return np.hstack([plain, np.where(np.isnan(X[:, codes]), -2, X[:, codes])]).astype(dtype)
     return np.hstack(parts or [X]).astype(dtype) * (1 if inputs.factors is None else inputs.factors)
+
+
+def differences(inputs, E, landmarks):
+    """Compare rows with landmarks, column by column; a code counts as two columns (section 8)."""
+    D = np.abs(E[:, None] - landmarks)
+    if (codes := getattr(inputs, "codes", None)) is None:
+        return D
+    n = E.shape[1] - len(codes)
+    apart = (D[..., n:] != 0) * (1.0 if inputs.factors is None else inputs.factors[n:])
+    return np.concatenate([D[..., :n], apart, apart], axis=2)
 
 
 def draw(network, l, dtype):
@@ -206,9 +220,9 @@ def answer(model, table):
     if model.kind != "Network":
         if model.kind == "KernelModel":
             E = encode(model.columns, model.voter.inputs, table, model.voter.alpha.dtype)
-            K = KERNELS[getattr(model.voter, "kernel", "laplace")](
-                np.abs(E[:, None] - model.voter.landmarks), model.voter.bandwidth, E.shape[1]
-            )
+            D = differences(model.voter.inputs, E, model.voter.landmarks)
+            kernel = KERNELS[getattr(model.voter, "kernel", "laplace")]
+            K = kernel(D, model.voter.bandwidth, D.shape[2])
             scores = model.voter.scale * (K @ model.voter.alpha) + model.voter.prior
         else:
             answers = np.stack([answer(voter, table) for voter in model.voters])
