@@ -35,6 +35,7 @@ from .._seam.arrays import (
 from .._seam.threads import suitable_threads
 from .data import Data
 from .folds import Fold, Learnt, together
+from .gradient import fit_ridge
 from .iterated import fit_iterated, n_iterated
 from .settings import KernelFit
 from .systems import (
@@ -215,6 +216,10 @@ def _judge_folds(data: Data, learnt: Learnt, settings: KernelSettings, seed: int
     for i, (fold, inputs) in enumerate(zip(data.folds, learnt.of_folds, strict=True)):
         if learnt.ridges and settings == KernelSettings(kernel=settings.kernel):
             scores.append(judge_fold(fold, inputs, learnt.ridges[i], settings.kernel))
+            continue
+        if learnt.near and settings == KernelSettings(kernel=settings.kernel):
+            ridge = fit_ridge(inputs, fold.outside, seed, settings.kernel, learnt.near)
+            scores.append(judge_fold(fold, inputs, ridge.choice.values, settings.kernel))
             continue
         voter, _ = fit_kernel(fold.outside, inputs, settings, seed)
         landmarks = voter.landmarks if isinstance(settings.n_landmarks, int) else None
