@@ -18,11 +18,10 @@ from .data import Data, few_of
 from .folds import Fold, Learnt, together
 from .gradient import CHOOSING_ROWS, GRADIENT_ROWS, Ridge, fit_ridge
 from .kernel import judge_fold
-from .settings import InputSettings, KernelFit
+from .settings import RACE_ROWS, InputSettings, KernelFit
 from .systems import Pair
 
 LEAST_GAIN = 2e-3  # of a round of factors, relatively; after less no further round is tried
-RACE_ROWS = 800  # of which a kernel proves how good it is, and how often factors help it
 Seen = tuple[Inputs, Pair]  # inputs, and the bandwidth and penalty that suit them
 
 
@@ -49,16 +48,22 @@ def prove_inputs(data: Data, settings: InputSettings, seed: int, few: Data | Non
         if not settings.looks_at_labels:
             return Proof(inputs, 0)
         if few is None:
-            few = few_of(data, RACE_ROWS, seed) if settings.raced else data
+            few = few_of(data, RACE_ROWS, seed) if settings.raced or data.folds else data
         if not few.folds:
             return Proof(inputs, int(settings.scaling is not None))
         return _prove(few, inputs, settings, seed)
 
 
-def best_kernel(data: Data, settings: KernelFit, seed: int) -> tuple[KernelFit, Proof]:
-    """Return the candidate of the smallest honest loss, with its proof; the first one if none was tried."""
+def best_kernel(
+    data: Data, settings: KernelFit, seed: int, few: Data | None = None
+) -> tuple[KernelFit, Proof]:
+    """Return the candidate of the smallest honest loss, with its proof; the first one if none was tried.
+
+    Candidates prove themselves on the same few rows, which may be given.
+    """
     candidates = settings.candidates()
-    few = few_of(data, RACE_ROWS, seed) if settings.inputs.raced else None
+    if few is None and settings.inputs.raced:
+        few = few_of(data, RACE_ROWS, seed)
     proofs = [prove_inputs(data, one.inputs, seed, few) for one in candidates]
     return min(zip(candidates, proofs, strict=True), key=lambda one: one[1].loss)
 
@@ -87,11 +92,12 @@ def _scaled(
 ) -> Inputs:
     """Multiply columns by factors once for each pair: the bandwidth and penalty of a ridge that finds them.
 
-    Where a pair is not known, some of the rows choose it: factors hardly depend on it.
+    Where a pair is not known, some of the rows choose it: factors hardly depend on it. Few rows choose again.
     """
     for known in pairs:
         pair = known or fit_ridge(inputs, rows, seed, settings.kernel, n=CHOOSING_ROWS).choice.values
-        inputs = fit_ridge(inputs, rows, seed, settings.kernel, pair, settled=True).scaled()
+        settled = rows.worth > CHOOSING_ROWS
+        inputs = fit_ridge(inputs, rows, seed, settings.kernel, pair, settled).scaled()
     return inputs
 
 
@@ -101,14 +107,15 @@ def _prove(data: Data, inputs: Inputs, settings: InputSettings, seed: int) -> Pr
     What a fold's model sees is decided by the other folds. A round that gains next to nothing is the last.
     """
     given = {None: 0, "gradient": 1}.get(settings.scaling)
-    ridges: list[Ridge | None] = [None] * len(data.folds)
+    before: list[Ridge | None] = [None] * len(data.folds)
     tried: list[list[Seen]] = []
     answers: list[numpy.ndarray] = []
     losses: list[float] = []
     while True:
         ridges = [
-            _next(fold, ridge, inputs, settings, seed) for fold, ridge in zip(data.folds, ridges, strict=True)
+            _next(fold, ridge, inputs, settings, seed) for fold, ridge in zip(data.folds, before, strict=True)
         ]
+        before = [*ridges]
         tried.append([(ridge.inputs, ridge.choice.values) for ridge in ridges])
         if given is not None and len(tried) <= given:
             continue
