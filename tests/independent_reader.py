@@ -1,15 +1,21 @@
 """Read a model's file and answer, as docs/file_format.md says, with NumPy and nothing of edrvfl."""
 
+import datetime
 import hashlib
 import json
+import math
 import zlib
+import zoneinfo
 from types import SimpleNamespace as Record
 
 import numpy as np
 
 
-def load(path):
-    """Return the record that answers: a Network, KernelModel, Portfolio or Encoding (sections 1 to 3)."""
+def load(path, other=None):
+    """Return the record that answers: a Network, KernelModel, Portfolio or Encoding (sections 1 to 3).
+
+    `other` is the name of another fitted attribute to return.
+    """
     content = np.fromfile(path, np.uint8).tobytes()
     assert hashlib.sha256(content[:35] + b"0" * 64 + content[99:]).hexdigest().encode() == content[35:99]
     start, arrays, shared = 8 + int.from_bytes(content[:8], "little"), {}, []
@@ -39,18 +45,73 @@ def load(path):
     for entry in description["shared"]:
         shared.append(value_of(entry))
     (name,) = {"network_", "model_", "portfolio_", "encoding_"} & set(description["fitted"])
-    return value_of(description["fitted"][name])
+    return value_of(description["fitted"][other or name])
+
+
+def circle(share):
+    return [math.sin(2 * math.pi * share), math.cos(2 * math.pi * share)]
+
+
+def date_parts(value, kind):
+    """Return the parts of a date, a time of day or a duration (section 4)."""
+    day = datetime.timedelta(days=1)
+    if value is None or value != value:
+        return [math.nan] * {"date": 7, "time": 3, "duration": 1}[kind.holds]
+    if kind.holds == "duration":
+        return [value / day]
+    if kind.holds == "time":
+        value = datetime.datetime.combine(datetime.date(1970, 1, 1), value)
+    if kind.zone is not None:
+        value = value.astimezone(zoneinfo.ZoneInfo(kind.zone)).replace(tzinfo=None)
+    midnight = datetime.datetime.combine(value.date(), datetime.time())
+    share = (value - midnight) / day
+    if kind.holds == "time":
+        return [24 * share, *circle(share)]
+    since = value - datetime.datetime(1970, 1, 1) - kind.origin * day
+    of_year = datetime.date(2000, value.month, value.day) - datetime.date(2000, 1, 1)
+    return [since / day, *circle(of_year.days / 366), *circle(value.weekday() / 7), *circle(share)]
+
+
+def text_parts(value, kind):
+    """Return the columns of a text (section 4)."""
+    if value is None or value != value:
+        return [math.nan] * kind.n_columns
+    text, total, n = f" {' '.join(value.lower().split())} ", [0] * kind.n_columns, 0
+
+    def stir(h, c):
+        h = (h ^ c) * 0x9E3779B97F4A7C15 % 2**64
+        return h ^ h >> 29
+
+    def mix(h):
+        h = h * 0xBF58476D1CE4E5B9 % 2**64
+        return h ^ h >> 32
+
+    for piece in (text[i : i + k] for k in (3, 4, 5) for i in range(len(text) - k + 1)):
+        h = 0x243F6A8885A308D3
+        for letter in piece:
+            h = stir(h, ord(letter))
+        bits, n = mix(stir(0x243F6A8885A308D3, mix(h) % 2**16)), n + 1
+        total = [t + 1 - 2 * (bits >> k & 1) for k, t in enumerate(total)]
+    return [t / math.sqrt(max(n, 1)) for t in total]
 
 
 def encode(columns, inputs, table, dtype):
     """Turn a table, a list of columns, into the inputs of a network (section 4)."""
-    X = np.full((len(table[0]), len(table)), np.nan, dtype)
+    coded = []
     for j, column in enumerate(table):
         known = None if columns is None else columns.categories[j]
+        kind = None if columns is None else (getattr(columns, "kinds", None) or [None] * len(table))[j]
         place = None if known is None else {value: i for i, value in enumerate(known)}
-        for i, value in enumerate(column):
-            if value is not None and value == value:
-                X[i, j] = value if place is None else place.get(value, -1)
+        rows = []
+        for value in column:
+            if kind is not None:
+                rows.append({"Dates": date_parts, "Text": text_parts}[kind.kind](value, kind))
+            elif value is None or value != value:
+                rows.append([np.nan])
+            else:
+                rows.append([value if place is None else place.get(value, -1)])
+        coded.append(np.array(rows, dtype=float))
+    X = np.hstack(coded).astype(dtype)
     Z, parts, bound = X[:, :0], [], float(np.finfo(dtype).max) ** 0.25
     if (part := inputs.numbers) is not None:
         Z = np.clip((X if part.columns is None else X[:, part.columns]) / part.divisor, -bound, bound)
@@ -75,7 +136,21 @@ def encode(columns, inputs, table, dtype):
     if (part := inputs.onehots) is not None:
         V = Z[:, part.columns]
         parts.append(np.where((part.low <= V) & (part.high > V), part.on, part.off))
+    if (codes := getattr(inputs, "codes", None)) is not None:
+        plain = np.hstack([*parts, X[:, :0]]).astype(dtype)
+        plain = plain * (1 if inputs.factors is None else inputs.factors[: plain.shape[1]])
+        return np.hstack([plain, np.where(np.isnan(X[:, codes]), -2, X[:, codes])]).astype(dtype)
     return np.hstack(parts or [X]).astype(dtype) * (1 if inputs.factors is None else inputs.factors)
+
+
+def differences(inputs, E, landmarks):
+    """Compare rows with landmarks, column by column; a code counts as two columns (section 8)."""
+    D = np.abs(E[:, None] - landmarks)
+    if (codes := getattr(inputs, "codes", None)) is None:
+        return D
+    n = E.shape[1] - len(codes)
+    apart = (D[..., n:] != 0) * (1.0 if inputs.factors is None else inputs.factors[n:])
+    return np.concatenate([D[..., :n], apart, apart], axis=2)
 
 
 def draw(network, l, dtype):
@@ -145,9 +220,9 @@ def answer(model, table):
     if model.kind != "Network":
         if model.kind == "KernelModel":
             E = encode(model.columns, model.voter.inputs, table, model.voter.alpha.dtype)
-            K = KERNELS[getattr(model.voter, "kernel", "laplace")](
-                np.abs(E[:, None] - model.voter.landmarks), model.voter.bandwidth, E.shape[1]
-            )
+            D = differences(model.voter.inputs, E, model.voter.landmarks)
+            kernel = KERNELS[getattr(model.voter, "kernel", "laplace")]
+            K = kernel(D, model.voter.bandwidth, D.shape[2])
             scores = model.voter.scale * (K @ model.voter.alpha) + model.voter.prior
         else:
             answers = np.stack([answer(voter, table) for voter in model.voters])
@@ -164,3 +239,14 @@ def answer(model, table):
     answers = [RULES[model.rule](s) if model.rule in RULES else s for s in scores]
     P = answers[-1] if model.joint else np.average(answers, axis=0, weights=model.votes)
     return calibrate(model.calibrations[-1], softmax(P) if model.rule == "mean" else P)
+
+
+def read_outs(memory, kept, network):
+    """Solve the read-outs of a network from the sums that its fit remembers (section 10)."""
+    for l, (beta, lam) in enumerate(zip(network.readouts, kept.lams, strict=True)):
+        sums, c = kept.sums[min(l, len(kept.sums) - 1)], len(beta)
+        found = np.linalg.solve(sums.G[:c, :c] + lam * np.eye(c), sums.R[:c])
+        if memory.sd is not None:
+            found = found * memory.sd
+            found[network.inputs.width if network.joint else -1] += memory.mean
+        yield found

@@ -22,8 +22,9 @@ from .._fitting.settings import EFFORTS, guest_settings, voter_settings
 from .._models.portfolio import Portfolio
 from .._seam.arrays import on_accelerator
 from .._seam.sklearn import Count, Interval, StrOptions
-from .base import COMMON, Estimator
-from .members import check_member, members_of
+from .afterwards import Remembers
+from .base import COMMON
+from .members import check_member, members_of, refuse_to_remember
 from .telling import Bar, Tasks
 
 # What the parameters that both portfolios have may be.
@@ -34,6 +35,7 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
     "finalists": [Count(1), None],
     "weights": [StrOptions({"loo", "equal"})],
     "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
+    "text_features": ["array-like", StrOptions({"from_dtype"}), None],
     "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
     "n_jobs": [Integral, None],
     "verbose": ["verbose", StrOptions({"auto"})],
@@ -57,7 +59,7 @@ def named_members(estimator: Any) -> dict[str, Any]:
     return dict(members)
 
 
-class Raced(CallbackSupportMixin, Estimator):
+class Raced(CallbackSupportMixin, Remembers):
     """A portfolio: its members race, and it keeps the model that they make together."""
 
     _encodes = True
@@ -104,13 +106,14 @@ class Raced(CallbackSupportMixin, Estimator):
         tasks = Tasks(self, X, y, sample_weight)
         with Bar.of(self) as bar, self._read(X, y, sample_weight, tasks.begin_reading(None)) as reading:
             data, given = reading.data, named_members(self)
+            refuse_to_remember(self.remember, given, self._kinds)
             settings = {
                 name: (voter_settings if isinstance(member, self._kinds) else guest_settings)(member)
                 for name, member in given.items()
             }
             bar.expect(2 * len(settings))
             members = prepare_members(data, settings, reading.seed, EFFORTS[self.effort], bar.advance)
-            bar.expect(len(settings) + len(members))
+            bar.expect(len(members))
             # rows in parts are read by one process, and a GPU is one
             alone = on_accelerator(data.rows.X) or not isinstance(data, InMemory)
             race = Race(data, members, 1 if alone else effective_n_jobs(self.n_jobs), deadline)
@@ -127,6 +130,7 @@ class Raced(CallbackSupportMixin, Estimator):
             self.members_ = _table(self, members, race.progress, weighed.weights)
             evidence = Evidence(data, weighed.model, weighed.P, reading.held, reading.seed)
             self.coverage_ = learn_coverage(evidence, self.coverage_from)
+            self._keep_memory(reading, weighed.solved, weighed.P)
         _warn_of_fallbacks(members, race.progress)
         tasks.end(reconstruction_attributes=dict)
 

@@ -106,8 +106,8 @@ class Bar:
             self._thread.join()
 
     def expect(self, pieces: int) -> None:
-        """Take note of how many pieces of work there are."""
-        self._expected = pieces
+        """Take note of how many more pieces of work there are."""
+        self._expected = self._done + pieces
 
     def advance(self) -> None:
         """Take note of a piece of work that is done."""

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy
 
-from ..._inputs.inputs import CUT, SMOOTH, Bins, Categories, Inputs, Numbers, OneHots, Ranks
-from ..._inputs.table import Columns
+from ..._inputs.columns import Columns
+from ..._inputs.dates import Dates
+from ..._inputs.inputs import CUT, MISSING, SMOOTH, Bins, Categories, Inputs, Numbers, OneHots, Ranks
+from .dates import date_parts
 from .graph import Graph, Name, texts
 
 Source = Name | Sequence[Name]  # one tensor (rows, d), or d tensors (rows, 1)
@@ -18,11 +20,11 @@ MISSING_TEXTS = ("", "nan", "<missing>")  # the first that is no category of the
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """The columns of X in the graph, in float64: numbers as they are, categories as codes."""
+    """The columns of the coded matrix in the graph, in float64: numbers as they are, categories as codes."""
 
     numbers: Name | None  # (rows, number columns)
     codes: Name | None  # (rows, categorical columns)
-    place: numpy.ndarray  # (d,), where a column of X stands, among the numbers or among the codes
+    place: numpy.ndarray  # (d,), where a coded column stands, among the numbers or among the codes
     widths: tuple[int, int]  # of numbers and codes
     bound: float  # how large a number may be
 
@@ -40,18 +42,24 @@ def holds_text(columns: Columns | None, j: int) -> bool:
     return categories is not None and categories.dtype == object
 
 
+def holds_dates(columns: Columns | None, j: int) -> bool:
+    """Tell whether a column holds dates, times of day or durations."""
+    return columns is not None and isinstance(columns.kind_of[j], Dates)
+
+
 def read_columns(graph: Graph, columns: Columns | None, X: Source, d: int, bound: float) -> Table:
-    """Return the d columns of X in float64.
+    """Return the coded columns of the d columns of X in float64.
 
     The codes are those of `_inputs/table.py`: places among the sorted categories, -1 for a value never
     seen, NaN for missing.
     """
     known = (None,) * d if columns is None else columns.categories
-    is_number = numpy.array([categories is None for categories in known])
+    coded = (False,) * d if columns is None else columns.coded
+    is_number = ~numpy.array(coded)
     place = numpy.where(is_number, numpy.cumsum(is_number), numpy.cumsum(~is_number)) - 1
     numbers = codes = None
     if is_number.any():
-        numbers = graph.to_double(_columns_of(graph, X, numpy.flatnonzero(is_number), d))
+        numbers = _read_numbers(graph, columns, X, d)
     if not is_number.all():
         parts = []
         for j, categories in enumerate(known):
@@ -61,6 +69,28 @@ def read_columns(graph: Graph, columns: Columns | None, X: Source, d: int, bound
         codes = graph.concat(parts)
     widths = int(is_number.sum()), int((~is_number).sum())
     return Table(numbers, codes, place, widths, bound)
+
+
+def _read_numbers(graph: Graph, columns: Columns | None, X: Source, d: int) -> Name:
+    """Return the numbers of X, and the parts of its dates, in their order."""
+    kinds = (None,) * d if columns is None else columns.kind_of
+    known = (None,) * d if columns is None else columns.categories
+    parts: list[Name] = []
+    plain: list[int] = []
+
+    def give_plain() -> None:
+        if plain:
+            parts.append(graph.to_double(_columns_of(graph, X, numpy.array(plain), d)))
+            plain.clear()
+
+    for j, (kind, categories) in enumerate(zip(kinds, known, strict=True)):
+        if isinstance(kind, Dates):
+            give_plain()
+            parts.append(date_parts(graph, _columns_of(graph, X, numpy.array([j]), d), kind))
+        elif categories is None:
+            plain.append(j)
+    give_plain()
+    return graph.concat(parts)
 
 
 def _columns_of(graph: Graph, X: Source, places: numpy.ndarray, d: int) -> Name:
@@ -111,7 +141,7 @@ class Encoder:
 def encode(graph: Graph, inputs: Inputs, table: Table) -> Name:
     """Return the encoded columns (rows, width) in float64, as `Inputs.apply` does."""
     parts, bases, base_widths = [], [], 0
-    if inputs.numbers is None and inputs.categories is None:
+    if inputs.plain:
         assert table.numbers is not None
         parts.append(table.numbers)
     if inputs.numbers is not None:
@@ -129,10 +159,23 @@ def encode(graph: Graph, inputs: Inputs, table: Table) -> Name:
         base_widths += len(inputs.categories.start)
     if inputs.onehots is not None:
         parts.append(_one_hot(graph, inputs.onehots, graph.concat(bases), base_widths))
-    encoded = graph.concat(parts)
-    if inputs.factors is not None:
-        encoded = graph.add("Mul", encoded, graph.constant(inputs.factors))
-    return encoded
+    if inputs.codes is None:
+        return _times(graph, graph.concat(parts), inputs.factors)
+    if parts:
+        factors = None if inputs.factors is None else inputs.factors[: inputs.width - len(inputs.codes)]
+        parts = [_times(graph, graph.concat(parts), factors)]
+    return graph.concat([*parts, _codes(graph, inputs.codes, table)])
+
+
+def _times(graph: Graph, encoded: Name, factors: numpy.ndarray | None) -> Name:
+    return encoded if factors is None else graph.add("Mul", encoded, graph.constant(factors))
+
+
+def _codes(graph: Graph, columns: numpy.ndarray, table: Table) -> Name:
+    """Return codes of categories as a kernel compares them: a missing one has a code of its own."""
+    assert table.codes is not None
+    codes = graph.columns(table.codes, table.place[columns], table.widths[1])
+    return graph.add("Where", graph.add("IsNaN", codes), graph.constant(MISSING), codes)
 
 
 def _numbers(graph: Graph, table: Table, columns: numpy.ndarray | None) -> Name:
