@@ -33,7 +33,7 @@ DEPTH = 10  # l_max of the paper
 # dRVFL holds the features of all layers: 1000 neurons in ten layers on the largest dataset take 9 GiB.
 JOINT_MEMORY = {"cpu": 10 * 1024, "cuda": 24 * 1024}
 TASKS: tuple[Task, ...] = ("classification", "regression")
-_TREES_TOO = "edRVFL portfolio with trees"
+_TREES_TOO, _LINEAR_TOO = "edRVFL portfolio with trees", "linear model"  # in no group
 KINDS = ("ours", "peer", "paper")  # whose a method is, in the order of every table
 
 
@@ -175,6 +175,15 @@ _FOREST = tuple(
     )
     for task, kind in zip(TASKS, ("Classifier", "Regressor"), strict=True)
 )
+_LINEAR = tuple(
+    Contender(
+        _LINEAR_TOO,
+        f"make_pipeline(one_hot_impute_and_scale, {kind}).fit(X, y)",
+        partial(peers.linear_model, task=task),
+        partial(as_named_texts, parameter="texts"),
+    )
+    for task, kind in zip(TASKS, ("LogisticRegression(max_iter=5000)", "RidgeCV(alphas)"), strict=True)
+)
 _CODED = f"().fit({_TEXTS}, y)"
 _NAMED = '(cat_features=texts).fit(X.fillna(dict.fromkeys(texts, "missing")), y)'
 _ENABLED = f"(enable_categorical=True).fit({_TEXTS}, y)"
@@ -197,6 +206,7 @@ _ROWS = (  # ours and the paper's in the order of every table
     _ours("edRVFL robust", "EDRVFLClassifier", encoder="robust"),
     _ours("edRVFL standard", "EDRVFLClassifier", encoder="standard"),
     _peer("LogisticRegression", peers.logistic_regression),
+    Row(_LINEAR_TOO, "peer", default=dict(zip(TASKS, _LINEAR, strict=True))),
     # the search looks at labels, which need no calibration
     _peer(
         *("RBF-SVM", peers.rbf_svm, peers.calibrated_svm),
@@ -248,7 +258,7 @@ METHOD_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "edrvfl": ("RVFL", "edRVFL_O", "edRVFL_N", "dRVFL", "WedRVFL", "PedRVFL", "WPedRVFL"),
         "randomised": ("SCN", "BLS", "H-ELM"),
         "fnn": ("SNN", "MSRAinit", "Highway", "ResNet"),
-        "peers": tuple(row.name for row in _ROWS if row.kind == "peer"),
+        "peers": tuple(row.name for row in _ROWS if row.kind == "peer" and row.tuned is not None),
     }
 )
 _TREES = ("HistGradientBoosting", "LightGBM")
@@ -262,7 +272,7 @@ DEFAULT_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("edRVFL portfolio", "edRVFL standard", "edRVFL robust", "edRVFL bins"),
             *(*_TREES, "CatBoost"),
         ),
-        "values": tuple(name for name in CONTENDERS["regression"] if name != _TREES_TOO),
+        "values": tuple(name for name in CONTENDERS["regression"] if name not in (_TREES_TOO, _LINEAR_TOO)),
     }
 )
 

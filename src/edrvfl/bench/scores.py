@@ -21,10 +21,12 @@ METRICS_OF: Mapping[Task, tuple[str, ...]] = MappingProxyType(
 CALIBRATION_BINS = 15
 
 
-def fit_and_score(model: Any, X_train: Any, X_test: Any, d: Dataset, part: Split) -> dict[str, float]:
+def fit_and_score(
+    model: Any, X_train: Any, X_test: Any, d: Dataset, part: Split, **fit_params: Any
+) -> dict[str, float]:
     """Fit on the training rows of a split, as inputs of the model's own kind, and score on its test rows."""
     start = time.perf_counter()
-    model.fit(X_train, d.y[part.train])
+    model.fit(X_train, d.y[part.train], **fit_params)
     fitted = time.perf_counter()
     regression = d.task == "regression"
     answers = to_host(model.predict(X_test) if regression else model.predict_proba(X_test))
