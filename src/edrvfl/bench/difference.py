@@ -214,11 +214,8 @@ class Compared:
 
         A small dot is a split. What is clearly better than the portfolio is red, what is clearly worse blue.
         """
-        chosen = (
-            self.metrics[0] if metric is None else next((m for m in self.metrics if m.key == metric), None)
-        )
         differences = self.differences(metric or self.metrics[0].key)
-        assert chosen is not None  # or `differences` has complained
+        chosen = next(m for m in self.metrics if metric in (None, m.key))
         if ax is None:
             _, ax = _pyplot().subplots(figsize=(6.4, 1.3 + 0.42 * len(differences)), layout="constrained")
         ours = self.scores[self.subject][chosen.key]
