@@ -19,6 +19,7 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "status": store.show_status,
     "export": store.export_store,
     "import": store.import_files,
+    "compare": store.compare_runs,
     "retry": store.retry_failures,
     "data": data.list_datasets,
     "report": report.write_page,
