@@ -79,6 +79,7 @@ ALONE = (
     "method",
     "compare",
     "study",
+    "extending",
     "results",
     "paper_map",
     "decisions",

@@ -24,7 +24,7 @@ from .data import FRAME_GROUPS, UCI24, Dataset, Split, Task
 from .methods import CONTENDERS, DEFAULT_GROUPS, TABLE, contender_names
 from .protocol import PROTOCOL_VERSION
 from .record import AsItComesRecord, DefaultsRecord, ValuesRecord
-from .scores import METRICS_OF, fit_and_score
+from .scores import METRICS_OF, MORE, fit_and_score
 from .timing import find_processor
 
 SEEDS = 3
@@ -57,6 +57,7 @@ class DefaultsCell(FitCell[AsItComesRecord]):
 
     def describe(self) -> dict[str, Any]:
         """Say what decides the cell's figures."""
+        more = {"more": sorted(MORE[self.dataset.task])} if MORE[self.dataset.task] else {}
         return {
             "kind": RECORD_OF[self.dataset.task].kind,
             "protocol": PROTOCOL_VERSION,
@@ -68,6 +69,7 @@ class DefaultsCell(FitCell[AsItComesRecord]):
             "seeds": self.seeds,
             "settings": dict(self.contender.settings),
             "most_units": len(self.dataset.splits) * self.seeds,
+            **more,
         }
 
     def compute(self, unit: Any) -> Value:
@@ -88,14 +90,16 @@ class DefaultsCell(FitCell[AsItComesRecord]):
         rows = self.units() if head["status"] == "ok" else []
         task = self.dataset.task
         metrics: dict[str, Any] = {
-            m: tuple(tuple(done[u][m] for u in row) for row in rows) for m in METRICS_OF[task]
+            m: tuple(tuple(done[u][m] for u in row) for row in rows) for m in (*METRICS_OF[task], *MORE[task])
         }
+        more = {name: metrics.pop(name) for name in MORE[task]}
         return RECORD_OF[task](
             checksum=self.dataset.checksum,
             settings=dict(self.contender.settings),
             seeds=self.seeds,
             processor=self.processor,
             **metrics,
+            more=more,
             **{**head, "versions": {**head["versions"], **_find_packages()}},
         )
 

@@ -52,6 +52,11 @@ class Row:
         """Name the method in tables: a peer is there twice, tuned and as it comes."""
         return self.name if self.kind != "peer" else f"{self.name}, {'tuned' if tuned else 'default'}"
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All its names in tables."""
+        return self.name, self.line(tuned=True), self.line(tuned=False)
+
 
 # --- ours ----------------------------------------------------------------------------------------------
 
@@ -190,7 +195,7 @@ _ENABLED = f"(enable_categorical=True).fit({_TEXTS}, y)"
 
 # --- the table -------------------------------------------------------------------------------------------
 
-_ROWS = (  # ours and the paper's in the order of every table
+_ROWS = [  # ours and the paper's in the order of every table
     _ours("edRVFL portfolio", "EDRVFLPortfolioClassifier", "EDRVFLPortfolioRegressor"),
     _with_trees(_TREES_TOO),
     _ours("edRVFL default", "EDRVFLClassifier", "EDRVFLRegressor"),
@@ -246,12 +251,12 @@ _ROWS = (  # ours and the paper's in the order of every table
     ),
     _randomised("BLS", bls.BLSClassifier, bls.configurations),
     _randomised("H-ELM", helm.HELMClassifier, helm.configurations),
-)
-TABLE: Mapping[str, Row] = MappingProxyType({row.name: row for row in _ROWS})
+]
+_TABLE = {row.name: row for row in _ROWS}
+_CONTENDERS = {task: {row.name: row.default[task] for row in _ROWS if task in row.default} for task in TASKS}
+TABLE: Mapping[str, Row] = MappingProxyType(_TABLE)
 METHODS: Mapping[str, Method] = {row.name: row.tuned for row in _ROWS if row.tuned is not None}
-CONTENDERS: Mapping[Task, Mapping[str, Contender]] = {
-    task: {row.name: row.default[task] for row in _ROWS if task in row.default} for task in TASKS
-}
+CONTENDERS: Mapping[Task, Mapping[str, Contender]] = _CONTENDERS
 
 METHOD_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -305,9 +310,18 @@ def contender_names(names: Sequence[str]) -> tuple[str, ...]:
 
 # --- tables ----------------------------------------------------------------------------------------------
 
-_PLACES = {
-    line: i for i, row in enumerate(_ROWS) for line in (row.name, row.line(tuned=True), row.line(tuned=False))
-}
+_PLACES = {line: i for i, row in enumerate(_ROWS) for line in row.lines}
+
+
+def add_row(row: Row) -> None:
+    """Add a method that comes from elsewhere, as it comes: `edrvfl.bench.extend` does."""
+    if taken := [line for line in row.lines if line in _PLACES]:
+        raise ValueError(f"There is a method {taken[0]!r} already; take another name.")
+    _PLACES.update(dict.fromkeys(row.lines, len(_ROWS)))
+    _ROWS.append(row)
+    _TABLE[row.name] = row
+    for task, contender in row.default.items():
+        _CONTENDERS[task][row.name] = contender
 
 
 def line_name(method: str, *, tuned: bool) -> str:

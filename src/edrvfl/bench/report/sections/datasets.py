@@ -84,6 +84,8 @@ def _grid(dataset: str, panel: Panel, lines: Sequence[Line]) -> Grid | None:
     seeds = {e.name: panel.scale * e.scored.by_seed(panel.metric) for e in lines if e.scored is not None}
     if not seeds:
         return None
+    more = dict.fromkeys(name for line in lines for name in getattr(line.scored, "more", ()))
+    panel = replace(panel, others=(*panel.others, *((name, name, 4) for name in more)))
     every = np.concatenate(list(seeds.values()))
     low, high = float(np.quantile(every, AT_THE_EDGE)), float(every.max())
     order = sorted(lines, key=lambda e: -float(seeds[e.name].mean()) if e.name in seeds else np.inf)
