@@ -45,11 +45,14 @@ def read_training_numbers(estimator: BaseEstimator, X: Any) -> Array:
 
 
 def read_training_table(
-    estimator: BaseEstimator, X: Any, categorical_features: Any = "from_dtype"
+    estimator: BaseEstimator,
+    X: Any,
+    categorical_features: Any = "from_dtype",
+    text_features: Any = "from_dtype",
 ) -> tuple[Array, Columns]:
     """Return X as a matrix of numbers and codes, with what was learnt of its columns; note their names."""
     refuse_source(estimator, X)
-    return learn_table(open_training_table(estimator, X), categorical_features)
+    return learn_table(open_training_table(estimator, X), categorical_features, text_features)
 
 
 def open_training_table(estimator: BaseEstimator, X: Any) -> Table:
@@ -71,6 +74,24 @@ def read_new_table(estimator: BaseEstimator, X: Any, columns: Columns | None, li
     table = open_table(X, like.dtype, estimator)
     validate_data(estimator, X, reset=False, skip_check_array=True)
     return read_table(table, columns)
+
+
+def names_of(X: Any) -> numpy.ndarray | None:
+    """Return the index of a pandas frame as numbers or texts; None where rows are only numbered."""
+    index = getattr(X, "index", None)
+    if index is None or callable(index):  # lists have a method of this name
+        return None
+    if getattr(index, "start", 1) == 0 and getattr(index, "step", 0) == 1:
+        return None
+    return as_names(index.to_numpy())
+
+
+def as_names(names: Any) -> numpy.ndarray:
+    """Return names of rows as whole numbers, or as texts if they are anything else."""
+    found = numpy.atleast_1d(numpy.asarray(names))
+    if found.dtype.kind in "iu":
+        return found.astype(numpy.int64)
+    return numpy.array([str(name) for name in found.ravel().tolist()], dtype=object)
 
 
 def refuse_missing_targets(y: Any, what: str) -> None:
