@@ -121,7 +121,8 @@ def _fnn(name: str, architecture: str) -> Row:
         name,
         partial(fnn.FNNClassifier, architecture),
         partial(fnn.configurations, architecture),
-        fixed={"validation_fraction": 0.1},  # its default, here for the key: refits of old held nothing out
+        # Its defaults, here for the key: refits of old held nothing out, and nothing started again.
+        fixed={"validation_fraction": 0.1, "restarts": 3},
         shares=("n_units", "form", "bottleneck", "block_layers"),  # a kind of networks
         missing=partial(missing_package, name, "torch", "fnn"),
     )
