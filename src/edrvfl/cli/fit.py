@@ -27,13 +27,13 @@ from edrvfl.bench.cells import (
 )
 from edrvfl.bench.names import listing, plural
 from edrvfl.bench.tables import Block, Table, column_names, need_column, open_table
+from edrvfl.bench.targets import FEW, are_classes, are_whole
 
 from . import options
 from .models import columns_of, loo_words, naming
 from .output import SCREEN, check_output
 from .screen import put, say, share_bar, size_words
 
-FEW = 10  # so many different whole numbers are classes, more are values, unless the user says
 NO_VALUE = "the target holds text ({}), and --task regression needs numbers. Correct it, or drop --task."
 
 Task = Literal["auto", "classification", "regression"]
@@ -176,19 +176,14 @@ def has_classes(y: Target, task: Task) -> bool:
     """Tell whether the target holds classes."""
     if task != "auto":
         return task == "classification"
-    return y.kind != "numbers" or (_whole(y) and len(numpy.unique(y.values)) <= FEW)
-
-
-def _whole(y: Target) -> bool:
-    numbers = y.values.to_numpy(dtype=numpy.float64)
-    return bool((numbers == numpy.round(numbers)).all() and numpy.abs(numbers).max() < 2**53)
+    return y.kind != "numbers" or are_classes(y.values.to_numpy(dtype=numpy.float64))
 
 
 def labels_of(table: Table, y: Target) -> numpy.ndarray:
     """Return labels: whole numbers, truth values, or text; refuse a single one."""
     if y.kind == "truth":
         labels = y.values.to_numpy(dtype=bool)
-    elif y.kind == "numbers" and _whole(y):
+    elif y.kind == "numbers" and are_whole(y.values.to_numpy(dtype=numpy.float64)):
         labels = y.values.to_numpy(dtype=numpy.int64)
     else:
         if y.kind == "numbers" and numpy.abs(y.values).max() >= 2**53:
