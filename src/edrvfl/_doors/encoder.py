@@ -52,7 +52,7 @@ class TabularEncoder(TransformerMixin, Estimator):
 
     text_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
         Which columns hold short text, and not categories. "from_dtype" takes columns of text with at least
-        100 different values, which are at least half as many as the cells and have two words or more on
+        100 different values, which are more than half as many as the cells and have two words or more on
         average. Names, positions or a mask add columns to these. None takes no column.
 
     n_bins : int, default=16
