@@ -22,7 +22,6 @@ from .._seam.arrays import Array
 from .parts import Part
 from .watched import WatchedParts
 
-
 NEVER = CENTURIES  # the first day of a part in which all dates are missing: any other one is earlier
 
 
@@ -40,7 +39,8 @@ class Kind:
         """Return what the column holds in both sets of parts."""
         known, its = self.known, other.known
         for one, two in ((self, other), (other, self)):
-            if isinstance(one.known, Dates) and (two.numbers or two.categories is not None):
+            values = two.numbers or (two.categories is not None and len(two.categories))
+            if isinstance(one.known, Dates) and values:
                 raise TypeError(f"holds {WORDS[one.known.holds]} in one block and other values in another.")
         if isinstance(known, Dates) and isinstance(its, Dates):
             known = known + its
