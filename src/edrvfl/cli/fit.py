@@ -21,6 +21,7 @@ from edrvfl.bench.cells import (
     find_kinds,
     gaps_of,
     read_categories,
+    read_dates,
     read_numbers,
     refuse_gaps,
     texts_of,
@@ -71,7 +72,10 @@ def fit(
     force: options.Force = False,
     quiet: options.Silent = False,
 ) -> int:
-    """Fit a model to a table and save it. Text columns are categories; empty cells are missing values."""
+    """Fit a model to a table and save it. Text that repeats is categories; empty cells are missing values.
+
+    Dates in CSV files are cells like 2024-01-31 or 2024-01-31T18:30.
+    """
     if out == SCREEN:
         raise ValueError("A model is not written to standard output. Name a file: --out model.edrvfl")
     check_output(out, force, [table])
@@ -81,7 +85,7 @@ def fit(
     names = [name for name in opened.names if name not in left_out]
     declared = column_names(opened, categories, "--categories")
     check_names(opened, names, declared)
-    frame, y = read_training(opened, names, target, drop_missing_target, quiet)
+    frame, y = read_training(opened, names, target, drop_missing_target, quiet, declared)
     classes = has_classes(y, task)
     answers = labels_of(opened, y) if classes else values_of(opened, y)
     estimator = make_estimator(model, classes, seed, declared)
@@ -132,12 +136,16 @@ class Target:
 
 
 def read_training(
-    table: Table, names: Sequence[str], target: str, drop: bool, quiet: bool
+    table: Table, names: Sequence[str], target: str, drop: bool, quiet: bool, declared: Sequence[str] = ()
 ) -> tuple[Any, Target]:
-    """Return a frame and the target. The file is read twice: first to tell numbers from text."""
+    """Return a frame and the target. The file is read twice: first to tell numbers from text.
+
+    Dates are text in the target, and in columns that are declared to hold categories.
+    """
     wanted, notes = [*names, target], list[str]()
     with share_bar("looking", quiet) as report:
         kinds = find_kinds(table, wanted, reported(table.blocks(wanted), report), notes.append)
+    kinds |= {name: "text" for name in (*declared, target) if kinds[name] == "dates"}
     for note in () if quiet else notes:
         say(f"Note: {note}")
     parts: dict[str, list[Any]] = {name: [] for name in wanted}
@@ -149,10 +157,12 @@ def read_training(
                 refuse_gaps(missing[-1], block.columns[target], Place(table, target, block.start))
             for name in wanted:
                 cells, place = block.columns[name], Place(table, name, block.start)
-                text = kinds[name] == "text"
-                parts[name].append(
-                    pandas.Series(read_categories(cells) if text else read_numbers(cells, place))
-                )
+                kind = kinds[name]
+                if kind == "text":
+                    parts[name].append(pandas.Series(read_categories(cells)))
+                else:
+                    read = read_dates if kind == "dates" else read_numbers
+                    parts[name].append(pandas.Series(read(cells, place)))
     frame = pandas.DataFrame({name: pandas.concat(parts[name], ignore_index=True) for name in wanted})
     gaps = numpy.concatenate(missing)
     if gaps.all():

@@ -116,6 +116,8 @@ def _load_own(csv: Path, target: str, quiet: bool) -> Dataset:
     names = [column for column in table.names if column != need_column(table, target, "--target")]
     fit.check_names(table, names, [])
     frame, y = fit.read_training(table, names, target, drop=False, quiet=quiet)
+    for column in frame.select_dtypes(["datetime", "datetimetz"]):  # most packages take numbers alone
+        frame[column] = (frame[column] - frame[column].min()).dt.total_seconds() / 86_400
     if not fit.has_classes(y, "auto"):
         return frame_dataset(name, frame.assign(**{target: fit.values_of(table, y)}), target, "regression")
     labels = fit.labels_of(table, y)
