@@ -11,8 +11,11 @@ from types import SimpleNamespace as Record
 import numpy as np
 
 
-def load(path):
-    """Return the record that answers: a Network, KernelModel, Portfolio or Encoding (sections 1 to 3)."""
+def load(path, other=None):
+    """Return the record that answers: a Network, KernelModel, Portfolio or Encoding (sections 1 to 3).
+
+    `other` is the name of another fitted attribute to return.
+    """
     content = np.fromfile(path, np.uint8).tobytes()
     assert hashlib.sha256(content[:35] + b"0" * 64 + content[99:]).hexdigest().encode() == content[35:99]
     start, arrays, shared = 8 + int.from_bytes(content[:8], "little"), {}, []
@@ -42,7 +45,7 @@ def load(path):
     for entry in description["shared"]:
         shared.append(value_of(entry))
     (name,) = {"network_", "model_", "portfolio_", "encoding_"} & set(description["fitted"])
-    return value_of(description["fitted"][name])
+    return value_of(description["fitted"][other or name])
 
 
 def circle(share):
@@ -236,3 +239,14 @@ def answer(model, table):
     answers = [RULES[model.rule](s) if model.rule in RULES else s for s in scores]
     P = answers[-1] if model.joint else np.average(answers, axis=0, weights=model.votes)
     return calibrate(model.calibrations[-1], softmax(P) if model.rule == "mean" else P)
+
+
+def read_outs(memory, kept, network):
+    """Solve the read-outs of a network from the sums that its fit remembers (section 10)."""
+    for l, (beta, lam) in enumerate(zip(network.readouts, kept.lams, strict=True)):
+        sums, c = kept.sums[min(l, len(kept.sums) - 1)], len(beta)
+        found = np.linalg.solve(sums.G[:c, :c] + lam * np.eye(c), sums.R[:c])
+        if memory.sd is not None:
+            found = found * memory.sd
+            found[network.inputs.width if network.joint else -1] += memory.mean
+        yield found
