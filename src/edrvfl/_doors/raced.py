@@ -91,11 +91,11 @@ class Raced(CallbackSupportMixin, Estimator):
             except ValueError as error:
                 raise type(error)(f"Member {name!r}: {error}") from error
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         limit = self.max_seconds
         deadline = float("inf") if limit is None else time.time() + limit
-        tasks = Tasks(self, X, y, sample_weight)
-        with self._read(X, y, sample_weight, tasks.begin_reading(None)) as reading:
+        tasks = Tasks(self, X, y, sample_weight, groups)
+        with self._read(X, y, sample_weight, groups, tasks.begin_reading(None)) as reading:
             data, given = reading.data, named_members(self)
             settings = {
                 name: (voter_settings if isinstance(member, self._kinds) else guest_settings)(member)

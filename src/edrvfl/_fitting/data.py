@@ -112,12 +112,13 @@ class InMemory:
     @cached_property
     def judged(self) -> Judged | None:
         """Which rows get leave-one-out scores; None for all."""
-        return judge_some(self.rows.targets)
+        return judge_some(self.rows.targets, self.rows.groups)
 
     @cached_property
     def jury(self) -> AnyJury:
         """The targets of the judged rows, and how much each row counts."""
-        return jury_of(self.rows.targets, self.rows.weights, self.judged, dealt(self.folds))
+        rows = self.rows
+        return jury_of(rows.targets, rows.weights, self.judged, dealt(self.folds), rows.groups)
 
     @cached_property
     def folds(self) -> tuple[Fold, ...]:
@@ -165,7 +166,15 @@ class InMemory:
             for block in row_blocks(D, D.shape[0], 2 * D.shape[1]):  # no second matrix of this size
                 for layer in network.layers:
                     replay(layer, network.activation, D[block, :])
-        problem = Problem(rows.targets, rows.weights, draws, self.judged, judges=judges, twins=rows.twins)
+        problem = Problem(
+            rows.targets,
+            rows.weights,
+            draws,
+            self.judged,
+            judges=judges,
+            twins=rows.twins,
+            groups=rows.groups,
+        )
         return grow(
             start(D, settings) if begin.paused is None else resume(D, settings, begin.paused), problem
         )

@@ -172,6 +172,36 @@ def _is_number(value: Any) -> bool:
     return not isinstance(value, str)
 
 
+def read_groups(groups: Any, n_rows: int) -> numpy.ndarray | None:
+    """Return a number for each row, the same for rows of one group, in the order in which groups first come."""
+    if groups is None:
+        return None
+    series = narwhals.from_native(groups, pass_through=True, allow_series=True, series_only=False)
+    if isinstance(series, narwhals.Series):
+        values = series.to_list()
+    else:
+        values = to_host(groups) if is_array_api_obj(groups) else groups
+        shape = numpy.shape(values)
+        if len(shape) != 1:
+            raise ValueError(
+                f"groups must hold one value for each row, in one dimension, but its shape is {shape}. Give an "
+                "array, a list or a column of a frame."
+            )
+        values = values.tolist() if isinstance(values, numpy.ndarray) else list(values)
+    if len(values) != n_rows:
+        raise ValueError(
+            f"groups must hold one value for each row, but it has {len(values)} values and X has {n_rows} rows."
+        )
+    missing = [i for i, value in enumerate(values) if is_missing(value)]
+    if missing:
+        raise ValueError(
+            f"groups has a missing value in row {missing[0]}. Say which group the row is in; one that belongs to "
+            "no other row is a group of its own."
+        )
+    known: dict[Any, int] = {}
+    return numpy.array([known.setdefault(value, len(known)) for value in values])
+
+
 def read_labels(estimator: BaseEstimator, y: Any) -> Any:
     """Return y, which must hold labels."""
     if isinstance(y, numpy.ndarray) and y.dtype.kind == "T":  # scikit-learn does not know NumPy's newest text

@@ -6,6 +6,7 @@ Every fit and every split of a search calls it, so both see the same rows.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -83,6 +84,9 @@ class Rows:
     weights: RowWeights
     known_hashes: numpy.ndarray | None = None  # where X is not in memory, or was hashed before
     apart: bool = False  # equal rows agree by chance: see `agree_by_chance`
+    # (m,), rows of the same number are left out together, and equal rows of other numbers are not; None if
+    # leave-one-out leaves out a row with its copies
+    groups: numpy.ndarray | None = None
 
     @cached_property
     def hashes(self) -> numpy.ndarray:
@@ -92,7 +96,7 @@ class Rows:
     @cached_property
     def twins(self) -> numpy.ndarray | None:
         """For each row the first row that is left out with it, having the same X; None if there are none."""
-        if self.apart or self.X.shape[0] > MOST_COMPARED:
+        if self.apart or self.groups is not None or self.X.shape[0] > MOST_COMPARED:
             return None
         return first_of_equals(self.X, self.hashes)
 
@@ -105,8 +109,10 @@ class Rows:
     def some(self, which: Array) -> Rows:
         """Return the rows with these indices, in this order."""
         X, targets = take_rows(self.X, which), self.targets.some(which)
-        known = None if self.known_hashes is None else self.known_hashes[to_host(which)]
-        return Rows(X, self.classes, targets, self.weights.some(which), known, self.apart)
+        known, groups = (
+            None if numbers is None else numbers[to_host(which)] for numbers in (self.known_hashes, self.groups)
+        )
+        return Rows(X, self.classes, targets, self.weights.some(which), known, self.apart, groups)
 
     @staticmethod
     def joined(parts: Sequence[Rows]) -> Rows:
@@ -145,20 +151,20 @@ def merge_copies(rows: Rows) -> Rows:
     """Make one row of rows that have the same X and the same target; it counts for all, at the first's place.
 
     So weight 2 is the row twice, and leave-one-out leaves a row out with its copies. But where rows agree by
-    chance each of them is a row of its own, and whole weights say how many rows there are.
+    chance each of them is a row of its own, and whole weights say how many rows there are. Where rows are in
+    groups, copies are merged within a group.
     """
     if rows.X.shape[0] > MOST_COMPARED:
         return rows
-    targets, twins = rows.targets, rows.twins
+    twins = rows.twins if rows.groups is None else first_of_equals(rows.X, rows.hashes)
     rows = replace(rows, known_hashes=rows.hashes)  # nobody hashes them again
     if twins is None:
         return rows
-    Y = targets.codes if isinstance(targets, Classes) else targets.Y
-    keys = numpy.column_stack([twins, to_host(Y)]).astype(float)
-    first = first_of_equals(keys, row_hashes(keys))
-    first = numpy.arange(len(twins)) if first is None else first
+    first = _first_copies(rows, twins)
     which, times = numpy.unique(first, return_counts=True)
     counts = numpy.bincount(first, weights_on_host(rows.weights.counts, len(first)))[which]
+    if rows.groups is not None:
+        return _with_counts(rows, which, counts)
     whole = counts.sum() <= MOST_COMPARED and bool((counts == counts.round()).all())
     if whole:
         times = (counts / numpy.gcd.reduce(counts.astype(int))).astype(int)
@@ -167,10 +173,63 @@ def merge_copies(rows: Rows) -> Rows:
         if not whole:
             return rows
         which, counts = (numpy.repeat(values, times) for values in (which, counts / times))
-    if len(which) == len(first) and (counts == 1).all():
+    return _with_counts(rows, which, counts)
+
+
+def _first_copies(rows: Rows, twins: numpy.ndarray) -> numpy.ndarray:
+    """Return for each row the first that has the same X, target and group; twins have the same X."""
+    targets = rows.targets
+    Y = to_host(targets.codes if isinstance(targets, Classes) else targets.Y)
+    keys = numpy.column_stack([twins, Y] if rows.groups is None else [twins, Y, rows.groups]).astype(float)
+    first = first_of_equals(keys, row_hashes(keys))
+    return numpy.arange(len(twins)) if first is None else first
+
+
+def _with_counts(rows: Rows, which: numpy.ndarray, counts: numpy.ndarray) -> Rows:
+    """Return some of the rows, with counts of their own."""
+    if len(which) == rows.X.shape[0] and (counts == 1).all():
         return rows
     some = rows.some(from_numpy(which, rows.X, array_namespace(rows.X).int64))
     return replace(some, weights=replace(some.weights, counts=from_numpy(counts, rows.X)))
+
+
+def in_groups(rows: Rows, groups: numpy.ndarray | None) -> Rows:
+    """Note which rows are left out together, which have the same number in `groups` (m,).
+
+    Groups of one row each are the rows themselves; then equal rows are left out apart.
+    """
+    if groups is None:
+        return rows
+    m = rows.X.shape[0]
+    if len(numpy.unique(groups)) < m:
+        return replace(rows, groups=groups)
+    return replace(rows, apart=m <= MOST_COMPARED and first_of_equals(rows.X, rows.hashes) is not None)
+
+
+def refuse_one_group(rows: Rows, who: str) -> None:
+    """Refuse groups that are one: without it there is nothing to learn from."""
+    if rows.groups is not None and (rows.groups == rows.groups[0]).all():
+        raise ValueError(
+            f"{who} leaves out one group after another, but all rows with positive weight that are fitted are in "
+            "one group. Give groups at least two different values, or fit without groups."
+        )
+
+
+def warn_of_single_groups(rows: Rows) -> None:
+    """Warn of classes whose rows are all in one group: no model that did not see it knows them."""
+    if rows.groups is None or not isinstance(rows.targets, Classes):
+        return
+    pairs = numpy.unique(numpy.column_stack([to_host(rows.targets.codes), rows.groups]), axis=0)
+    alone = numpy.flatnonzero(numpy.bincount(pairs[:, 0], minlength=rows.targets.width) == 1)
+    if len(alone):
+        names = ", ".join(repr(label) for label in to_host(rows.classes)[alone[:5]].tolist())
+        warnings.warn(
+            f"{len(alone)} of {rows.targets.width} classes are in one group only ({names}"
+            f"{', ...' if len(alone) > 5 else ''}). A model without this group does not know the class, so its "
+            "rows do not calibrate, and count as rows outside their prediction sets.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def agree_by_chance(X: numpy.ndarray, twins: numpy.ndarray, times: numpy.ndarray) -> bool:
@@ -194,7 +253,12 @@ def agree_by_chance(X: numpy.ndarray, twins: numpy.ndarray, times: numpy.ndarray
 
 
 def prepare_rows(
-    X: Array, y: Array, sample_weight: Any = None, class_weight: Any = None, merge: bool = True
+    X: Array,
+    y: Array,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    merge: bool = True,
+    groups: numpy.ndarray | None = None,
 ) -> Rows:
     """Drop rows of weight 0, code the labels, weigh the classes, and make one row of equal ones.
 
@@ -205,25 +269,28 @@ def prepare_rows(
     sample_weight : array-like of shape (m,) or None
     class_weight : dict, "balanced" or None
     merge : whether equal rows become one row: see `merge_copies`
+    groups : numbers of shape (m,), the same for rows that are left out together, or None
     """
     xp, _, where = get_namespace_and_device(X)
     counts = costs = None
     if sample_weight is not None:
-        counts, X, y = keep_weighted(sample_weight, X, y)
+        counts, X, y, groups = keep_weighted(sample_weight, X, y, groups)
     if class_weight is not None:
         costs = from_numpy(_costs_of_rows(class_weight, y, counts), X)
-        X, y, counts, costs = keep_marked(costs > 0, X, y, counts, costs)
+        X, y, counts, groups, costs = keep_marked(costs > 0, X, y, counts, groups, costs)
     weights = RowWeights(counts, costs)
     _refuse_overflow(weights)
     found = get_namespace(y)[0].unique_inverse(y)
     classes, codes = found.values, move_to(found.inverse_indices, xp=xp, device=where)
     if not (isinstance(classes, numpy.ndarray) and classes.dtype.kind in "OUS"):
         classes = move_to(classes, xp=xp, device=where)  # strings stay in NumPy
-    rows = Rows(X, classes, Classes(codes, int(classes.shape[0]), X[:0, 0]), weights)
+    rows = in_groups(Rows(X, classes, Classes(codes, int(classes.shape[0]), X[:0, 0]), weights), groups)
     return merge_copies(rows) if merge else rows
 
 
-def prepare_values(X: Array, y: Array, sample_weight: Any = None, merge: bool = True) -> Rows:
+def prepare_values(
+    X: Array, y: Array, sample_weight: Any = None, merge: bool = True, groups: numpy.ndarray | None = None
+) -> Rows:
     """Drop rows of weight 0, make one row of equal ones, and standardise the outputs.
 
     Parameters
@@ -232,16 +299,17 @@ def prepare_values(X: Array, y: Array, sample_weight: Any = None, merge: bool = 
     y : validated numbers of shape (m,) or (m, k), in NumPy or in the namespace of X
     sample_weight : array-like of shape (m,) or None
     merge : whether equal rows become one row: see `merge_copies`
+    groups : numbers of shape (m,), the same for rows that are left out together, or None
     """
     xp, _, where = get_namespace_and_device(X)
     y = move_to(y, xp=xp, device=where)
     Y = xp.astype(as_matrix(y), xp.float64)
     counts = None
     if sample_weight is not None:
-        counts, X, Y = keep_weighted(sample_weight, X, Y)
+        counts, X, Y, groups = keep_weighted(sample_weight, X, Y, groups)
     weights = RowWeights(counts)
     _refuse_overflow(weights)
-    rows = Rows(X, None, Values(Y), weights)
+    rows = in_groups(Rows(X, None, Values(Y), weights), groups)
     rows = merge_copies(rows) if merge else rows
     Y = rows.targets.rows(slice(None))
     return replace(rows, targets=standard_values(Y, ValueScale.of(Y, rows.weights.counts), X.dtype))
@@ -291,7 +359,7 @@ def refuse_unresolved(rows: Rows) -> None:
         )
 
 
-def keep_weighted(sample_weight: Any, X: Array, *others: Array) -> list[Array]:
+def keep_weighted(sample_weight: Any, X: Array, *others: Array | None) -> list[Array]:
     """Drop rows of weight 0; return the weights of the rows that stay, and these rows of X and the others."""
     counts = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
     counts = _with_digits(counts)
