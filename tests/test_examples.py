@@ -19,6 +19,7 @@ SCRIPTS = {
     "plot_calibration": 'after ("loo")',
     "plot_deployment": "the same bits: True",
     "plot_early_stop": "layers were grown and",
+    "plot_forget": "in the file after: 0. Frozen",
     "plot_frame": "7 columns become 75",
     "plot_gpu": "largest difference between",
     "plot_importance": "income",
@@ -26,6 +27,7 @@ SCRIPTS = {
     "plot_layers": "WPedRVFL",
     "plot_portfolio": "by leave-one-out: accuracy 0.",
     "plot_regression": "new customers are inside",
+    "plot_stream": "accuracy on rows to come: updated 0.9",
     "plot_tuning": "chosen: {",
 }
 NOT_RUN = {"demo", "tabarena_adapter"}  # the first has a test of its own, the second needs a heavy package

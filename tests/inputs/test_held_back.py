@@ -56,7 +56,9 @@ def test_libraries_hold_the_same_rows_back(xp, rng):
     # labels may come in NumPy beside rows of another library
     for labels in (xp.asarray(y), y):
         with sklearn.config_context(array_api_dispatch=True):
-            (fitted, _, counts, _), held = hold_back(xp.asarray(X), labels, xp.asarray(weights), 7, classes=True)
+            (fitted, _, counts, _), held = hold_back(
+                xp.asarray(X), labels, xp.asarray(weights), 7, classes=True
+            )
         np.testing.assert_array_equal(to_host(fitted), expected[0][0])
         np.testing.assert_array_equal(to_host(counts), expected[0][2])
         np.testing.assert_array_equal(to_host(held.y), expected[1].y)

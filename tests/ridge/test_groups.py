@@ -153,7 +153,9 @@ def test_in_float32(xp, rng, shape):
     single, numbers = [a.astype(np.float32) for a in (D, Y, w)], some_groups(rng, shape[0], 9)
     loo = ridge(in_groups(regression(*single, xp=xp), numbers), 1.0).loo
     assert loo.dtype == xp.float32
-    np.testing.assert_allclose(to_host(loo), ridge(in_groups(regression(D, Y, w), numbers), 1.0).loo, atol=2e-3)
+    np.testing.assert_allclose(
+        to_host(loo), ridge(in_groups(regression(D, Y, w), numbers), 1.0).loo, atol=2e-3
+    )
 
 
 def test_a_group_that_alone_fixes_its_scores_has_finite_ones(xp, rng):

@@ -16,24 +16,26 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._fitting.data import InMemory
-from .._fitting.parts import Reading, read_parts
+from .._fitting.parts import Given, Reading, read_parts
 from .._fitting.portfolio import LARGEST_SEED
 from .._fitting.settings import InputSettings, input_settings
 from .._inputs.chosen import HeldBack, hold_back
+from .._inputs.grouped import read_groups, refuse_one_group, warn_of_single_groups
 from .._inputs.reading import (
     RowSource,
-    read_groups,
+    names_of,
     read_new_table,
     read_training_numbers,
     read_training_table,
     refuse_source,
 )
-from .._inputs.rows import Rows, refuse_one_group, to_host, warn_of_single_groups
+from .._inputs.rows import Rows, to_host
 from .._inputs.table import Columns
 from .._leaving.files.models import save_model
 from .._loo.follow import CALIBRATIONS
 from .._looking.summary import summary
 from .._models.coverage import Coverage
+from .._models.memory import KEEPS
 from .._models.model import Model, Record
 from .._parts.source import RowBlocks
 from .._seam.arrays import Array, converted
@@ -42,6 +44,7 @@ from .._seam.sklearn import CALLBACK_ATTRIBUTES, StrOptions, _fit_context, check
 # What the parameters that all estimators have may be.
 COMMON: Mapping[str, list[Any]] = {
     "coverage_from": [StrOptions({"loo", "split"}), None],
+    "remember": [StrOptions(set(KEEPS)), None],
     "random_state": ["random_state"],
     "verbose": ["verbose"],
 }
@@ -57,6 +60,7 @@ class Estimator(BaseEstimator):
 
     _classifies: Any  # whether the targets are classes: an attribute, or a property
     coverage_from: str | None
+    remember: str | None
     random_state: Any
     coverage_: Coverage | None
 
@@ -157,17 +161,25 @@ class Estimator(BaseEstimator):
                 )
             if groups is not None:
                 raise ValueError(
-                    "groups are for rows in memory, but X is a RowBlocks. Bring the rows to memory, or fit without "
-                    "groups and judge the model by whole groups that it does not see."
+                    "groups are for rows in memory, but X is a RowBlocks. Bring the rows to memory, or fit "
+                    "without groups, and judge the model by groups that it did not see."
+                )
+            if self.remember == "rows":
+                raise ValueError(
+                    'remember="rows" keeps rows that are in memory, but X is a RowBlocks, which is read '
+                    'block by block. Give an array or a frame, or set remember=None; networks take "sums".'
                 )
             with X.opened() as parts:
                 yield read_parts(parts, self, inputs, heard)
             return
+        ids = names_of(X)
         table, y, columns = self._check_training_rows(X, y, inputs)
         seed = self._draw_seed()
         numbers = read_groups(groups, int(table.shape[0]))
         rows, held = self._divide_rows(table, y, sample_weight, seed, numbers)
-        yield Reading(InMemory(rows, columns), held, seed)
+        remembers = self.remember is not None
+        given = Given(table, y, ids) if remembers else None
+        yield Reading(InMemory(rows, columns, remembers=remembers), held, seed, given)
 
     def _check_targets(self, y: Any) -> Any:
         """Return y after a look at whether it can be learnt."""
@@ -185,7 +197,7 @@ class Estimator(BaseEstimator):
         if inputs is None or inputs.encoder is None:
             X, columns = read_training_numbers(self, X), None
         else:
-            X, columns = read_training_table(self, X, inputs.categorical_features)
+            X, columns = read_training_table(self, X, inputs.categorical_features, inputs.text_features)
         check_consistent_length(X, y)
         return X, y, columns
 

@@ -57,6 +57,9 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
         Which columns hold categories, as for :class:`TabularEncoder`.
 
+    text_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
+        Which columns hold short text, as for :class:`TabularEncoder`.
+
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes' errors, as for :class:`EDRVFLClassifier`.
 
@@ -75,6 +78,13 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     n_jobs : int or None, default=None
         Processes over the members, as in joblib, which shares the BLAS threads among them. On a GPU, and
         where there is too little to do, everything stays in one process.
+
+    remember : {"sums", "rows"} or None, default=None
+        What the fit keeps, so that the model can change and explain itself afterwards (the guide, "After the
+        fit"). It changes no answer. None keeps nothing. "rows": the training
+        rows, and of each layer of a network the sums that its read-out is solved from, (n + d + 1)^2 numbers
+        for n neurons and d inputs. "sums", if no member is a kernel: the sums, and about 30 bytes for each
+        row, a fingerprint among them.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the members.
@@ -157,8 +167,10 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
         weights: str = "loo",
         calibration: str | None = "loo",
         categorical_features: Any = "from_dtype",
+        text_features: Any = "from_dtype",
         class_weight: Mapping[Any, float] | str | None = None,
         coverage_from: str | None = "loo",
+        remember: str | None = None,
         max_seconds: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -169,8 +181,10 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
         self.weights = weights
         self.calibration = calibration
         self.categorical_features = categorical_features
+        self.text_features = text_features
         self.class_weight = class_weight
         self.coverage_from = coverage_from
+        self.remember = remember
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -214,6 +228,9 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
     categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
         Which columns hold categories, as for :class:`TabularEncoder`.
 
+    text_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
+        Which columns hold short text, as for :class:`TabularEncoder`.
+
     coverage_from : {"loo", "split"} or None, default="loo"
         Where `predict_interval` takes its quantiles from. "loo": from the training rows' leave-one-out
         errors. "split" holds a fifth of the rows back from the fit, drawn by the seed (at least 39 or half of
@@ -228,6 +245,13 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
     n_jobs : int or None, default=None
         Processes over the members, as in joblib, which shares the BLAS threads among them. On a GPU, and
         where there is too little to do, everything stays in one process.
+
+    remember : {"sums", "rows"} or None, default=None
+        What the fit keeps, so that the model can change and explain itself afterwards (the guide, "After the
+        fit"). It changes no answer. None keeps nothing. "rows": the training
+        rows, and of each layer of a network the sums that its read-out is solved from, (n + d + 1)^2 numbers
+        for n neurons and d inputs. "sums", if no member is a kernel: the sums, and about 30 bytes for each
+        row, a fingerprint among them.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the members.
@@ -299,7 +323,9 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
         finalists: int | None = None,
         weights: str = "loo",
         categorical_features: Any = "from_dtype",
+        text_features: Any = "from_dtype",
         coverage_from: str | None = "loo",
+        remember: str | None = None,
         max_seconds: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -309,7 +335,9 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
         self.finalists = finalists
         self.weights = weights
         self.categorical_features = categorical_features
+        self.text_features = text_features
         self.coverage_from = coverage_from
+        self.remember = remember
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
         self.random_state = random_state

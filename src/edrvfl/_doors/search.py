@@ -212,9 +212,9 @@ class EDRVFLSearchCV(CallbackSupportMixin, Tuned):
             that take weights. With metadata routing on, a scorer gets them if it requests them.
 
         groups : array-like of shape (n_samples,), default=None
-            Which rows belong together: for the splitter, such as ``GroupKFold``, and for every fit, which then
-            leaves out whole groups, as `fit` of the estimator says. A number as `cv` makes splits that ignore
-            groups, as in scikit-learn.
+            Which rows belong together: for the splitter, such as ``GroupKFold``, and for every fit, which
+            then leaves out whole groups, as `fit` of the estimator says. A number as `cv` makes splits that
+            ignore groups, as in scikit-learn.
 
         **params
             With metadata routing on, what splitter and scorer ask for.
@@ -227,9 +227,7 @@ class EDRVFLSearchCV(CallbackSupportMixin, Tuned):
         with unchanged_on_failure(self):
             return self._search(X, y, {"sample_weight": sample_weight, "groups": groups}, params)
 
-    def _search(
-        self, X: Any, y: Any, of_rows: dict[str, Any], params: dict[str, Any]
-    ) -> EDRVFLSearchCV:
+    def _search(self, X: Any, y: Any, of_rows: dict[str, Any], params: dict[str, Any]) -> EDRVFLSearchCV:
         refuse_source(self, X)
         given = {"estimator": self, "X": X, "y": y, "metadata": of_rows}
         rows = self._rows()  # before the data are checked: a bad configuration fails at once

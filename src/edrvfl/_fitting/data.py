@@ -83,6 +83,10 @@ class Data(Protocol):
     def kernel_rows(self) -> Rows:
         """All rows, for a kernel: as `single_rows`, but few enough rows are brought to memory."""
 
+    @property
+    def remembers(self) -> bool:
+        """Whether a fit keeps what its read-outs were solved from."""
+
     def encoding(self, encoder: EncoderSettings | None) -> Inputs:
         """Learn from the training rows how columns are encoded; without settings they stay as they are."""
 
@@ -108,6 +112,7 @@ class InMemory:
     rows: Rows
     columns: Columns | None
     stand_for: None = None
+    remembers: bool = False
 
     @cached_property
     def judged(self) -> Judged | None:
@@ -142,7 +147,7 @@ class InMemory:
         counts = self.rows.weights.counts
         if encoder is None or self.columns is None:
             return learn_inputs(self.rows.X, counts, None)
-        return learn_inputs(self.rows.X, counts, encoder, self.columns.categorical)
+        return learn_inputs(self.rows.X, counts, encoder, self.columns.coded, self.columns.parts)
 
     def draws(self, begin: Start, settings: Settings) -> Draws:
         """Return the random layers of a network. Folds share them with it."""
@@ -166,18 +171,9 @@ class InMemory:
             for block in row_blocks(D, D.shape[0], 2 * D.shape[1]):  # no second matrix of this size
                 for layer in network.layers:
                     replay(layer, network.activation, D[block, :])
-        problem = Problem(
-            rows.targets,
-            rows.weights,
-            draws,
-            self.judged,
-            judges=judges,
-            twins=rows.twins,
-            groups=rows.groups,
-        )
-        return grow(
-            start(D, settings) if begin.paused is None else resume(D, settings, begin.paused), problem
-        )
+        problem = Problem(rows.targets, rows.weights, draws, self.judged, judges=judges, twins=rows.twins)
+        branch = start(D, settings) if begin.paused is None else resume(D, settings, begin.paused)
+        return grow(branch, replace(problem, groups=rows.groups, remembers=self.remembers))
 
     def pause(self, layers: Iterator[Grown], grown: Grown, settings: Settings) -> Pause:  # noqa: ARG002
         """Return from where a network that was just grown can go on later."""
@@ -206,6 +202,7 @@ class InParts:
     parted: PartedRows
     rows: Rows  # that leave-one-out judges
     judged: Judged | None  # all of these rows, with what they stand for; None if they are all there are
+    remembers: bool = False
 
     @property
     def columns(self) -> Columns | None:
@@ -250,7 +247,7 @@ class InParts:
         columns = self.columns
         if encoder is None or columns is None:
             return learn_parted_inputs(self.parted, None)
-        return learn_parted_inputs(self.parted, encoder, columns.categorical)
+        return learn_parted_inputs(self.parted, encoder, columns.coded, columns.parts)
 
     def draws(self, begin: Start, settings: Settings) -> Draws:
         """Return the random layers of a network."""

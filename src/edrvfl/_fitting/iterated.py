@@ -81,7 +81,7 @@ def fit_iterated(
     alpha, left_out, of_others = found
     X, xp = many.X, array_namespace(many.X)
     alike = many.compared(X)
-    scores, order = [take_rows(left_out, from_numpy(place[judged[inside]], X, xp.int64))], [inside]
+    scores, answered = [take_rows(left_out, from_numpy(place[judged[inside]], X, xp.int64))], [inside]
     lacking = numpy.full(len(outside), -1)
     for g, rows in enumerate(groups if owners is not None else ()):
         lacking[numpy.isin(sample.groups[judged[outside]], owners[rows])] = g  # type: ignore[index]
@@ -89,8 +89,8 @@ def fit_iterated(
         some, by = outside[lacking == g], alpha if g < 0 else of_others[g]
         new = sample.encoded(from_numpy(judged[some], X, xp.int64))
         scores += [alike(new[rows, :]) @ by for rows in row_blocks(new, len(some), 3 * X.shape[0])]
-        order.append(some)
-    back = numpy.argsort(numpy.concatenate(order))
+        answered.append(some)
+    back = numpy.argsort(numpy.concatenate(answered))
     loo = take_rows(xp.concat(scores), from_numpy(back, X, xp.int64))
     return choice, X, KernelReadOut(alpha, loo, choice.values[1], True)
 
@@ -211,8 +211,8 @@ def deal(
 ) -> list[numpy.ndarray]:
     """Deal judged rows into groups that are left out together, rows of like targets evenly.
 
-    Rows of the same number in `together`, judged or not, are in one group. A group has a fifth of all rows at most, such rows
-    aside, and a twentieth if k columns of targets for each group leave the products with K cheap.
+    Rows of the same number in `together`, judged or not, are in one group. But for these, a group has a fifth
+    of all rows at most, and a twentieth if k columns of targets for each group leave products with K cheap.
     """
     m = len(order)
     n = max(-(-len(judged) * LARGEST_GROUP // m), min(-(-len(judged) * SMALL_GROUP // m), FEW_COLUMNS // k))

@@ -10,9 +10,9 @@ from typing import Any
 import numpy
 from scipy.special import softmax
 
-from .._inputs.chosen import Judged, codes_of, ranking
+from .._inputs.chosen import Judged, codes_of, draw_rows, ranking
 from .._inputs.inputs import Inputs
-from .._inputs.rows import Rows, draw_rows, to_host
+from .._inputs.rows import Rows, to_host
 from .._inputs.targets import RowWeights, Targets, Values
 from .._loo.calibrate import Calibration
 from .._loo.jury import ValueJury, jury_of
@@ -110,9 +110,7 @@ class Sample:
             None if costs is None else take_entries(costs, rows),
         )
         targets, raw = self.targets.some(rows), take_rows(self.raw, rows)
-        twins, groups = (
-            None if numbers is None else numbers[which] for numbers in (self.twins, self.groups)
-        )
+        twins, groups = (None if numbers is None else numbers[which] for numbers in (self.twins, self.groups))
         some = replace(self, raw=raw, targets=targets, weights=weights, judged=None)
         return replace(some, twins=twins, groups=groups)
 
@@ -290,7 +288,7 @@ UNEVEN = 1.25  # times the rows that a part is to have; before it has more, ther
 def whole_groups(groups: numpy.ndarray, n_parts: int) -> numpy.ndarray:
     """Return the part of each row, -1 for none, so that rows of one group are in one part.
 
-    Parts have about as many rows as n_parts even ones; there may be a few more parts, or less if groups are few.
+    Parts have about as many rows as n_parts even ones. There may be a few more, or less if groups are few.
     """
     of, most = numpy.unique(groups, return_inverse=True)[1], -(-len(groups) // n_parts)
     sizes = numpy.bincount(of)
@@ -308,7 +306,7 @@ def whole_groups(groups: numpy.ndarray, n_parts: int) -> numpy.ndarray:
 
 
 def deal_evenly(sizes: numpy.ndarray, n: int) -> numpy.ndarray:
-    """Return the number, below n, of the heap of each thing, so that heaps are about equal: large ones first."""
+    """Return the heap, below n, of each thing, so that heaps are about equal: large things come first."""
     heaps = [(0.0, heap) for heap in range(n)]
     dealt = numpy.zeros(len(sizes), dtype=int)
     for i in numpy.argsort(-sizes, kind="stable"):

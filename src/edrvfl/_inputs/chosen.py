@@ -9,7 +9,7 @@ import numpy
 
 from .._seam.arrays import Array, array_namespace, from_numpy
 from .rows import Rows, keep_marked, keep_weighted, to_host, weights_on_host
-from .targets import Classes, Targets, Values
+from .targets import Classes, Targets, Values, rows_worth
 
 STRATA = 8  # ranges of values, each with as much weight
 
@@ -56,6 +56,32 @@ def strata(rows: Rows) -> numpy.ndarray:
     return codes
 
 
+def draw_rows(
+    n: int, codes: numpy.ndarray, counts: numpy.ndarray, order: numpy.ndarray, start: float
+) -> numpy.ndarray:
+    """Draw n rows or a few less, and return how often each of the m rows was drawn.
+
+    Classes share the draws evenly as far as they have rows. A class's rows stand in the given order on a
+    line, each as long as its count, and points at equal steps hit the rows that are drawn: a row of count 2
+    is drawn like the row twice. The first point is at `start`, in [0, 1), of the first step.
+    """
+    k = int(codes.max()) + 1
+    by_class = [order[codes[order] == c] for c in range(k)]
+    worth = [int(rows_worth(counts[rows]) + 1e-9) for rows in by_class]
+    times = numpy.zeros(len(codes))
+    left = n
+    for i, c in enumerate(numpy.argsort(worth, kind="stable")):  # the smallest class first
+        quota = min(worth[c], left // (k - i))
+        left -= quota
+        if quota:
+            rows = by_class[c]
+            line = numpy.cumsum(counts[rows])
+            points = (numpy.arange(quota) + start) * (line[-1] / quota)
+            drawn = numpy.minimum(numpy.searchsorted(line, points, side="right"), len(rows) - 1)
+            times[rows] = numpy.bincount(drawn, minlength=len(rows))
+    return times
+
+
 SHARE = 0.2
 ENOUGH = 39  # rows with which intervals that cover 95 % are finite
 MOST = 5_000  # of so many rows the share that an interval covers is known within half a point
@@ -69,6 +95,7 @@ class HeldBack:
     y: Array  # (n,) or (n, k), as it came
     counts: Array | None  # (n,), sample weights
     returned: numpy.ndarray  # labels of rows that were drawn, but that a class needs in the fit
+    others: numpy.ndarray | None = None  # places of the rows that are fitted, among all rows that came
     groups: numpy.ndarray | None = None  # (n,), the same number for rows of the same group
 
 
@@ -86,9 +113,9 @@ def hold_back(
     labels of such rows are noted: counted as rows outside their set, they leave the sets' guarantee intact.
     With groups, whole groups are drawn and return, and the groups that are fitted come last.
     """
-    counts = None
+    counts, places = None, numpy.arange(X.shape[0])
     if sample_weight is not None:
-        counts, X, y, groups = keep_weighted(sample_weight, X, y, groups)
+        counts, X, y, groups, places = keep_weighted(sample_weight, X, y, groups, places)
     m = int(X.shape[0])
     of = numpy.arange(m) if groups is None else numpy.unique(groups, return_inverse=True)[1]
     n = int(of.max()) + 1
@@ -105,8 +132,8 @@ def hold_back(
         returned = returned[missing][one]  # a label for each group, or row
     held = drawn[of]
     fitted, back = (keep_marked(rows, X, y, counts, groups) for rows in (~held, held))
-    fitted_groups = None if groups is None else groups[~held]
-    return (fitted[0], fitted[1], fitted[2], fitted_groups), HeldBack(*back[:3], returned, back[3])
+    held_back = HeldBack(back[0], back[1], back[2], returned, places[~held], back[3])
+    return (fitted[0], fitted[1], fitted[2], None if groups is None else groups[~held]), held_back
 
 
 MOST_JUDGED = 10_000  # rows that choose a penalty and calibrate, or whose errors give intervals
@@ -183,7 +210,9 @@ def judged_groups(codes: numpy.ndarray, groups: numpy.ndarray, n: int) -> numpy.
     rank = numpy.argsort(numpy.argsort(numpy.random.PCG64(0).random_raw(len(sizes)), kind="stable"))
     drawn = numpy.zeros(len(sizes), dtype=bool)
     of_class = numpy.bincount(codes[may])
-    by_class = numpy.split(numpy.flatnonzero(may)[numpy.argsort(codes[may], kind="stable")], numpy.cumsum(of_class)[:-1])
+    by_class = numpy.split(
+        numpy.flatnonzero(may)[numpy.argsort(codes[may], kind="stable")], numpy.cumsum(of_class)[:-1]
+    )
     rows_of = numpy.bincount(of[may], minlength=len(sizes))
     for i, c in enumerate(numpy.argsort(of_class, kind="stable")):  # the smallest class first
         own, of_groups = numpy.unique(of[by_class[c]], return_counts=True)

@@ -45,11 +45,14 @@ def read_training_numbers(estimator: BaseEstimator, X: Any) -> Array:
 
 
 def read_training_table(
-    estimator: BaseEstimator, X: Any, categorical_features: Any = "from_dtype"
+    estimator: BaseEstimator,
+    X: Any,
+    categorical_features: Any = "from_dtype",
+    text_features: Any = "from_dtype",
 ) -> tuple[Array, Columns]:
     """Return X as a matrix of numbers and codes, with what was learnt of its columns; note their names."""
     refuse_source(estimator, X)
-    return learn_table(open_training_table(estimator, X), categorical_features)
+    return learn_table(open_training_table(estimator, X), categorical_features, text_features)
 
 
 def open_training_table(estimator: BaseEstimator, X: Any) -> Table:
@@ -71,6 +74,24 @@ def read_new_table(estimator: BaseEstimator, X: Any, columns: Columns | None, li
     table = open_table(X, like.dtype, estimator)
     validate_data(estimator, X, reset=False, skip_check_array=True)
     return read_table(table, columns)
+
+
+def names_of(X: Any) -> numpy.ndarray | None:
+    """Return the index of a pandas frame as numbers or texts; None where rows are only numbered."""
+    index = getattr(X, "index", None)
+    if index is None or callable(index):  # lists have a method of this name
+        return None
+    if getattr(index, "start", 1) == 0 and getattr(index, "step", 0) == 1:
+        return None
+    return as_names(index.to_numpy())
+
+
+def as_names(names: Any) -> numpy.ndarray:
+    """Return names of rows as whole numbers, or as texts if they are anything else."""
+    found = numpy.atleast_1d(numpy.asarray(names))
+    if found.dtype.kind in "iu":
+        return found.astype(numpy.int64)
+    return numpy.array([str(name) for name in found.ravel().tolist()], dtype=object)
 
 
 def refuse_missing_targets(y: Any, what: str) -> None:
@@ -170,36 +191,6 @@ def _is_number(value: Any) -> bool:
     except (ValueError, TypeError):
         return False
     return not isinstance(value, str)
-
-
-def read_groups(groups: Any, n_rows: int) -> numpy.ndarray | None:
-    """Return a number for each row, the same for rows of one group, in the order in which groups first come."""
-    if groups is None:
-        return None
-    series = narwhals.from_native(groups, pass_through=True, allow_series=True, series_only=False)
-    if isinstance(series, narwhals.Series):
-        values = series.to_list()
-    else:
-        values = to_host(groups) if is_array_api_obj(groups) else groups
-        shape = numpy.shape(values)
-        if len(shape) != 1:
-            raise ValueError(
-                f"groups must hold one value for each row, in one dimension, but its shape is {shape}. Give an "
-                "array, a list or a column of a frame."
-            )
-        values = values.tolist() if isinstance(values, numpy.ndarray) else list(values)
-    if len(values) != n_rows:
-        raise ValueError(
-            f"groups must hold one value for each row, but it has {len(values)} values and X has {n_rows} rows."
-        )
-    missing = [i for i, value in enumerate(values) if is_missing(value)]
-    if missing:
-        raise ValueError(
-            f"groups has a missing value in row {missing[0]}. Say which group the row is in; one that belongs to "
-            "no other row is a group of its own."
-        )
-    known: dict[Any, int] = {}
-    return numpy.array([known.setdefault(value, len(known)) for value in values])
 
 
 def read_labels(estimator: BaseEstimator, y: Any) -> Any:

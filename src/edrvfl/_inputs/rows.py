@@ -5,8 +5,6 @@ Every fit and every split of a search calls it, so both see the same rows.
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,6 +22,7 @@ from .._seam.sklearn import (
     get_namespace_and_device,
     move_to,
 )
+from .copies import agree_by_chance
 from .moments import ValueScale
 from .targets import Classes, RowWeights, Targets, Values, joined_targets, rows_worth
 
@@ -48,30 +47,13 @@ def _same_bits(X: numpy.ndarray) -> numpy.ndarray:
     return numpy.where(numpy.isnan(X), numpy.nan, X + 0.0)
 
 
-def draw_rows(
-    n: int, codes: numpy.ndarray, counts: numpy.ndarray, order: numpy.ndarray, start: float
-) -> numpy.ndarray:
-    """Draw n rows or a few less, and return how often each of the m rows was drawn.
+@dataclass(frozen=True, slots=True, eq=False)
+class Came:
+    """The rows as they came, copies too, but for rows of weight 0."""
 
-    Classes share the draws evenly as far as they have rows. A class's rows stand in the given order on a
-    line, each as long as its count, and points at equal steps hit the rows that are drawn: a row of count 2
-    is drawn like the row twice. The first point is at `start`, in [0, 1), of the first step.
-    """
-    k = int(codes.max()) + 1
-    by_class = [order[codes[order] == c] for c in range(k)]
-    worth = [int(rows_worth(counts[rows]) + 1e-9) for rows in by_class]
-    times = numpy.zeros(len(codes))
-    left = n
-    for i, c in enumerate(numpy.argsort(worth, kind="stable")):  # the smallest class first
-        quota = min(worth[c], left // (k - i))
-        left -= quota
-        if quota:
-            rows = by_class[c]
-            line = numpy.cumsum(counts[rows])
-            points = (numpy.arange(quota) + start) * (line[-1] / quota)
-            drawn = numpy.minimum(numpy.searchsorted(line, points, side="right"), len(rows) - 1)
-            times[rows] = numpy.bincount(drawn, minlength=len(rows))
-    return times
+    which: numpy.ndarray  # (n,), their places among all rows that came
+    at: numpy.ndarray  # (n,), the row that stands for each of them
+    counts: numpy.ndarray  # (n,), their sample weights, in float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +66,7 @@ class Rows:
     weights: RowWeights
     known_hashes: numpy.ndarray | None = None  # where X is not in memory, or was hashed before
     apart: bool = False  # equal rows agree by chance: see `agree_by_chance`
+    came: Came | None = None  # what these rows were; None for some of other rows
     # (m,), rows of the same number are left out together, and equal rows of other numbers are not; None if
     # leave-one-out leaves out a row with its copies
     groups: numpy.ndarray | None = None
@@ -110,9 +93,10 @@ class Rows:
         """Return the rows with these indices, in this order."""
         X, targets = take_rows(self.X, which), self.targets.some(which)
         known, groups = (
-            None if numbers is None else numbers[to_host(which)] for numbers in (self.known_hashes, self.groups)
+            None if numbers is None else numbers[to_host(which)]
+            for numbers in (self.known_hashes, self.groups)
         )
-        return Rows(X, self.classes, targets, self.weights.some(which), known, self.apart, groups)
+        return Rows(X, self.classes, targets, self.weights.some(which), known, self.apart, groups=groups)
 
     @staticmethod
     def joined(parts: Sequence[Rows]) -> Rows:
@@ -164,7 +148,7 @@ def merge_copies(rows: Rows) -> Rows:
     which, times = numpy.unique(first, return_counts=True)
     counts = numpy.bincount(first, weights_on_host(rows.weights.counts, len(first)))[which]
     if rows.groups is not None:
-        return _with_counts(rows, which, counts)
+        return _with_counts(rows, first, which, counts)
     whole = counts.sum() <= MOST_COMPARED and bool((counts == counts.round()).all())
     if whole:
         times = (counts / numpy.gcd.reduce(counts.astype(int))).astype(int)
@@ -173,7 +157,7 @@ def merge_copies(rows: Rows) -> Rows:
         if not whole:
             return rows
         which, counts = (numpy.repeat(values, times) for values in (which, counts / times))
-    return _with_counts(rows, which, counts)
+    return _with_counts(rows, first, which, counts)
 
 
 def _first_copies(rows: Rows, twins: numpy.ndarray) -> numpy.ndarray:
@@ -185,12 +169,15 @@ def _first_copies(rows: Rows, twins: numpy.ndarray) -> numpy.ndarray:
     return numpy.arange(len(twins)) if first is None else first
 
 
-def _with_counts(rows: Rows, which: numpy.ndarray, counts: numpy.ndarray) -> Rows:
-    """Return some of the rows, with counts of their own."""
-    if len(which) == rows.X.shape[0] and (counts == 1).all():
+def _with_counts(rows: Rows, first: numpy.ndarray, which: numpy.ndarray, counts: numpy.ndarray) -> Rows:
+    """Return some of the rows, with counts of their own; each row has become the one that `first` names."""
+    came = (
+        None if rows.came is None else replace(rows.came, at=numpy.searchsorted(which, first[rows.came.at]))
+    )
+    if len(which) == len(first) and (counts == 1).all():
         return rows
     some = rows.some(from_numpy(which, rows.X, array_namespace(rows.X).int64))
-    return replace(some, weights=replace(some.weights, counts=from_numpy(counts, rows.X)))
+    return replace(some, weights=replace(some.weights, counts=from_numpy(counts, rows.X)), came=came)
 
 
 def in_groups(rows: Rows, groups: numpy.ndarray | None) -> Rows:
@@ -204,52 +191,6 @@ def in_groups(rows: Rows, groups: numpy.ndarray | None) -> Rows:
     if len(numpy.unique(groups)) < m:
         return replace(rows, groups=groups)
     return replace(rows, apart=m <= MOST_COMPARED and first_of_equals(rows.X, rows.hashes) is not None)
-
-
-def refuse_one_group(rows: Rows, who: str) -> None:
-    """Refuse groups that are one: without it there is nothing to learn from."""
-    if rows.groups is not None and (rows.groups == rows.groups[0]).all():
-        raise ValueError(
-            f"{who} leaves out one group after another, but all rows with positive weight that are fitted are in "
-            "one group. Give groups at least two different values, or fit without groups."
-        )
-
-
-def warn_of_single_groups(rows: Rows) -> None:
-    """Warn of classes whose rows are all in one group: no model that did not see it knows them."""
-    if rows.groups is None or not isinstance(rows.targets, Classes):
-        return
-    pairs = numpy.unique(numpy.column_stack([to_host(rows.targets.codes), rows.groups]), axis=0)
-    alone = numpy.flatnonzero(numpy.bincount(pairs[:, 0], minlength=rows.targets.width) == 1)
-    if len(alone):
-        names = ", ".join(repr(label) for label in to_host(rows.classes)[alone[:5]].tolist())
-        warnings.warn(
-            f"{len(alone)} of {rows.targets.width} classes are in one group only ({names}"
-            f"{', ...' if len(alone) > 5 else ''}). A model without this group does not know the class, so its "
-            "rows do not calibrate, and count as rows outside their prediction sets.",
-            UserWarning,
-            stacklevel=2,
-        )
-
-
-def agree_by_chance(X: numpy.ndarray, twins: numpy.ndarray, times: numpy.ndarray) -> bool:
-    """Tell whether rows of X (m, d) that agree in all columns do so by chance, and not as copies of a row.
-
-    The rows differ in X or in their target, and come so many times. Copies have the same target, so only
-    pairs of rows that differ count: some must agree in X, which have the same number in `twins`, and if
-    columns were independent, at least a thousandth of as many would. The tables of the study are far from
-    this line: it is a third or more where columns have few values, and about a millionth
-    or less for measurements.
-    """
-    copies, n = numpy.square(times).sum(), times.sum()
-
-    def agreeing(codes: numpy.ndarray) -> float:
-        """Return the share of pairs of different rows that have the same code."""
-        return float((numpy.square(numpy.bincount(codes, times)).sum() - copies) / max(n * n - copies, 1))
-
-    together = agreeing(twins)
-    alone = (agreeing(numpy.unique(column, return_inverse=True)[1]) for column in X.T)
-    return together > 0 and math.prod(alone) >= 1e-3 * together
 
 
 def prepare_rows(
@@ -273,18 +214,20 @@ def prepare_rows(
     """
     xp, _, where = get_namespace_and_device(X)
     counts = costs = None
+    places: Any = numpy.arange(X.shape[0])
     if sample_weight is not None:
-        counts, X, y, groups = keep_weighted(sample_weight, X, y, groups)
+        counts, X, y, groups, places = keep_weighted(sample_weight, X, y, groups, places)
     if class_weight is not None:
         costs = from_numpy(_costs_of_rows(class_weight, y, counts), X)
-        X, y, counts, groups, costs = keep_marked(costs > 0, X, y, counts, groups, costs)
+        X, y, counts, groups, costs, places = keep_marked(costs > 0, X, y, counts, groups, costs, places)
     weights = RowWeights(counts, costs)
     _refuse_overflow(weights)
     found = get_namespace(y)[0].unique_inverse(y)
     classes, codes = found.values, move_to(found.inverse_indices, xp=xp, device=where)
     if not (isinstance(classes, numpy.ndarray) and classes.dtype.kind in "OUS"):
         classes = move_to(classes, xp=xp, device=where)  # strings stay in NumPy
-    rows = in_groups(Rows(X, classes, Classes(codes, int(classes.shape[0]), X[:0, 0]), weights), groups)
+    targets = Classes(codes, int(classes.shape[0]), X[:0, 0])
+    rows = in_groups(Rows(X, classes, targets, weights, came=_came(places, counts)), groups)
     return merge_copies(rows) if merge else rows
 
 
@@ -304,15 +247,21 @@ def prepare_values(
     xp, _, where = get_namespace_and_device(X)
     y = move_to(y, xp=xp, device=where)
     Y = xp.astype(as_matrix(y), xp.float64)
-    counts = None
+    counts: Array | None = None
+    places: Any = numpy.arange(X.shape[0])
     if sample_weight is not None:
-        counts, X, Y, groups = keep_weighted(sample_weight, X, Y, groups)
+        counts, X, Y, groups, places = keep_weighted(sample_weight, X, Y, groups, places)
     weights = RowWeights(counts)
     _refuse_overflow(weights)
-    rows = in_groups(Rows(X, None, Values(Y), weights), groups)
+    rows = in_groups(Rows(X, None, Values(Y), weights, came=_came(places, counts)), groups)
     rows = merge_copies(rows) if merge else rows
     Y = rows.targets.rows(slice(None))
     return replace(rows, targets=standard_values(Y, ValueScale.of(Y, rows.weights.counts), X.dtype))
+
+
+def _came(places: numpy.ndarray, counts: Array | None) -> Came:
+    """Return rows that stand for themselves."""
+    return Came(places, numpy.arange(len(places)), weights_on_host(counts, len(places)))
 
 
 def standard_values(Y: Array, scale: ValueScale, dtype: Any) -> Values:

@@ -15,15 +15,7 @@ from dataclasses import dataclass, replace
 import numpy
 
 from .._inputs.rows import to_host
-from .._seam.arrays import (
-    Array,
-    array_namespace,
-    device,
-    from_numpy,
-    row_blocks,
-    take_entries,
-    take_rows,
-)
+from .._seam.arrays import Array, array_namespace, device, from_numpy, row_blocks, take_entries, take_rows
 from .._seam.linalg import Cholesky, half_inverse
 from .equations import Regression, normal_equations
 
@@ -95,7 +87,7 @@ def leave_groups_out(problem: Regression, found: Inverse) -> Array:
     xp, batches = array_namespace(problem.D), Batches.of(problem)
     parts = list(scores_without_groups(problem, found, batches))
     rows = numpy.concatenate([which for which, _ in parts])
-    place = numpy.empty(len(problem.groups), dtype=int)  # type: ignore[arg-type]
+    place = numpy.empty(problem.D.shape[-2], dtype=int)
     place[rows] = numpy.arange(len(rows))
     scores = xp.concat([of_rows[0, ...] for _, of_rows in parts])
     return take_rows(scores, from_numpy(place[batches.judged], scores, xp.int64))
@@ -110,7 +102,7 @@ def scores_without_groups(
     """
     c, n_penalties = found.inverse.shape
     k = problem.targets.width
-    is_judged = numpy.zeros(len(problem.groups), dtype=bool)  # type: ignore[arg-type]
+    is_judged = numpy.zeros(problem.D.shape[-2], dtype=bool)
     is_judged[batches.judged] = True
     for batch in batches.rows:
         g = batch.shape[1]
@@ -193,7 +185,7 @@ def _rest(H: Array) -> Array:
 
 
 def least_norm_without_groups(problem: Regression, U: Array, inverse: Array, B: Array, beta: Array) -> Array:
-    """Return scores (judged rows, k) of the least-norm solution, the limit of lam -> 0; see `least_norm_scores`.
+    """Return scores (judged rows, k) of the least-norm solution, the limit for lam -> 0: `least_norm_scores`.
 
     There C_GG is N / lam + Q and u_G is r_G / lam + a, with N = (I - UU')_GG, Q = (U inverse^2 U')_GG and
     a = U_G inverse^2 B. Where N has directions of eigenvalue 0, which lie outside the span of the other rows,
@@ -213,9 +205,13 @@ def least_norm_without_groups(problem: Regression, U: Array, inverse: Array, B: 
         S, r, a = (xp.matrix_transpose(Z) @ part for part in (S, r, a))
         Q = (S * (inverse * inverse)) @ S.T
         inside = (values > limit)[:, None]
-        inner = xp.where(inside, r / xp.where(inside, values[:, None], xp.ones_like(r[:, :1])), xp.zeros_like(r))
+        inner = xp.where(
+            inside, r / xp.where(inside, values[:, None], xp.ones_like(r[:, :1])), xp.zeros_like(r)
+        )
         outside = ~inside & ~inside.T
-        A = xp.where(outside, Q, xp.zeros_like(Q)) + xp.eye(len(rows), dtype=U.dtype) * xp.astype(inside, U.dtype)
+        A = xp.where(outside, Q, xp.zeros_like(Q)) + xp.eye(len(rows), dtype=U.dtype) * xp.astype(
+            inside, U.dtype
+        )
         error = Z @ xp.linalg.solve(A, xp.where(inside, inner, a - Q @ inner))
         for place, row in enumerate(rows.tolist()):
             scores[row, :] = Y[row, :] - error[place, :] / root[row, 0]

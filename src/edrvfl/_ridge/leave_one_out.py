@@ -16,7 +16,7 @@ import numpy
 from .._seam.arrays import Array, array_namespace, device, row_blocks, take_entries, take_rows
 from .._seam.linalg import Cholesky, inverse_diagonal, inverse_forms, kept_eigenvalues
 from .equations import NormalEquations, Regression
-from .groups import Inverse, leave_groups_out, least_norm_without_groups
+from .groups import Inverse, least_norm_without_groups, leave_groups_out
 from .twins import Twins
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 from sklearn.utils.metadata_routing import process_routing
 
-from .._inputs.reading import read_groups
+from .._inputs.grouped import read_groups
 from .._inputs.rows import to_host
 from .._inputs.table import Columns
 from .._seam.arrays import Array, on_accelerator
@@ -86,7 +86,7 @@ def _as_given(X: Any, table: Array, columns: Columns | None) -> Any:
     """Return the rows as splitters and scorers see them: a frame, or an array in NumPy."""
     if hasattr(X, "columns"):  # they may ask for columns by name
         return X
-    if columns is None or not any(columns.categorical):
+    if columns is None or not (any(columns.categorical) or columns.kinds):
         return to_host(table)
     # codes mean nothing to a scorer
     return to_host(X) if hasattr(X, "__dlpack__") else numpy.asarray(X, dtype=object)
@@ -100,8 +100,8 @@ def _route(door: Any, params: dict[str, Any], sample_weight: Any) -> tuple[dict[
         return routed.splitter.split, routed.scorer.score
     if unknown := set(params) - {"groups"}:
         raise TypeError(
-            f"fit got {', '.join(sorted(unknown))}; only sample_weight and groups can be passed while scikit-learn's "
-            "metadata routing is off."
+            f"fit got {', '.join(sorted(unknown))}; only sample_weight and groups can be passed while "
+            "scikit-learn's metadata routing is off."
         )
     return params, weights if weights and _takes_sample_weight(door._scorer()) else {}
 

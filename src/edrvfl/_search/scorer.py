@@ -42,8 +42,8 @@ class Sample:
             return _safe_indexing(values, rows) if of_rows else values
 
         metadata = {name: part(values) for name, values in self.metadata.items()}
-        of_rows = (part(values) for values in (self.X, self.labels, self.weights, self.given))
-        return Sample(*of_rows, metadata, part(self.groups))
+        X, labels, weights, given = map(part, (self.X, self.labels, self.weights, self.given))
+        return Sample(X, labels, weights, given, metadata, part(self.groups))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,14 +11,17 @@ import numpy
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from ..._inputs.columns import Columns
+from ..._inputs.dates import Dates
 from ..._inputs.inputs import Bins, Categories, Inputs, Numbers, OneHots, Ranks
-from ..._inputs.table import Columns
+from ..._inputs.text import Text
 from ..._layers.records import DrawSettings
 from ..._loo.calibrate import Calibration
 from ..._loo.coverage import Margins, OwnProbabilities, Widths
 from ..._models.coverage import Coverage
 from ..._models.encoding import Encoding
 from ..._models.kernel import KernelModel, KernelVoter
+from ..._models.memory import Judge, KernelMemory, Memory, NetworkMemory, RowsMemory, Sums
 from ..._models.network import Network
 from ..._models.portfolio import Portfolio
 from ..._models.stored import StoredLayer, drawn_bytes, networks_in, restored, stored, with_networks
@@ -29,17 +32,18 @@ from .check import check
 from .container import packed, read_whole, unpacked, write_whole
 from .figures import Figure, Members, Names, Proven
 from .reading import BUDGET, Reader, build
-from .relations import need
+from .relations import need, remembers
 from .trial import try_model
 from .writing import Kinds, Writer, is_ours, parameters
 
 VERSION = 2  # of the format; files of every version up to this one can be loaded
 MAX_BYTES = 2**32
-INPUTS = (Bins, Categories, Columns, Inputs, Numbers, OneHots, Ranks)
+INPUTS = (Bins, Categories, Columns, Dates, Inputs, Numbers, OneHots, Ranks, Text)
 OF_MODELS = (Calibration, DrawSettings, KernelVoter, Margins, OwnProbabilities, StoredLayer, Widths)
+MEMORIES = (Judge, KernelMemory, Memory, NetworkMemory, RowsMemory, Sums)
 MODELS = (Coverage, Encoding, KernelModel, Network, Portfolio)
 # Files name records as the classes are called. A class that gets another name keeps the old one here.
-RECORDS: Mapping[str, type] = {kind.__name__: kind for kind in (*INPUTS, *OF_MODELS, *MODELS)}
+RECORDS: Mapping[str, type] = {kind.__name__: kind for kind in (*INPUTS, *OF_MODELS, *MEMORIES, *MODELS)}
 SHARED = (Columns, Inputs)  # records that voters have in common
 FIGURE: Any = Annotated[Any, Figure()]
 GROWN: Any = Annotated[tuple[FIGURE, ...], Long("grown")]  # one for each layer that was grown
@@ -79,11 +83,12 @@ FITTED: Mapping[str, Mapping[str, Any]] = {
     "TabularEncoder": {"encoding_": Encoding},
 }
 # What all estimators have, and what only some have.
-COLUMNS: Mapping[str, Any] = {"n_features_in_": Annotated[int, Between(1, side="d")]}
+COLUMNS: Mapping[str, Any] = {"n_features_in_": Annotated[int, Between(1, side="given")]}
 OPTIONAL: Mapping[str, Any] = {
     "feature_names_in_": Annotated[numpy.ndarray, Names()],
     "target_name_": str,
     "proven_": Annotated[dict, Proven()],
+    "memory_": Memory,
 }
 ENTRIES = {"format", "version", "edrvfl", "numpy", "estimator", "params", "fitted", "shared"}
 
@@ -109,7 +114,7 @@ def _packed(model: Any) -> tuple[bytes, Mapping[str, type]]:
     held = {
         name: getattr(model, name)
         for name in (*COLUMNS, *OPTIONAL, *FITTED[kind.__name__])
-        if hasattr(model, name)
+        if getattr(model, name, None) is not None or name in FITTED[kind.__name__]
     }
     writer = Writer(Kinds(RECORDS, SHARED, FITTED))
     writer.estimators[kind.__name__] = kind
@@ -162,10 +167,16 @@ def unpacked_model(content: bytes, estimators: Mapping[str, type], max_bytes: in
         try:
             for name in FITTED[type(model).__name__]:
                 setattr(model, name, with_networks(getattr(model, name), restored))
-            try_model(record_of(model), getattr(model, "coverage_", None), model.n_features_in_)
+            try_model(record_of(model), getattr(model, "coverage_", None), _width(model))
         except Exception as error:  # whatever a hostile file makes go wrong has one name
             _refuse(error)
     return model
+
+
+def _width(model: Any) -> int:
+    """Return how many columns the coded matrix of a model has."""
+    columns = record_of(model).columns
+    return int(model.n_features_in_ if columns is None else columns.width)
 
 
 def _stored_model(content: bytes, estimators: Mapping[str, type], max_bytes: float) -> Any:
@@ -215,7 +226,8 @@ def _check_fitted(model: Any, fitted: dict[str, Any]) -> None:
     name, kind = next(iter(own.items()))
     record = fitted[name]
     need(type(record) is kind, name, f"a record {kind.__name__}")
-    base = {"classifies": is_classifier(model), "dtype": record.like.dtype}
+    # the coded matrix is as wide as X where there are neither dates nor text
+    base = {"classifies": is_classifier(model), "dtype": record.like.dtype, "d": fitted["n_features_in_"]}
     known: Known = dict(base)
     for attribute, hint in {**COLUMNS, **OPTIONAL, **own}.items():
         if attribute in fitted:
@@ -225,8 +237,10 @@ def _check_fitted(model: Any, fitted: dict[str, Any]) -> None:
     for inputs in record.encodings():
         plain = inputs.numbers is None and inputs.categories is None
         need(plain is (record.columns is None), f"{name}.columns", "absent where X is taken as it is")
-    sides = {**base, "d": known["d"], "k": record.n_outputs}  # the network of the spread has others
+    sides = {**base, "d": known["d"], "given": known["given"], "k": record.n_outputs}  # the spread has others
     check(fitted.get("coverage_"), Coverage | None, "coverage_", sides)
+    if "memory_" in fitted:
+        remembers(fitted["memory_"], record, known["d"])
 
 
 def _check_memory(fitted: dict[str, Any], most: float) -> None:
