@@ -15,7 +15,7 @@ from .values import is_missing
 
 
 def read_groups(groups: Any, n_rows: int) -> numpy.ndarray | None:
-    """Return a number for each row, the same for rows of one group: the how manieth group it is to come."""
+    """Number the groups as they first come, and return the number of each row's group."""
     if groups is None:
         return None
     series = narwhals.from_native(groups, pass_through=True, allow_series=True, series_only=False)
