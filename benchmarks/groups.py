@@ -2,9 +2,9 @@
 
     python benchmarks/groups.py [--small] [--draws N]
 
-Half of the groups of a table are fitted, and the others are the truth: a kernel ridge as it comes, with groups and
-without. With --small one draw of two tables is run; else the means over draws are written to results/groups.csv,
-which docs/make_pictures.py draws.
+Half of the groups of a table are fitted, and the others are the truth: a kernel ridge as it comes, with
+groups and without. With --small one draw of two tables is run; else the means over draws are written to
+results/groups.csv, which docs/make_pictures.py draws.
 """
 
 import argparse
@@ -95,7 +95,9 @@ def main():
         with RESULTS.open("w", newline="") as out:
             writer = csv.DictWriter(out, means[0])
             writer.writeheader()
-            writer.writerows({k: round(v, 4) if isinstance(v, float) else v for k, v in m.items()} for m in means)
+            writer.writerows(
+                {k: round(v, 4) if isinstance(v, float) else v for k, v in m.items()} for m in means
+            )
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ ESTIMATORS = {
 
 
 def visits(rng, n_groups=24, n=5):
-    """Rows of groups that each have a level of their own, by which two columns of the group tell them apart."""
+    """Rows of groups that each have a level of their own, and two columns by which they are known."""
     groups, level = np.repeat(np.arange(n_groups), n), rng.standard_normal(n_groups)
     X = np.column_stack([rng.standard_normal((n_groups, 2))[groups], rng.standard_normal(len(groups))])
     return X, X[:, 2] + 2 * level[groups] + 0.1 * rng.standard_normal(len(groups)), groups
@@ -57,7 +57,7 @@ def answers(model, X):
 
 def loo_of(model):
     names = ("loo_accuracy_", "loo_accuracies_", "loo_r2_score_", "loo_r2_scores_")
-    return np.ravel([getattr(model, name) for name in names if hasattr(model, name)][0])[-1]
+    return np.ravel(next(getattr(model, name) for name in names if hasattr(model, name)))[-1]
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -8,7 +8,7 @@ from helpers import noisy_rows, noisy_values, to_host
 from sklearn.tree import DecisionTreeClassifier
 
 from edrvfl._fitting import iterated
-from edrvfl._fitting.folds import dealt, deal_folds, n_folds
+from edrvfl._fitting.folds import deal_folds, dealt, n_folds
 from edrvfl._fitting.guest import without_folds
 from edrvfl._fitting.iterated import fit_iterated
 from edrvfl._fitting.kernel import _fit_parts
