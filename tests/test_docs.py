@@ -71,6 +71,7 @@ def test_the_guide_is_what_is_run_here():
         "regression",
         "running",
         "search",
+        "your_table",
     }
     assert {page.stem for page in (DOCS / "guide").glob("*.md")} == runs
 
