@@ -24,6 +24,7 @@ from .contenders import (
     as_it_comes,
     as_named_texts,
     as_numbered_categories,
+    without_dates_and_text,
 )
 from .data import Task
 from .names import resolve_names
@@ -34,6 +35,8 @@ DEPTH = 10  # l_max of the paper
 JOINT_MEMORY = {"cpu": 10 * 1024, "cuda": 24 * 1024}
 TASKS: tuple[Task, ...] = ("classification", "regression")
 _TREES_TOO = "edRVFL portfolio with trees"
+_PLAIN = "edRVFL portfolio without dates and text"
+_VECTORIZED = "TableVectorizer"
 KINDS = ("ours", "peer", "paper")  # whose a method is, in the order of every table
 
 
@@ -108,6 +111,20 @@ def _with_trees(name: str) -> Row:
     return Row(name, "ours", default=found)
 
 
+def _without_dates_and_text(name: str) -> Row:
+    """Make the row of the portfolio that sees numbers and categories alone."""
+    kinds = zip(TASKS, ("EDRVFLPortfolioClassifier", "EDRVFLPortfolioRegressor"), strict=True)
+    made = {
+        task: replace(
+            _our_contender(name, kind, {}),
+            code=f"{kind}().fit(X.drop(columns=[*dates, *texts]), y)",
+            prepare=without_dates_and_text,
+        )
+        for task, kind in kinds
+    }
+    return Row(name, "ours", default=made)
+
+
 # --- those of the paper --------------------------------------------------------------------------------
 
 
@@ -179,11 +196,23 @@ _CODED = f"().fit({_TEXTS}, y)"
 _NAMED = '(cat_features=texts).fit(X.fillna(dict.fromkeys(texts, "missing")), y)'
 _ENABLED = f"(enable_categorical=True).fit({_TEXTS}, y)"
 
+_VECTORIZING = {
+    task: Contender(
+        _VECTORIZED,
+        f"skrub.tabular_pipeline(HistGradientBoosting{kind}()).fit(X, y)",
+        partial(boosting.vectorized, task=task),
+        as_it_comes,
+        "skrub",
+    )
+    for task, kind in zip(TASKS, ("Classifier", "Regressor"), strict=True)
+}
+
 # --- the table -------------------------------------------------------------------------------------------
 
 _ROWS = (  # ours and the paper's in the order of every table
     _ours("edRVFL portfolio", "EDRVFLPortfolioClassifier", "EDRVFLPortfolioRegressor"),
     _with_trees(_TREES_TOO),
+    _without_dates_and_text(_PLAIN),
     _ours("edRVFL default", "EDRVFLClassifier", "EDRVFLRegressor"),
     _ours("edRVFL bins", "EDRVFLClassifier", encoder="bins"),
     _searched("WPedRVFL"),
@@ -209,6 +238,7 @@ _ROWS = (  # ours and the paper's in the order of every table
         ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor", _CODED),
         as_categories_or_codes,
     ),
+    Row(_VECTORIZED, "peer", default=_VECTORIZING, package="skrub"),
     _booster(
         *("LightGBM", boosting.lightgbm, ("LGBMClassifier", "LGBMRegressor", _CODED)),
         *(as_numbered_categories, "lightgbm"),
@@ -248,7 +278,7 @@ METHOD_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "edrvfl": ("RVFL", "edRVFL_O", "edRVFL_N", "dRVFL", "WedRVFL", "PedRVFL", "WPedRVFL"),
         "randomised": ("SCN", "BLS", "H-ELM"),
         "fnn": ("SNN", "MSRAinit", "Highway", "ResNet"),
-        "peers": tuple(row.name for row in _ROWS if row.kind == "peer"),
+        "peers": tuple(row.name for row in _ROWS if row.kind == "peer" and row.tuned is not None),
     }
 )
 _TREES = ("HistGradientBoosting", "LightGBM")
@@ -262,7 +292,10 @@ DEFAULT_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("edRVFL portfolio", "edRVFL standard", "edRVFL robust", "edRVFL bins"),
             *(*_TREES, "CatBoost"),
         ),
-        "values": tuple(name for name in CONTENDERS["regression"] if name != _TREES_TOO),
+        "values": tuple(
+            name for name in CONTENDERS["regression"] if name not in (_TREES_TOO, _PLAIN, _VECTORIZED)
+        ),
+        "tables": ("edRVFL portfolio", _PLAIN, *_TREES, _VECTORIZED, "CatBoost"),
     }
 )
 
