@@ -255,6 +255,52 @@ def test_rows_without_a_target_can_be_left_out(edrvfl, guests, ending, target):
         assert (status, "missing in every row" in err) == (2, True)
 
 
+@pytest.fixture
+def visits(guests):
+    """Dates with gaps, and remarks."""
+    days = pd.Series(pd.date_range("2024-02-25 08:00", periods=120, freq="31h"))
+    visits = guests.assign(day=days.dt.strftime("%Y-%m-%dT%H:%M"), say=[f"guest no {i}" for i in range(120)])
+    visits.loc[4, "day"] = None
+    return visits.drop(columns=["city", "room"])
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_dates_and_text_are_read_as_they_were_in_training(edrvfl, visits, answers, ending):
+    parsed = visits.assign(day=pd.to_datetime(visits["day"]))
+    if ending == "csv":
+        visits.to_csv("t.csv", index=False)
+    else:
+        parsed.to_parquet("t.parquet")
+    assert edrvfl(f"fit t.{ending} --target bill --ignore returns {NETWORK}")[0] == 0
+    model = library.load("m.edrvfl")
+    assert [model.network_.columns.words(j) for j in range(4)] == ["numbers", "numbers", "dates", "text"]
+    assert "dates" in edrvfl("inspect m.edrvfl")[1]
+    visits.to_csv("new.csv", index=False)
+    assert edrvfl("predict m.edrvfl new.csv --out p.csv")[0] == 0
+    assert_array_equal(
+        answers("p.csv").to_numpy()[:, 0], model.predict(parsed[["age", "member", "day", "say"]])
+    )
+    visits.assign(day="31.1.2024").to_csv("bad.csv", index=False)
+    status, _, err = edrvfl("predict m.edrvfl bad.csv --out bad.out")
+    assert (status, "column 'day', row 1 (line 2): '31.1.2024' is not a date. Write it like" in err) == (
+        2,
+        True,
+    )
+
+
+def test_dates_may_be_categories_and_labels_and_a_stray_cell_is_noted(edrvfl, visits):
+    few = visits.assign(day=["2024-01-31", "2024-02-29"] * 60, y=["2024-01-01", "2025-01-01"] * 60)
+    few.to_csv("t.csv", index=False)
+    assert edrvfl(f"fit t.csv --target y --ignore say --categories day {NETWORK}")[0] == 0
+    model = library.load("m.edrvfl")
+    assert model.classes_.tolist() == ["2024-01-01", "2025-01-01"]
+    assert model.network_.columns.words(4) == "categories"
+    few.loc[3, "day"] = "tomorrow"
+    few.to_csv("t.csv", index=False)
+    told = edrvfl(f"fit t.csv --target y --ignore say --force {NETWORK}")
+    assert "column 'day' is taken for text, because of 'tomorrow' in row 4 (line 5)" in told[2]
+
+
 def test_times_are_the_same_labels_in_every_command(edrvfl):
     days = np.array(["2020-01-01", "2021-05-06T07:08:09"], dtype="datetime64[ns]")
     for y in (days, days - days[0]):

@@ -70,9 +70,9 @@ class Estimator(BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Training rows: a NumPy array, a pandas, polars or pyarrow table, or, with scikit-learn's array API
-            dispatch on, a torch or CuPy array. Columns may hold numbers, booleans, categories or text, and
-            missing values. Or a :class:`RowBlocks`: rows that are read block by block, with y and the weights
-            in the blocks.
+            dispatch on, a torch or CuPy array. Columns may hold numbers, booleans, categories, dates or text,
+            and missing values. Or a :class:`RowBlocks`: rows that are read block by block, with y and the
+            weights in the blocks.
 
         y : array-like of shape (n_samples,), for a regressor also (n_samples, n_outputs)
             Labels of at least two classes: strings, integers or booleans. Finite numbers for a regressor.

@@ -48,7 +48,7 @@ class Fold:
         """The rows inside, as some of the riding rows; each stands for itself."""
         X, m, n = self.rows.X, len(self.order), len(self.places)
         rows = from_numpy(numpy.arange(m - n, m), X, array_namespace(X).int64)
-        return Judged(rows, from_numpy(numpy.ones(n), X))
+        return Judged(rows, from_numpy(numpy.ones(n), X), last=True)
 
     def _some(self, which: numpy.ndarray) -> Rows:
         X = self.rows.X

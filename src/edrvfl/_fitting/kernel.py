@@ -35,10 +35,12 @@ from .._seam.arrays import (
 from .._seam.threads import suitable_threads
 from .data import Data
 from .folds import Fold, Learnt, together
+from .gradient import fit_ridge
 from .iterated import fit_iterated, n_iterated
 from .settings import KernelFit
 from .systems import (
     LAMBDAS,
+    NEAR_STEPS,
     PENALTY_STEPS,
     STEPS,
     Choice,
@@ -61,8 +63,8 @@ MOST_ROWS = {False: 20_000, True: 100_000}
 # Values gain more by further rows than classes do.
 VALUE_PART_ROWS = {False: 8_000, True: 20_000}
 VALUE_MOST_ROWS = {False: 40_000, True: 100_000}
-WORK = {False: 3 * 4_000**3, True: 3 * 20_000**3}
-SEARCH_ROWS = (1_000, 2_000)  # rows that choose for all rows; the second where all rows can try little
+WORK = {False: 3 * 2_500**3, True: 3 * 20_000**3}
+SEARCH_ROWS = (1_000, 1_500)  # rows that choose for all rows; the second where all rows can try little
 FEW = 3
 
 
@@ -113,14 +115,15 @@ def fit_kernel(
         solver = "exact" if s is None else "landmarks"
         landmarks = None if s is None else sample.encoded(draw.landmarks(s, rows.X))
         system = System(sample, landmarks)
-        choice, found = descend(system, choice, most, STEPS if s is None else PENALTY_STEPS)
+        steps = STEPS if near is None else NEAR_STEPS
+        choice, found = descend(system, choice, most, steps if s is None else PENALTY_STEPS)
         landmarks, found = system.landmarks, regular(system, choice.values[0], found)
     prior, xp = sample.prior, array_namespace(sample.prior)
     # units may be too large or small for the precision of the coefficients, so these stay without
     in_units = rows.targets.in_units(xp.stack([xp.ones_like(prior), prior]))
     scale, offset = in_units[0, :], in_units[1, :]
     voter = KernelVoter(
-        inputs, landmarks, found.alpha, scale, offset, choice.values[0], found.lam, settings.kernel
+        sample.inputs, landmarks, found.alpha, scale, offset, choice.values[0], found.lam, settings.kernel
     )
     loo = xp.astype(found.loo, prior.dtype) + prior
     return KernelSolved(voter, loo, solver, lams or (found.lam,), parts)
@@ -233,6 +236,10 @@ def _judge_folds(data: Data, learnt: Learnt, settings: KernelSettings, seed: int
     for i, (fold, inputs) in enumerate(zip(data.folds, learnt.of_folds, strict=True)):
         if learnt.ridges and settings == KernelSettings(kernel=settings.kernel):
             scores.append(judge_fold(fold, inputs, learnt.ridges[i], settings.kernel))
+            continue
+        if learnt.near and settings == KernelSettings(kernel=settings.kernel):
+            ridge = fit_ridge(inputs, fold.outside, seed, settings.kernel, learnt.near)
+            scores.append(judge_fold(fold, inputs, ridge.choice.values, settings.kernel))
             continue
         voter = fit_kernel(fold.outside, inputs, settings, seed).voter
         landmarks = voter.landmarks if isinstance(settings.n_landmarks, int) else None

@@ -115,6 +115,7 @@ class Judged:
     rows: Array  # (n,), sorted indices
     stand_for: Array  # (n,), rows of the same class, or of any value
     class_weights: numpy.ndarray | None = None  # (k,), sample weights of all rows, if others are elsewhere
+    last: bool = False  # whether all rows that follow the first of these are judged, which takes less work
 
 
 def n_judged(m: int, k: int | None) -> int:

@@ -27,11 +27,22 @@ def from_leverage(score: Array, Y: Array, h: Array) -> Array:
 
 def from_dual(problem: Regression, factor: Cholesky, solution: Array) -> Array:
     """Return y - (dual / sqrt(w)) / q (..., rows, k) of the judged rows, of whatever kernel the system is."""
-    root, twins, q = problem.root, problem.twins, inverse_diagonal(factor)
+    root, twins, q = problem.root, problem.twins, _diagonal(problem, factor)
     if twins is not None:
         q = twins.put(q, inverse_forms(factor, twin_directions(problem, twins)))
     error = solution if root is None else solution / root[..., None]
     return take_rows(problem.left_out.Y - error / q[..., None], problem.judged_rows(slice(None)))
+
+
+def _diagonal(problem: Regression, factor: Cholesky) -> Array:
+    """Return the diagonal of the inverse (..., m) at the judged rows; ones may stand elsewhere."""
+    judged, m = problem.judged, factor.L.shape[-1]
+    if judged is None or not judged.last:
+        return inverse_diagonal(factor)
+    q = inverse_diagonal(factor, judged.rows.shape[0])
+    xp = array_namespace(q)
+    ones = xp.ones((*q.shape[:-1], m - q.shape[-1]), dtype=q.dtype, device=device(q))
+    return xp.concat([ones, q], axis=-1)
 
 
 def twin_directions(problem: Regression, twins: Twins) -> Array:

@@ -208,13 +208,26 @@ def half_inverse(factor: Cholesky) -> Array:
     return xp.matrix_transpose(xp.linalg.solve(L, eye))
 
 
-def inverse_diagonal(factor: Cholesky) -> Array:
-    """Return the diagonal of G^-1 (..., c): the row norms of the inverse of L', by its triangular solve."""
+def inverse_diagonal(factor: Cholesky, last: int | None = None) -> Array:
+    """Return the diagonal of G^-1 (..., c): the row norms of the inverse of L', by its triangular solve.
+
+    The end of the diagonal asks for no more than the last corner of L, so `last` entries of it cost less.
+    """
+    if last is not None:
+        factor = _corner(factor, last)
     G, L = factor.G, factor.L
     if not is_numpy_array(G):
         return inverse_forms(factor, array_namespace(G).eye(G.shape[-1], dtype=G.dtype, device=device(G)))
     members = [_row_norms(_inverse_lapack(L[i])) for i in numpy.ndindex(G.shape[:-2])]
     return _stack(members, G.shape[:-1])
+
+
+def _corner(factor: Cholesky, n: int) -> Cholesky:
+    """Return the last corner (n, n) of a factor: the factor of the inverse of that corner of G^-1."""
+    L = factor.L[..., -n:, -n:]
+    kept = is_numpy_array(L) or is_torch_array(L)  # other libraries solve without the factor
+    G = factor.G[..., -n:, -n:] if kept else L @ array_namespace(L).matrix_transpose(L)
+    return Cholesky(G, L, factor.regular)
 
 
 def _inverse_lapack(L: Array) -> Array:

@@ -67,12 +67,12 @@ def as_numbered_categories(train: Any, test: Any) -> Prepared:
     return as_categories(train.set_axis(names, axis="columns"), test.set_axis(names, axis="columns"))
 
 
-def as_named_texts(train: Any, test: Any) -> Prepared:
+def as_named_texts(train: Any, test: Any, *, parameter: str = "cat_features") -> Prepared:
     """Name the columns of texts, and make a missing text a text of its own: CatBoost refuses gaps there."""
     names = text_columns(train)
     gaps = dict.fromkeys(names, "missing")
     # A tuple, because scikit-learn refuses to clone a CatBoost that was given a list.
-    return _days(train).fillna(gaps), _days(test).fillna(gaps), {"cat_features": tuple(names)}
+    return _days(train).fillna(gaps), _days(test).fillna(gaps), {parameter: tuple(names)}
 
 
 # --- a method as it comes ----------------------------------------------------------------------------

@@ -21,19 +21,20 @@ from edrvfl.bench.cells import (
     find_kinds,
     gaps_of,
     read_categories,
+    read_dates,
     read_numbers,
     refuse_gaps,
     texts_of,
 )
 from edrvfl.bench.names import listing, plural
 from edrvfl.bench.tables import Block, Table, column_names, need_column, open_table
+from edrvfl.bench.targets import FEW, are_classes, are_whole
 
 from . import options
 from .models import columns_of, loo_words, naming
 from .output import SCREEN, check_output
 from .screen import put, say, share_bar, size_words
 
-FEW = 10  # so many different whole numbers are classes, more are values, unless the user says
 NO_VALUE = "the target holds text ({}), and --task regression needs numbers. Correct it, or drop --task."
 
 Task = Literal["auto", "classification", "regression"]
@@ -71,7 +72,10 @@ def fit(
     force: options.Force = False,
     quiet: options.Silent = False,
 ) -> int:
-    """Fit a model to a table and save it. Text columns are categories; empty cells are missing values."""
+    """Fit a model to a table and save it. Text that repeats is categories; empty cells are missing values.
+
+    Dates in CSV files are cells like 2024-01-31 or 2024-01-31T18:30.
+    """
     if out == SCREEN:
         raise ValueError("A model is not written to standard output. Name a file: --out model.edrvfl")
     check_output(out, force, [table])
@@ -81,7 +85,7 @@ def fit(
     names = [name for name in opened.names if name not in left_out]
     declared = column_names(opened, categories, "--categories")
     check_names(opened, names, declared)
-    frame, y = read_training(opened, names, target, drop_missing_target, quiet)
+    frame, y = read_training(opened, names, target, drop_missing_target, quiet, declared)
     classes = has_classes(y, task)
     answers = labels_of(opened, y) if classes else values_of(opened, y)
     estimator = make_estimator(model, classes, seed, declared)
@@ -132,12 +136,16 @@ class Target:
 
 
 def read_training(
-    table: Table, names: Sequence[str], target: str, drop: bool, quiet: bool
+    table: Table, names: Sequence[str], target: str, drop: bool, quiet: bool, declared: Sequence[str] = ()
 ) -> tuple[Any, Target]:
-    """Return a frame and the target. The file is read twice: first to tell numbers from text."""
+    """Return a frame and the target. The file is read twice: first to tell numbers from text.
+
+    Dates are text in the target, and in columns that are declared to hold categories.
+    """
     wanted, notes = [*names, target], list[str]()
     with share_bar("looking", quiet) as report:
         kinds = find_kinds(table, wanted, reported(table.blocks(wanted), report), notes.append)
+    kinds |= {name: "text" for name in (*declared, target) if kinds[name] == "dates"}
     for note in () if quiet else notes:
         say(f"Note: {note}")
     parts: dict[str, list[Any]] = {name: [] for name in wanted}
@@ -149,10 +157,12 @@ def read_training(
                 refuse_gaps(missing[-1], block.columns[target], Place(table, target, block.start))
             for name in wanted:
                 cells, place = block.columns[name], Place(table, name, block.start)
-                text = kinds[name] == "text"
-                parts[name].append(
-                    pandas.Series(read_categories(cells) if text else read_numbers(cells, place))
-                )
+                kind = kinds[name]
+                if kind == "text":
+                    parts[name].append(pandas.Series(read_categories(cells)))
+                else:
+                    read = read_dates if kind == "dates" else read_numbers
+                    parts[name].append(pandas.Series(read(cells, place)))
     frame = pandas.DataFrame({name: pandas.concat(parts[name], ignore_index=True) for name in wanted})
     gaps = numpy.concatenate(missing)
     if gaps.all():
@@ -176,19 +186,14 @@ def has_classes(y: Target, task: Task) -> bool:
     """Tell whether the target holds classes."""
     if task != "auto":
         return task == "classification"
-    return y.kind != "numbers" or (_whole(y) and len(numpy.unique(y.values)) <= FEW)
-
-
-def _whole(y: Target) -> bool:
-    numbers = y.values.to_numpy(dtype=numpy.float64)
-    return bool((numbers == numpy.round(numbers)).all() and numpy.abs(numbers).max() < 2**53)
+    return y.kind != "numbers" or are_classes(y.values.to_numpy(dtype=numpy.float64))
 
 
 def labels_of(table: Table, y: Target) -> numpy.ndarray:
     """Return labels: whole numbers, truth values, or text; refuse a single one."""
     if y.kind == "truth":
         labels = y.values.to_numpy(dtype=bool)
-    elif y.kind == "numbers" and _whole(y):
+    elif y.kind == "numbers" and are_whole(y.values.to_numpy(dtype=numpy.float64)):
         labels = y.values.to_numpy(dtype=numpy.int64)
     else:
         if y.kind == "numbers" and numpy.abs(y.values).max() >= 2**53:

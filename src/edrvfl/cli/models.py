@@ -66,13 +66,15 @@ def load_model(path: Path) -> Any:
     return model
 
 
-def columns_of(model: Any) -> dict[str, numpy.ndarray | None]:
-    """Return the columns by name, with the categories of those that hold some."""
+def columns_of(model: Any) -> dict[str, Any]:
+    """Return the columns by name, with categories, what is known of dates and text, or None for numbers."""
     found = next(
         getattr(model, n) for n in ("portfolio_", "network_", "model_", "encoding_") if hasattr(model, n)
     )
     if found.columns is not None:
-        return dict(zip(found.columns.names, found.columns.categories, strict=True))
+        columns = found.columns
+        known = zip(columns.names, columns.categories, columns.kind_of, strict=True)
+        return {name: categories if kind is None else kind for name, categories, kind in known}
     names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
     return dict.fromkeys(names)
 

@@ -171,6 +171,11 @@ ALL_FRAMES: Mapping[str, Frame] = MappingProxyType(
 )
 
 
+ADDED: dict[
+    str, Callable[[], Dataset]
+] = {}  # frames that come from elsewhere: `edrvfl.bench.extend` adds them
+
+
 def load_frame(name: str) -> Dataset:
     """Load a frame by its name. Its columns stay as they come; its splits are draws of 75/25 % of the rows,
     stratified if it has classes.
@@ -181,6 +186,8 @@ def load_frame(name: str) -> Dataset:
     >>> oj.X.shape, oj.classes, len(oj.splits)
     ((1070, 17), ('CH', 'MM'), 5)
     """
+    if name in ADDED:
+        return ADDED[name]()
     row = ALL_FRAMES[name]
     if (message := missing_package(f"The frame {name}", needed_package(row), "frames")) is not None:
         raise DataError(message)
