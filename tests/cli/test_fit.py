@@ -41,6 +41,23 @@ def test_a_table_becomes_the_model_that_python_fits(edrvfl, guests):
     assert edrvfl(f"fit train.csv --target returns --quiet --force {NETWORK}") == (0, "", "")
 
 
+def test_rows_that_belong_together_are_left_out_together(edrvfl, guests):
+    guests = guests.assign(party=[f"party {i // 4}" if i % 9 else f"{i}" for i in range(120)])
+    guests.to_csv("train.csv", index=False)
+    status, out, _ = edrvfl(f"fit train.csv --target bill --ignore returns --groups party {NETWORK}")
+    assert status == 0
+    X = guests[["age", "city", "room", "member"]]
+    model = library.EDRVFLRegressor(random_state=0).fit(X, guests["bill"], groups=guests["party"])
+    loaded = library.load("m.edrvfl")
+    assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.feature_names_in_.tolist() == list(X)
+    assert f"leave-one-group-out R² {model.loo_r2_scores_[-1]:.4f}" in out
+    for name, phrase in (("party!", "there is no column 'party!' (--groups)"), ("bill", "the target. Name")):
+        status, _, err = edrvfl(f"fit train.csv --target bill --groups {name} {NETWORK} --force")
+        assert status != 0
+        assert phrase in err
+
+
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
 def test_values_are_fitted_from_every_kind_of_file(edrvfl, guests, ending):
     name = f"train.{ending}"

@@ -100,11 +100,12 @@ class Raced(CallbackSupportMixin, Remembers):
             except ValueError as error:
                 raise type(error)(f"Member {name!r}: {error}") from error
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         limit = self.max_seconds
         deadline = float("inf") if limit is None else time.time() + limit
-        tasks = Tasks(self, X, y, sample_weight)
-        with Bar.of(self) as bar, self._read(X, y, sample_weight, tasks.begin_reading(None)) as reading:
+        tasks = Tasks(self, X, y, sample_weight, groups)
+        heard = tasks.begin_reading(None)
+        with Bar.of(self) as bar, self._read(X, y, sample_weight, groups, heard) as reading:
             data, given = reading.data, named_members(self)
             refuse_to_remember(self.remember, given, self._kinds)
             settings = {

@@ -135,12 +135,16 @@ def _fit_parts(
     """Fit an exact ridge to each part of the rows; the mean of their scores is the score.
 
     A part is given as the counts of all rows, 0 for those of other parts. A row's leave-one-out score is the
-    mean of that in its own part and of the plain scores of the other parts, which never saw the row.
+    mean of that in its own part and of the plain scores of the other parts, which never saw the row. A row in
+    no part is not answered by the part that has others of its group.
     """
     xp, X = array_namespace(sample.raw), sample.raw
     judged = numpy.arange(X.shape[0]) if sample.judged is None else to_host(sample.judged.rows)
     # judged rows by part, so that those of a part are a slice; rows without a part come last
-    order = numpy.argsort(_part_of_rows(parts)[judged], kind="stable")
+    of_rows = _part_of_rows(parts)[judged]
+    order, n_inside = numpy.argsort(of_rows, kind="stable"), int((of_rows < len(parts)).sum())
+    without = judged[order[n_inside:]]
+    answers = numpy.full(len(judged), float(len(parts)))  # how many parts answer a row
     seen = sample.encoded(from_numpy(judged[order], X, xp.int64))
     loo = xp.zeros((len(judged), sample.targets.width), dtype=sample.dtype, device=device(X))
     landmarks, alphas, start, lams = [], [], 0, []
@@ -154,14 +158,22 @@ def _fit_parts(
         inside = numpy.flatnonzero(numpy.isin(numpy.flatnonzero(counts), judged))
         own = slice(start, start + len(inside))
         width = system.width(choice.values[0])
-        for rows in (slice(0, own.start), slice(own.stop, len(judged))):
+        for rows in (slice(0, own.start), slice(own.stop, n_inside)):
             _add_scores(seen[rows, :], system, found.alpha, width, loo[rows, :])
+        fair = numpy.ones(len(without))
+        if sample.groups is not None:
+            fair[numpy.isin(sample.groups[without], sample.groups[counts > 0])] = 0.0
+        answers[n_inside:] -= 1.0 - fair
+        others = xp.zeros_like(loo[n_inside:, :])
+        _add_scores(seen[n_inside:, :], system, found.alpha, width, others)
+        loo[n_inside:, :] += others * from_numpy(fair, loo)[:, None]
         loo[own, :] += take_rows(found.loo, from_numpy(inside, X, xp.int64))
         landmarks.append(system.landmarks)
         alphas.append(found.alpha / len(parts))
         lams.append(found.lam)
         start = own.stop
-    loo = take_rows(loo / len(parts), from_numpy(numpy.argsort(order), X, xp.int64))
+    loo = loo / from_numpy(numpy.maximum(answers, 1.0), loo)[:, None]
+    loo = take_rows(loo, from_numpy(numpy.argsort(order), X, xp.int64))
     together = KernelReadOut(xp.concat(alphas), loo, max(lams), True)
     return choice, xp.concat(landmarks), together, tuple(lams)
 
@@ -254,7 +266,7 @@ def fit_kernel_model(data: Data, settings: KernelFit, learnt: Learnt, seed: int)
     m = rows.X.shape[0]
     with ignore_overflow(), suitable_threads(rows.X, m + inputs.width, m):
         # rows in memory are judged once; among all rows of parts the same ones have other numbers
-        judged = data.judged if rows is data.rows else judge_some(rows.targets)
+        judged = data.judged if rows is data.rows else judge_some(rows.targets, rows.groups)
         near = None if isinstance(settings.kernel.n_landmarks, int) else learnt.near  # of exact systems
         solved = fit_kernel(rows, inputs, settings.kernel, seed, judged, near)
         voter, loo = solved.voter, solved.loo

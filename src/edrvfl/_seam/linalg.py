@@ -201,7 +201,7 @@ def half_inverse(factor: Cholesky) -> Array:
     G, L = factor.G, factor.L
     xp = array_namespace(G)
     if is_numpy_array(G):
-        return numpy.triu(_inverse_lapack(L))
+        return _clear_below(_inverse_lapack(L))
     eye = xp.eye(G.shape[-1], dtype=G.dtype, device=device(G))
     if is_torch_array(G):
         return xp.matrix_transpose(xp.linalg.solve_triangular(L, eye, upper=False))
@@ -236,6 +236,14 @@ def _inverse_lapack(L: Array) -> Array:
     trtri = lapack.strtri if L.dtype == numpy.float32 else lapack.dtrtri
     with threads_of_system(len(L)):
         return trtri(L.T, lower=0)[0]
+
+
+def _clear_below(V: Array) -> Array:
+    """Set V below its diagonal to 0, in place: V is stored by columns, and may be all that memory holds."""
+    for j in range(0, len(V), 256):
+        V[j + 256 :, j : j + 256] = 0
+        V[j : j + 256, j : j + 256] = numpy.triu(V[j : j + 256, j : j + 256])
+    return V
 
 
 def _row_norms(V: Array) -> Array:

@@ -67,6 +67,14 @@ def fit(
     ignore: Annotated[
         list[str] | None, options.names("Columns that the model must not see, such as row numbers.")
     ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The column that tells which rows belong together, for instance the patient: leave-one-out "
+            "then leaves out whole groups. The model does not see the column.",
+        ),
+    ] = None,
     drop_missing_target: options.DropUnknown = False,
     separator: options.Separator = ",",
     force: options.Force = False,
@@ -81,24 +89,33 @@ def fit(
     check_output(out, force, [table])
     opened = open_table(table, separator)
     need_column(opened, target, "--target")
-    left_out = {target, *column_names(opened, ignore, "--ignore")}
+    if groups is not None:
+        need_column(opened, groups, "--groups")
+        if groups == target:
+            raise ValueError(
+                f"--groups names {groups!r}, the target. Name the column of what rows belong to."
+            )
+    left_out = {target, groups, *column_names(opened, ignore, "--ignore")}
     names = [name for name in opened.names if name not in left_out]
     declared = column_names(opened, categories, "--categories")
     check_names(opened, names, declared)
-    frame, y = read_training(opened, names, target, drop_missing_target, quiet, declared)
+    beside = [] if groups is None else [groups]
+    table_read, y = read_training(opened, [*names, *beside], target, drop_missing_target, quiet, declared)
+    frame = table_read[names]
     classes = has_classes(y, task)
     answers = labels_of(opened, y) if classes else values_of(opened, y)
     estimator = make_estimator(model, classes, seed, declared)
     begun = time.perf_counter()
     with naming(opened.source), fit_bar(estimator, quiet), said_warnings(quiet):
-        estimator.fit(frame, pandas.Series(answers, name=target))
+        of_rows = None if groups is None else table_read[groups]
+        estimator.fit(frame, pandas.Series(answers, name=target), groups=of_rows)
     seconds = time.perf_counter() - begun
     estimator.save(out)
     if not quiet:
         put(
             f"{opened.source}: {plural(len(frame), 'row')}, {column_words(estimator)}{y.left_out_words()}",
             f"target {target!r}: {target_words(answers, classes)}{doubt(y, classes, task)}",
-            loo_words(estimator),
+            loo_words(estimator) if groups is None else loo_words(estimator, "leave-one-group-out"),
             f"{out}: {type(estimator).__name__}, {size_words(out.stat().st_size)}, fitted in {seconds:.1f} s",
         )
     return 0

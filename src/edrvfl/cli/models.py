@@ -131,7 +131,7 @@ def loo_figures(model: Any) -> dict[str, Sequence[float]]:
     return found
 
 
-def loo_words(model: Any) -> str:
+def loo_words(model: Any, way: str = "leave-one-out") -> str:
     """Say how good a model would be, by leave-one-out."""
     figures = [f"{words} {values[-1]:.4f}" for words, values in loo_figures(model).items()]
-    return f"leave-one-out {', '.join(figures)}" if figures else "no leave-one-out figures were asked for"
+    return f"{way} {', '.join(figures)}" if figures else "no leave-one-out figures were asked for"
