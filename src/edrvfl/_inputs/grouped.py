@@ -64,7 +64,7 @@ def warn_of_single_groups(rows: Rows) -> None:
         names = ", ".join(repr(label) for label in to_host(rows.classes)[alone[:5]].tolist())
         warnings.warn(
             f"{len(alone)} of {rows.targets.width} classes are in one group only ({names}"
-            f"{', ...' if len(alone) > 5 else ''}). A model without this group does not know the class: its "
+            f"{', ...' if len(alone) > 5 else ''}). Without the group no model knows the class: its "
             "rows do not calibrate, and count as rows outside their prediction sets.",
             UserWarning,
             stacklevel=2,
