@@ -196,6 +196,21 @@ def test_every_voter_is_the_one_of_all_rows(name, weighted):
     check_changes(model, X, y, rng.choice([0.5, 1.0, 2.0], 110) if weighted else np.ones(110), 20)
 
 
+@pytest.mark.parametrize("kernel", ["laplace", "product", "additive"])
+def test_a_kernel_that_compares_categories_solves_the_system_of_all_rows(rng, kernel):
+    X, y = noisy_values(rng, 120, 3)
+    table = pd.DataFrame(X, columns=list("abc"))
+    table["city"] = np.array(list("uvwxyz"))[rng.integers(0, 6, 120)]
+    table.loc[110, "city"] = "a city that the fit did not see"
+    model = KernelRidgeRegressor(kernel=kernel, encoder="loo", remember="rows").fit(table[:90], y[:90])
+    model.update(table[90:], y[90:])
+    model.forget(table[:15], y[:15])
+    # y - score is lambda times the coefficient of the row, and no coefficients but one set do that
+    voter, sd = model.model_.voter, model.memory_.sd
+    rest = y[15:] - model.predict(table[15:])
+    np.testing.assert_allclose(rest, (voter.lam * voter.alpha * sd)[:, 0], atol=1e-9)
+
+
 def test_landmarks_stay_and_their_coefficients_are_those_of_all_rows(rng):
     X, y = noisy_values(rng, 120, 4, 2)
     model = KernelRidgeRegressor(n_landmarks=30, random_state=0, remember="rows").fit(X[:100], y[:100])
@@ -311,8 +326,35 @@ def test_blocks_of_rows_are_summed_and_take_further_rows(rng):
         one.update(X[300:], y[300:])
         one.forget(X[310:320], y[310:320])
     np.testing.assert_allclose(model.predict_proba(X), memory.predict_proba(X), atol=1e-8)
-    with pytest.raises(ValueError, match="equals no remembered row"):
+    with pytest.raises(ValueError, match=r"equals no remembered row.*came in a RowBlocks"):
         model.forget(X[:1], y[:1])
+    with pytest.raises(ValueError, match="RowBlocks, which is read block by block"):
+        model.set_params(remember="rows").fit(RowBlocks.from_arrays(X, y, rows=90))
+
+
+def test_a_portfolio_of_networks_keeps_sums_of_blocks_too(rng):
+    X, y = noisy_rows(rng, 300, 4)
+    members = [(name, member) for name, member in CLASS_MEMBERS if name != "kernel"]
+    model = EDRVFLPortfolioClassifier(members=members, remember="sums", random_state=0)
+    model.fit(RowBlocks.from_arrays(X[:200], y[:200], rows=90))
+    before = model.predict_proba(X)
+    model.update(X[200:], y[200:])
+    assert np.abs(model.predict_proba(X) - before).max() > 0.01
+    model.forget(X[200:], y[200:])
+    np.testing.assert_allclose(model.predict_proba(X), before, atol=1e-9)
+
+
+def test_what_is_kept_does_not_leave_by_onnx_or_move_to_a_device(noisy):
+    pytest.importorskip("onnx")
+    torch = pytest.importorskip("torch")
+    X, y = noisy
+    model = EDRVFLClassifier(**NETWORK, remember="rows").fit(X[:60], y[:60]).update(X[60:], y[60:])
+    plain = edrvfl.to_onnx(copy.copy(model).set_params(remember=None)).SerializeToString()
+    assert edrvfl.to_onnx(model).SerializeToString() == plain
+    with sklearn.config_context(array_api_dispatch=True):
+        moved = edrvfl.to_numpy(clone(model).fit(torch.asarray(X[:60]), torch.asarray(y[:60])))
+    moved.update(X[60:], y[60:])
+    np.testing.assert_allclose(moved.predict_proba(X), model.predict_proba(X), atol=1e-8)
 
 
 # --- names, copies, weights ------------------------------------------------------------------------------

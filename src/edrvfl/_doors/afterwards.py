@@ -138,7 +138,7 @@ class Remembers(Estimator):
         else:
             X, y = self._rows_of(X, y, "forget")
             places = equal_rows(memory, X, y)
-        if len(places) and len(places) == memory.rows.n_rows:
+        if len(places) == memory.rows.n_rows > 0 and not memory.elsewhere:
             raise ValueError("forget would leave no row. Throw the model away instead.")
         self._change(*without_rows(self._model, memory, places, X, y))
         return frozen_parts(self._model, memory, self.coverage_)

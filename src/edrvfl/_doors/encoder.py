@@ -63,9 +63,10 @@ class TabularEncoder(TransformerMixin, Estimator):
         With ``numbers="bins"``: columns with at most so many different numbers are one-hot by the nearest
         of these, instead of bins.
 
-    max_categories : int, default=32
-        How many one-hot columns one column of categories gets at most; the rarest categories share one. A
-        column for missing values may come on top.
+    max_categories : int, default=64
+        How many one-hot columns one column of categories gets at most. Where there are more categories, the
+        heaviest have half of the columns, and the others share the rest by a hash of their texts. A column
+        for missing values may come on top. Kernels tell all categories of such a column apart.
 
     min_frequency : int, default=2
         Categories with less weight than this in the training rows, without weights in fewer rows, share a

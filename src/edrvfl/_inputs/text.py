@@ -23,8 +23,8 @@ N_COLUMNS = 32
 BLOCK = 2**20  # letters that are worked at a time
 # What a column of text must have to be text and not categories.
 MANY_TEXTS, LEAST_NEW, LEAST_WORDS = 100, 0.5, 2.0
-# The variance of all columns of a text together, where that of a column of numbers is 1.
-VARIANCE = 4.0
+# The variance of all columns of a text together: that of one column of numbers.
+VARIANCE = 1.0
 
 
 @dataclass(frozen=True, slots=True)

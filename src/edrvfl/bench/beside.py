@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -176,7 +178,9 @@ def _find_contenders(methods: Sequence[str] | None, task: Task) -> dict[str, Con
         lacking = [missing_package(name, known[name].package, "peers") for name in names]
         if messages := [message for message in lacking if message is not None]:
             raise ValueError(f"{'; '.join(messages)}. Install what is missing, or leave these methods out.")
-    return {name: known[name] for name in names}
+    found = {name: known[name] for name in names}
+    quiet = partial(found[SUBJECT].estimator, verbose=0)  # one line says how far all fits are
+    return {**found, SUBJECT: replace(found[SUBJECT], estimator=quiet)}
 
 
 # --- rows --------------------------------------------------------------------------------------------
