@@ -218,7 +218,7 @@ def test_a_pipe_gets_whole_lines_without_colours(monkeypatch, capsys):
     tail = ["iris", "wine", "breast_cancer", "digits", *ALL_FRAMES]
     assert names[-len(tail) :] == tail
     assert "demo: from scikit-learn" in sources
-    assert max(map(len, rows.splitlines())) <= 84  # the longest name of a dataset, and of a group
+    assert max(map(len, rows.splitlines())) <= 85  # the longest name of a dataset, and of a group
 
 
 # --- Ctrl-C ------------------------------------------------------------------------------------------

@@ -122,9 +122,9 @@ def make_cells(
 ) -> list[DefaultsCell]:
     """Make the cells of contenders on datasets, dataset by dataset. A missing package is an error at once.
 
-    `names` are those of `CONTENDERS`. By default the groups "values", "frames" and "arrays" of
-    `DEFAULT_GROUPS` meet values, other frames, and everything else. `seeds` says how often a fit is repeated
-    with another seed.
+    `names` are those of `CONTENDERS`. By default the groups "tables", "values", "frames" and "arrays" of
+    `DEFAULT_GROUPS` meet the tables with dates and texts, other values, other frames, and everything else.
+    `seeds` says how often a fit is repeated with another seed.
     """
     if seeds < 1:
         raise ValueError(f"seeds must be at least 1, got {seeds}.")
@@ -137,6 +137,8 @@ def make_cells(
 
 
 def _usual(dataset: Dataset) -> tuple[str, ...]:
+    if any(dataset.name in rows for group, rows in FRAME_GROUPS.items() if group.startswith("tables")):
+        return DEFAULT_GROUPS["tables"]
     if dataset.task == "regression":
         return DEFAULT_GROUPS["values"]
     return DEFAULT_GROUPS["frames" if is_frame(dataset) else "arrays"]

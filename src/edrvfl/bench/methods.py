@@ -24,6 +24,7 @@ from .contenders import (
     as_it_comes,
     as_named_texts,
     as_numbered_categories,
+    without_dates_and_text,
 )
 from .data import Task
 from .names import resolve_names
@@ -34,6 +35,7 @@ DEPTH = 10  # l_max of the paper
 JOINT_MEMORY = {"cpu": 10 * 1024, "cuda": 24 * 1024}
 TASKS: tuple[Task, ...] = ("classification", "regression")
 _TREES_TOO, _LINEAR_TOO = "edRVFL portfolio with trees", "linear model"  # in no group
+_PLAIN, _VECTORIZED = "edRVFL portfolio without dates and text", "TableVectorizer"  # for tables with both
 KINDS = ("ours", "peer", "paper")  # whose a method is, in the order of every table
 
 
@@ -111,6 +113,16 @@ def _with_trees(name: str) -> Row:
             settings={**contender.settings, "members": {name: str(member) for name, member in members}},
         )
     return Row(name, "ours", default=found)
+
+
+def _without_dates_and_text(row: Row) -> Row:
+    """Let a method see numbers and categories alone."""
+    seen = "X.drop(columns=[*dates, *texts])"
+    made = {
+        task: replace(one, name=_PLAIN, code=one.code.replace("X", seen), prepare=without_dates_and_text)
+        for task, one in row.default.items()
+    }
+    return replace(row, name=_PLAIN, default=made)
 
 
 # --- those of the paper --------------------------------------------------------------------------------
@@ -194,11 +206,23 @@ _CODED = f"().fit({_TEXTS}, y)"
 _NAMED = '(cat_features=texts).fit(X.fillna(dict.fromkeys(texts, "missing")), y)'
 _ENABLED = f"(enable_categorical=True).fit({_TEXTS}, y)"
 
+_VECTORIZING = {
+    task: Contender(
+        _VECTORIZED,
+        f"skrub.tabular_pipeline(HistGradientBoosting{kind}()).fit(X, y)",
+        partial(boosting.vectorized, task=task),
+        as_it_comes,
+        "skrub",
+    )
+    for task, kind in zip(TASKS, ("Classifier", "Regressor"), strict=True)
+}
+
 # --- the table -------------------------------------------------------------------------------------------
 
 _ROWS = [  # ours and the paper's in the order of every table
     _ours("edRVFL portfolio", "EDRVFLPortfolioClassifier", "EDRVFLPortfolioRegressor"),
     _with_trees(_TREES_TOO),
+    _without_dates_and_text(_ours("", "EDRVFLPortfolioClassifier", "EDRVFLPortfolioRegressor")),
     _ours("edRVFL default", "EDRVFLClassifier", "EDRVFLRegressor"),
     _ours("edRVFL bins", "EDRVFLClassifier", encoder="bins"),
     _searched("WPedRVFL"),
@@ -225,6 +249,7 @@ _ROWS = [  # ours and the paper's in the order of every table
         ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor", _CODED),
         as_categories_or_codes,
     ),
+    Row(_VECTORIZED, "peer", default=_VECTORIZING, package="skrub"),
     _booster(
         *("LightGBM", boosting.lightgbm, ("LGBMClassifier", "LGBMRegressor", _CODED)),
         *(as_numbered_categories, "lightgbm"),
@@ -278,7 +303,12 @@ DEFAULT_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("edRVFL portfolio", "edRVFL standard", "edRVFL robust", "edRVFL bins"),
             *(*_TREES, "CatBoost"),
         ),
-        "values": tuple(name for name in CONTENDERS["regression"] if name not in (_TREES_TOO, _LINEAR_TOO)),
+        "values": tuple(
+            name
+            for name in CONTENDERS["regression"]
+            if name not in (_TREES_TOO, _LINEAR_TOO, _PLAIN, _VECTORIZED)
+        ),
+        "tables": ("edRVFL portfolio", _PLAIN, *_TREES, _VECTORIZED, "CatBoost"),
     }
 )
 

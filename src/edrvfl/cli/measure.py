@@ -73,8 +73,8 @@ def measure_defaults(
     methods: Annotated[
         list[str] | None,
         options.names(
-            "Methods, or the groups arrays, frames and values.",
-            "values on values, frames on other frames, arrays on all else",
+            "Methods, or the groups arrays, frames, tables and values.",
+            "tables on tables, values on other values, frames on other frames, arrays on all else",
         ),
     ] = None,
     datasets: Annotated[
