@@ -152,7 +152,7 @@ class Classifies(Estimator):
 
         coverage : float, default=0.9
             The share of rows whose class is to be in their set, above 0 and below 1. If there were fewer than
-            coverage / (1 - coverage) rows for the threshold, all classes are in all sets.
+            coverage / (1 - coverage) rows for the threshold, or groups, all classes are in all sets.
 
         Returns
         -------
@@ -232,8 +232,8 @@ class Predicts(Estimator):
 
         coverage : float, default=0.9
             The share of rows whose value is to be in the interval, above 0 and below 1. It takes
-            (1 + coverage) / (1 - coverage) rows to know its ends, 19 for 0.9 and 39 for 0.95. With fewer,
-            held back or left out one by one, intervals are infinite.
+            (1 + coverage) / (1 - coverage) rows to know its ends, 19 for 0.9 and 39 for 0.95, or as many
+            groups. With fewer, held back or left out one by one, intervals are infinite.
 
         Returns
         -------
