@@ -18,7 +18,7 @@ from sklearn.metrics import log_loss
 
 import edrvfl
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier
-from edrvfl._fitting.portfolio import KERNELS_KEPT
+from edrvfl._fitting.settings import EFFORTS
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -71,6 +71,7 @@ def test_the_guide_is_what_is_run_here():
         "regression",
         "running",
         "search",
+        "your_table",
     }
     assert {page.stem for page in (DOCS / "guide").glob("*.md")} == runs
 
@@ -229,7 +230,7 @@ def test_the_guide_counts_the_members():
         len(members),
         len(members) - len(networks),
         len(networks),
-        KERNELS_KEPT,
+        EFFORTS["usual"].kept,
         max(network.n_layers for network in networks),
     ]
 

@@ -1,5 +1,6 @@
 """`edrvfl.compare`: the same splits for all, honest intervals, and who is better."""
 
+import datetime
 from functools import partial
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
 import edrvfl
 from edrvfl.bench.baselines.packages import missing_package
+from edrvfl.bench.beside import _as_moments, _named_column
 from edrvfl.bench.contenders import Contender
 from edrvfl.bench.data import Dataset, Split
 from edrvfl.bench.defaults import measure
@@ -92,6 +94,23 @@ def test_no_group_is_on_both_sides(rng, task):
     found = split_rows(y, task, 3, groups, None, 0)
     assert not any(set(groups[train]) & set(groups[test]) for train, test in found)
     assert sorted(np.concatenate([test for _, test in found])) == list(range(90))
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        pd.Series(pd.date_range("2020-01-31", periods=9, tz="Europe/Oslo")),
+        pd.date_range("2020-01-31", periods=9),
+        [datetime.date(2020, 1, 31) + datetime.timedelta(i) for i in range(9)],
+        [f"20{i:02}-12-31T10:00" for i in range(9)],
+        range(9),
+    ],
+    ids=lambda values: type(values).__name__,
+)
+def test_times_of_every_kind_have_their_order(time):
+    X = pd.DataFrame({"x": range(9)})
+    moments = _as_moments(_named_column(X, time, "time")[1])
+    assert np.argsort(moments[::-1]).tolist() == list(range(9))[::-1]
 
 
 def test_splits_of_scikit_learn_are_taken(rng):

@@ -83,25 +83,25 @@ class Bar:
     """
 
     def __init__(self, stream: TextIO | None, patience: float = PATIENCE) -> None:
-        self._stream, self._patience = stream, patience
+        self.stream, self._patience = stream, patience
         self._done, self._expected, self._over = 0, 0, threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     @classmethod
     def of(cls, estimator: Any) -> Bar:
         """Return the bar of a fit; nobody sees it unless verbose is "auto" and somebody looks."""
-        follows = any(getattr(estimator, name, None) for name in ("_skl_callbacks", "_callbacks"))
-        return cls(sys.stderr if estimator.verbose == "auto" and somebody_looks() and not follows else None)
+        asked = estimator.verbose == "auto" and not getattr(estimator, "_skl_callbacks", ())
+        return cls(sys.stderr if asked and somebody_looks() else None)
 
     def __enter__(self) -> Self:
         self._began = time.monotonic()
-        if self._stream is not None:
+        if self.stream is not None:
             self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        if self._stream is not None:
+        if self.stream is not None:
             self._thread.join()
 
     def expect(self, pieces: int) -> None:
@@ -122,7 +122,7 @@ class Bar:
         )
 
     def _watch(self) -> None:
-        stream, width = self._stream, 0
+        stream, width = self.stream, 0
         assert stream is not None
         over = self._over.wait(self._patience)
         while not over:

@@ -63,7 +63,7 @@ MOST_ROWS = {False: 20_000, True: 100_000}
 # Values gain more by further rows than classes do.
 VALUE_PART_ROWS = {False: 8_000, True: 20_000}
 VALUE_MOST_ROWS = {False: 40_000, True: 100_000}
-WORK = {False: 3 * 2_500**3, True: 3 * 20_000**3}
+WORK = {False: 3 * 1_500**3, True: 3 * 20_000**3}
 SEARCH_ROWS = (1_000, 1_500)  # rows that choose for all rows; the second where all rows can try little
 FEW = 3
 

@@ -49,8 +49,8 @@ def refuse_one_group(rows: Rows, who: str) -> None:
     """Refuse groups that are one: without it there is nothing to learn from."""
     if rows.groups is not None and (rows.groups == rows.groups[0]).all():
         raise ValueError(
-            f"{who} leaves out one group after another, but all rows that are fitted and have "
-            "a positive weight are in one group. Give groups at least two different values, or fit without groups."
+            f"{who} leaves out one group after another, but all rows that are fitted and have a positive "
+            "weight are in one group. Give groups at least two different values, or fit without groups."
         )
 
 

@@ -147,7 +147,7 @@ class Columns:
             others = slice(start if own else 0, s)
             block = out[rows, others]
             for j in numpy.flatnonzero(~two).tolist():
-                block = block + of_column(xp.abs(X[rows, j][:, None] - Z[j, others]))
+                block += of_column(xp.abs(X[rows, j][:, None] - Z[j, others]))
             out[rows, others] = block
             if own:
                 out[rows.stop :, rows] = xp.matrix_transpose(block[:, rows.stop - start :])

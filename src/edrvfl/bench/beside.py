@@ -209,7 +209,7 @@ def _named_column(X: Any, given: Any, option: str) -> tuple[Any, np.ndarray | No
         X, given = X.drop(columns=given), X[given]
     missing = getattr(given, "isna", None)
     values = np.asarray(given)
-    odd = missing().to_numpy() if missing is not None else values != values
+    odd = np.asarray(missing()) if missing is not None else values != values
     if values.shape != (len(X),) or np.any(odd):
         raise ValueError(f"{option} must have a value for each of the {len(X)} rows, and no gaps.")
     return X, values
@@ -219,6 +219,8 @@ def _as_moments(values: np.ndarray) -> np.ndarray:
     """Return times that can be put in order."""
     if values.dtype.kind in "biufM":
         return values
+    if all(hasattr(value, "timestamp") for value in values):  # with time zones
+        return np.array([value.timestamp() for value in values])
     try:
         return np.array([np.datetime64(str(value)) for value in values])
     except ValueError as error:
