@@ -15,12 +15,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._fitting.data import InMemory
-from .._fitting.parts import Reading, read_parts
+from .._fitting.parts import Given, Reading, read_parts
 from .._fitting.portfolio import LARGEST_SEED
 from .._fitting.settings import InputSettings, input_settings
 from .._inputs.chosen import HeldBack, hold_back
 from .._inputs.reading import (
     RowSource,
+    names_of,
     read_new_table,
     read_training_numbers,
     read_training_table,
@@ -32,6 +33,7 @@ from .._leaving.files.models import save_model
 from .._loo.follow import CALIBRATIONS
 from .._looking.summary import summary
 from .._models.coverage import Coverage
+from .._models.memory import KEEPS
 from .._models.model import Model, Record
 from .._parts.source import RowBlocks
 from .._seam.arrays import Array, converted
@@ -40,6 +42,7 @@ from .._seam.sklearn import CALLBACK_ATTRIBUTES, StrOptions, _fit_context, check
 # What the parameters that all estimators have may be.
 COMMON: Mapping[str, list[Any]] = {
     "coverage_from": [StrOptions({"loo", "split"}), None],
+    "remember": [StrOptions(set(KEEPS)), None],
     "random_state": ["random_state"],
     "verbose": ["verbose"],
 }
@@ -55,6 +58,7 @@ class Estimator(BaseEstimator):
 
     _classifies: Any  # whether the targets are classes: an attribute, or a property
     coverage_from: str | None
+    remember: str | None
     random_state: Any
     coverage_: Coverage | None
 
@@ -151,10 +155,13 @@ class Estimator(BaseEstimator):
             with X.opened() as parts:
                 yield read_parts(parts, self, inputs, heard)
             return
+        ids = names_of(X)
         table, y, columns = self._check_training_rows(X, y, inputs)
         seed = self._draw_seed()
         rows, held = self._divide_rows(table, y, sample_weight, seed)
-        yield Reading(InMemory(rows, columns), held, seed)
+        remembers = self.remember is not None
+        given = Given(table, y, ids) if remembers else None
+        yield Reading(InMemory(rows, columns, remembers=remembers), held, seed, given)
 
     def _check_targets(self, y: Any) -> Any:
         """Return y after a look at whether it can be learnt."""

@@ -155,6 +155,13 @@ class EDRVFLClassifier(Layered, ClassifierMixin, Classifies):
         of covered rows has a guarantee. All classes stay in the fit: of a class whose rows were all drawn one
         returns, and counts as a row that no set covers. None: there are no sets.
 
+    remember : {"sums", "rows"} or None, default=None
+        What the fit keeps, so that the model can change and explain itself afterwards (the guide, "After the
+        fit"). It changes no answer. None keeps nothing. "sums": of each layer the sums that its read-out
+        is solved from, (n + d + 1)^2 numbers for n neurons and d inputs (with ``readout="joint"`` once, for
+        the features of all layers), and about 30 bytes for each row, a fingerprint among them. "rows": the
+        rows too.
+
     random_state : int, RandomState instance or None, default=None
         Seed of the random layers. The same seed gives the same network with every array library.
 
@@ -297,6 +304,7 @@ class EDRVFLClassifier(Layered, ClassifierMixin, Classifies):
         encoder: str | TabularEncoder | None = "standard",
         class_weight: Mapping[Any, float] | str | None = None,
         coverage_from: str | None = "loo",
+        remember: str | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -321,6 +329,7 @@ class EDRVFLClassifier(Layered, ClassifierMixin, Classifies):
         self.encoder = encoder
         self.class_weight = class_weight
         self.coverage_from = coverage_from
+        self.remember = remember
         self.random_state = random_state
         self.verbose = verbose
 

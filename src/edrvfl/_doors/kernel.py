@@ -2,81 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any, ClassVar
 
-from scipy.linalg import LinAlgWarning
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from .._fitting.coverage import Evidence, learn_coverage
-from .._fitting.inputs import best_kernel, learn_network_inputs
-from .._fitting.kernel import fit_kernel_model
-from .._fitting.settings import kernel_settings
-from .._models.kernel import KernelModel
-from .._ridge.kernels import KERNELS
-from .._seam.sklearn import Count, Interval, StrOptions
 from .answers import Classifies, Predicts
-from .base import COMMON, OF_CLASSES, Estimator
-from .encoder import ENCODERS, TabularEncoder
+from .base import OF_CLASSES
+from .encoder import TabularEncoder
+from .ridge import CONSTRAINTS, KernelRidge
 from .telling import ACCURACY, R2
-
-# What the parameters that both estimators have may be.
-CONSTRAINTS: Mapping[str, list[Any]] = {
-    **COMMON,
-    "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
-    "regularization": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
-    "n_landmarks": [Count(1), StrOptions({"auto"}), None],
-    "kernel": [StrOptions({"loo", *KERNELS})],
-    "encoder": [StrOptions({"loo", *ENCODERS}), TabularEncoder, None],
-    "input_scaling": [StrOptions({"gradient", "loo"}), None],
-}
-
-
-class KernelRidge(Estimator):
-    """A ridge with a kernel."""
-
-    model_: KernelModel
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Fit a kernel model to rows in memory or in blocks, and store it with what leave-one-out says."""
-        with self._read(X, y, sample_weight) as reading:
-            data = reading.data
-            settings, proof = best_kernel(data, kernel_settings(self), reading.seed)
-            learnt = learn_network_inputs(data, settings.inputs, reading.seed, proof)
-            done = fit_kernel_model(data, settings, learnt, reading.seed)
-            evidence = Evidence(data, done.model, done.stage.P, reading.held, reading.seed)
-            self.coverage_ = learn_coverage(evidence, self.coverage_from)
-        voter, stage, figures = done.model.voter, done.stage, self._figures
-        self.model_ = done.model
-        self.bandwidth_, self.regularization_ = voter.bandwidth, voter.lam
-        self.n_landmarks_ = int(voter.landmarks.shape[0])
-        self.proven_ = {"input_scaling": learnt.scaling} if self.input_scaling == "loo" else {}
-        for name, figure in figures.of_answer(stage.score, stage.loss).items():
-            setattr(self, name, figure)
-        if self.verbose:
-            print(
-                f"[{type(self).__name__}] {voter.kernel} kernel, bandwidth {voter.bandwidth:g}, "
-                f"regularization {voter.lam:g}, {self.n_landmarks_} landmarks: "
-                f"{figures.words(stage.score, stage.loss)}"
-            )
-        if done.fell_back:
-            warnings.warn(
-                f"The kernel matrix is numerically singular with regularization={self.regularization}; "
-                f"{voter.lam:.3g} was taken instead. Increase regularization.",
-                LinAlgWarning,
-                stacklevel=4,
-            )
-
-    @property
-    def kernel_(self) -> str:
-        """The kernel, as given or as chosen."""
-        return self.model_.voter.kernel
-
-    @property
-    def _model(self) -> KernelModel:
-        return self.model_
 
 
 class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
@@ -148,6 +83,10 @@ class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
         39 or half of them, at most 5,000), and takes the threshold from these; then the share of covered rows
         has a guarantee. All classes stay in the fit: of a class whose rows were all drawn one returns, and
         counts as a row that no set covers. None: there are no sets.
+
+    remember : {"rows"} or None, default=None
+        What the fit keeps, so that the model can change and explain itself afterwards (the guide, "After the
+        fit"). It changes no answer. None keeps nothing. "rows": the training rows.
 
     random_state : int, RandomState instance or None, default=None
         Decides which of many rows are used, and which of them look for bandwidth and penalty. The order of
@@ -251,6 +190,7 @@ class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
         input_scaling: str | None = "loo",
         class_weight: Mapping[Any, float] | str | None = None,
         coverage_from: str | None = "loo",
+        remember: str | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -263,6 +203,7 @@ class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
         self.input_scaling = input_scaling
         self.class_weight = class_weight
         self.coverage_from = coverage_from
+        self.remember = remember
         self.random_state = random_state
         self.verbose = verbose
 
@@ -312,6 +253,10 @@ class KernelRidgeRegressor(KernelRidge, RegressorMixin, Predicts):
         errors. "split" holds a fifth of the rows back from the fit, drawn by the seed (at least 39 or half of
         them, at most 5,000), and takes the quantiles from these; then the share of covered rows has a
         guarantee. None: there are no intervals.
+
+    remember : {"rows"} or None, default=None
+        What the fit keeps, so that the model can change and explain itself afterwards (the guide, "After the
+        fit"). It changes no answer. None keeps nothing. "rows": the training rows.
 
     random_state : int, RandomState instance or None, default=None
         Decides which of many rows are used, and which of them look for bandwidth and penalty. The order of
@@ -389,6 +334,7 @@ class KernelRidgeRegressor(KernelRidge, RegressorMixin, Predicts):
         encoder: str | TabularEncoder | None = "bins",
         input_scaling: str | None = "loo",
         coverage_from: str | None = "loo",
+        remember: str | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -399,5 +345,6 @@ class KernelRidgeRegressor(KernelRidge, RegressorMixin, Predicts):
         self.encoder = encoder
         self.input_scaling = input_scaling
         self.coverage_from = coverage_from
+        self.remember = remember
         self.random_state = random_state
         self.verbose = verbose

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -24,7 +25,8 @@ from .._loo.follow import LAYER_VOTES, Stage
 from .._models.network import Network
 from .._seam.arrays import Array, array_namespace, product
 from .._seam.sklearn import Count, Interval, Pair, StrOptions
-from .base import COMMON, Estimator
+from .afterwards import Remembers
+from .base import COMMON
 from .encoder import ENCODERS, TabularEncoder
 from .telling import History, Tasks
 
@@ -51,7 +53,7 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
 }
 
 
-class Layered(CallbackSupportMixin, Estimator):
+class Layered(CallbackSupportMixin, Remembers):
     """An estimator whose fit grows a network layer by layer."""
 
     network_: Network
@@ -70,10 +72,11 @@ class Layered(CallbackSupportMixin, Estimator):
             learnt = learn_network_inputs(data, settings.inputs, reading.seed)
             tasks.begin(settings.layers.n_layers)
             begin = prove_layers(data, settings, learnt, reading.seed)
-            stage = _grow(self, data, begin, tasks)
+            grown, stage = _grow(self, data, begin, tasks)
             P = None if stage is None else stage.P
             evidence = Evidence(data, self.network_, P, reading.held, reading.seed)
             self.coverage_ = learn_coverage(evidence, self.coverage_from)
+            self.memory_ = self._remembered(reading, [grown.remembered(self.n_layers_)], P)
         _warn_of_fallbacks(self)
         tasks.end(reconstruction_attributes=dict)
 
@@ -86,10 +89,10 @@ class Layered(CallbackSupportMixin, Estimator):
         yield from self.network_.staged(self._check_new_rows(X, method))
 
 
-def _grow(estimator: Any, data: Data, begin: Growing, tasks: Tasks) -> Stage | None:
+def _grow(estimator: Any, data: Data, begin: Growing, tasks: Tasks) -> tuple[Growing, Stage | None]:
     """Grow the layers; after each of them print a line and ask the callbacks.
 
-    Return what leave-one-out says about the layers that answer.
+    Return them, and what leave-one-out says about those that answer.
     """
     settings, n_layers = begin.settings, begin.settings.depth
     counts = product(data.rows.weights.counts, data.stand_for)  # how much rows count in a mean over them
@@ -115,9 +118,10 @@ def _grow(estimator: Any, data: Data, begin: Growing, tasks: Tasks) -> Stage | N
             _warn_if_scores_vanish(now, estimator.regularization)
     tasks.end_blocks()
     _keep(estimator, now, history)
+    now = replace(now, grown=None)  # its features are large
     if not now.stages:
-        return None
-    return now.stages[now.best - 1 if settings.votes.layer_votes == "prefix" else -1]
+        return now, None
+    return now, now.stages[now.best - 1 if settings.votes.layer_votes == "prefix" else -1]
 
 
 def _so_far(network: Network, history: History) -> dict[str, Any]:

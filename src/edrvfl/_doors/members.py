@@ -72,6 +72,7 @@ DECIDED: Mapping[str, Any] = {
     "layer_votes": "equal",
     "readout": "layers",
     "coverage_from": "loo",
+    "remember": None,
     "categorical_features": "from_dtype",
 }
 
@@ -93,6 +94,23 @@ def check_member(name: str, estimator: Any, kinds: tuple[type[Any], ...], classi
         if value is not default and not (isinstance(value, str) and value == default):
             raise ValueError(
                 f"Member {name!r} sets {parameter}, which the portfolio decides: leave it at {default!r}."
+            )
+
+
+def refuse_to_remember(
+    remember: str | None, members: Mapping[str, Any], kinds: tuple[type[Any], ...]
+) -> None:
+    """Refuse members whose read-outs cannot be solved again from what a portfolio is asked to keep."""
+    for name, member in members.items() if remember is not None else ():
+        if not isinstance(member, kinds):
+            raise ValueError(
+                f"Member {name!r} is a {type(member).__name__}, which has no read-out in closed form: it can "
+                f"only be fitted anew. Leave it out, or set remember=None instead of {remember!r}."
+            )
+        if remember == "sums" and not hasattr(member, "n_layers"):
+            raise ValueError(
+                f"Member {name!r} is a {type(member).__name__}, whose system needs the rows themselves. Set "
+                'remember="rows".'
             )
 
 

@@ -76,6 +76,13 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
         Processes over the members, as in joblib, which shares the BLAS threads among them. On a GPU, and
         where there is too little to do, everything stays in one process.
 
+    remember : {"sums", "rows"} or None, default=None
+        What the fit keeps, so that the model can change and explain itself afterwards (the guide, "After the
+        fit"). It changes no answer. None keeps nothing. "rows": the training
+        rows, and of each layer of a network the sums that its read-out is solved from, (n + d + 1)^2 numbers
+        for n neurons and d inputs. "sums", if no member is a kernel: the sums, and about 30 bytes for each
+        row, a fingerprint among them.
+
     random_state : int, RandomState instance or None, default=None
         Seed of the members.
 
@@ -159,6 +166,7 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
         categorical_features: Any = "from_dtype",
         class_weight: Mapping[Any, float] | str | None = None,
         coverage_from: str | None = "loo",
+        remember: str | None = None,
         max_seconds: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -171,6 +179,7 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
         self.categorical_features = categorical_features
         self.class_weight = class_weight
         self.coverage_from = coverage_from
+        self.remember = remember
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -228,6 +237,13 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
     n_jobs : int or None, default=None
         Processes over the members, as in joblib, which shares the BLAS threads among them. On a GPU, and
         where there is too little to do, everything stays in one process.
+
+    remember : {"sums", "rows"} or None, default=None
+        What the fit keeps, so that the model can change and explain itself afterwards (the guide, "After the
+        fit"). It changes no answer. None keeps nothing. "rows": the training
+        rows, and of each layer of a network the sums that its read-out is solved from, (n + d + 1)^2 numbers
+        for n neurons and d inputs. "sums", if no member is a kernel: the sums, and about 30 bytes for each
+        row, a fingerprint among them.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the members.
@@ -300,6 +316,7 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
         weights: str = "loo",
         categorical_features: Any = "from_dtype",
         coverage_from: str | None = "loo",
+        remember: str | None = None,
         max_seconds: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -310,6 +327,7 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
         self.weights = weights
         self.categorical_features = categorical_features
         self.coverage_from = coverage_from
+        self.remember = remember
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -22,8 +22,9 @@ from .._fitting.settings import guest_settings, voter_settings
 from .._models.portfolio import Portfolio
 from .._seam.arrays import on_accelerator
 from .._seam.sklearn import Count, Interval, StrOptions
-from .base import COMMON, Estimator
-from .members import check_member
+from .afterwards import Remembers
+from .base import COMMON
+from .members import check_member, refuse_to_remember
 from .telling import Tasks
 
 # What the parameters that both portfolios have may be.
@@ -55,7 +56,7 @@ def named_members(estimator: Any) -> dict[str, Any]:
     return dict(members)
 
 
-class Raced(CallbackSupportMixin, Estimator):
+class Raced(CallbackSupportMixin, Remembers):
     """A portfolio: its members race, and it keeps the model that they make together."""
 
     _encodes = True
@@ -97,6 +98,7 @@ class Raced(CallbackSupportMixin, Estimator):
         tasks = Tasks(self, X, y, sample_weight)
         with self._read(X, y, sample_weight, tasks.begin_reading(None)) as reading:
             data, given = reading.data, named_members(self)
+            refuse_to_remember(self.remember, given, self._kinds)
             settings = {
                 name: (voter_settings if isinstance(member, self._kinds) else guest_settings)(member)
                 for name, member in given.items()
@@ -118,6 +120,7 @@ class Raced(CallbackSupportMixin, Estimator):
             self.members_ = _table(self, members, race.progress, weighed.weights)
             evidence = Evidence(data, weighed.model, weighed.P, reading.held, reading.seed)
             self.coverage_ = learn_coverage(evidence, self.coverage_from)
+            self.memory_ = self._remembered(reading, weighed.solved, weighed.P)
         _warn_of_fallbacks(members, race.progress)
         tasks.end(reconstruction_attributes=dict)
 

@@ -119,6 +119,13 @@ class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
         guarantee. None: there are no intervals, and unless layers vote by leave-one-out it is not
         computed, which saves time, and `loo_r2_scores_` is empty.
 
+    remember : {"sums", "rows"} or None, default=None
+        What the fit keeps, so that the model can change and explain itself afterwards (the guide, "After the
+        fit"). It changes no answer. None keeps nothing. "sums": of each layer the sums that its read-out
+        is solved from, (n + d + 1)^2 numbers for n neurons and d inputs (with ``readout="joint"`` once, for
+        the features of all layers), and about 30 bytes for each row, a fingerprint among them. "rows": the
+        rows too.
+
     random_state : int, RandomState instance or None, default=None
         Seed of the random layers. The same seed gives the same network with every array library.
 
@@ -240,6 +247,7 @@ class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
         layer_votes: str = "equal",
         encoder: str | TabularEncoder | None = "robust",
         coverage_from: str | None = "loo",
+        remember: str | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -261,6 +269,7 @@ class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
         self.layer_votes = layer_votes
         self.encoder = encoder
         self.coverage_from = coverage_from
+        self.remember = remember
         self.random_state = random_state
         self.verbose = verbose
 

@@ -83,6 +83,10 @@ class Data(Protocol):
     def kernel_rows(self) -> Rows:
         """All rows, for a kernel: as `single_rows`, but few enough rows are brought to memory."""
 
+    @property
+    def remembers(self) -> bool:
+        """Whether a fit keeps what its read-outs were solved from."""
+
     def encoding(self, encoder: EncoderSettings | None) -> Inputs:
         """Learn from the training rows how columns are encoded; without settings they stay as they are."""
 
@@ -108,6 +112,7 @@ class InMemory:
     rows: Rows
     columns: Columns | None
     stand_for: None = None
+    remembers: bool = False
 
     @cached_property
     def judged(self) -> Judged | None:
@@ -166,9 +171,8 @@ class InMemory:
                 for layer in network.layers:
                     replay(layer, network.activation, D[block, :])
         problem = Problem(rows.targets, rows.weights, draws, self.judged, judges=judges, twins=rows.twins)
-        return grow(
-            start(D, settings) if begin.paused is None else resume(D, settings, begin.paused), problem
-        )
+        branch = start(D, settings) if begin.paused is None else resume(D, settings, begin.paused)
+        return grow(branch, replace(problem, remembers=self.remembers))
 
     def pause(self, layers: Iterator[Grown], grown: Grown, settings: Settings) -> Pause:  # noqa: ARG002
         """Return from where a network that was just grown can go on later."""
@@ -197,6 +201,7 @@ class InParts:
     parted: PartedRows
     rows: Rows  # that leave-one-out judges
     judged: Judged | None  # all of these rows, with what they stand for; None if they are all there are
+    remembers: bool = False
 
     @property
     def columns(self) -> Columns | None:

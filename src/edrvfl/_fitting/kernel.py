@@ -66,6 +66,17 @@ SEARCH_ROWS = (1_000, 2_000)  # rows that choose for all rows; the second where 
 FEW = 3
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelSolved:
+    """A fitted kernel voter, and how its system was solved."""
+
+    voter: KernelVoter
+    loo: Array  # (judged rows, k), the leave-one-out scores
+    solver: str  # of `KernelMemory`
+    lams: tuple[float, ...]  # the penalty of each part
+    parts: list[numpy.ndarray] | None  # the counts of all rows in each part; None: all rows are in one
+
+
 def fit_kernel(
     rows: Rows,
     inputs: Inputs,
@@ -73,7 +84,7 @@ def fit_kernel(
     seed: int,
     judged: Judged | None = None,
     near: Pair | None = None,
-) -> tuple[KernelVoter, Array]:
+) -> KernelSolved:
     """Fit a kernel voter, and return it with the leave-one-out scores (judged rows, k).
 
     The search begins near a bandwidth and a penalty that suited some of the rows, if there are such. Of many
@@ -91,12 +102,15 @@ def fit_kernel(
     some = SEARCH_ROWS[:1] if cheap else SEARCH_ROWS
     choice = search(sample, draw, choice, some if near is None else some[1:])
     one = fit_iterated(sample, draw, n_rows, choice, seed) if n_rows else None
+    lams: tuple[float, ...] = ()
+    parts: list[numpy.ndarray] | None = None
     if one is not None:
-        choice, landmarks, found = one
+        (choice, landmarks, found), solver, parts = one, "iterated", draw.parts(1, n_rows)
     elif n_parts > 1:
-        parts = draw.parts(n_parts, _most_rows(sample)[1])
-        choice, landmarks, found = _fit_parts(sample, parts, choice, most)
+        solver, parts = "parts", draw.parts(n_parts, _most_rows(sample)[1])
+        choice, landmarks, found, lams = _fit_parts(sample, parts, choice, most)
     else:
+        solver = "exact" if s is None else "landmarks"
         landmarks = None if s is None else sample.encoded(draw.landmarks(s, rows.X))
         system = System(sample, landmarks)
         choice, found = descend(system, choice, most, STEPS if s is None else PENALTY_STEPS)
@@ -108,12 +122,13 @@ def fit_kernel(
     voter = KernelVoter(
         inputs, landmarks, found.alpha, scale, offset, choice.values[0], found.lam, settings.kernel
     )
-    return voter, xp.astype(found.loo, prior.dtype) + prior
+    loo = xp.astype(found.loo, prior.dtype) + prior
+    return KernelSolved(voter, loo, solver, lams or (found.lam,), parts)
 
 
 def _fit_parts(
     sample: Sample, parts: list[numpy.ndarray], choice: Choice, most: int
-) -> tuple[Choice, Array, KernelReadOut]:
+) -> tuple[Choice, Array, KernelReadOut, tuple[float, ...]]:
     """Fit an exact ridge to each part of the rows; the mean of their scores is the score.
 
     A part is given as the counts of all rows, 0 for those of other parts. A row's leave-one-out score is the
@@ -125,7 +140,7 @@ def _fit_parts(
     order = numpy.argsort(_part_of_rows(parts)[judged], kind="stable")
     seen = sample.encoded(from_numpy(judged[order], X, xp.int64))
     loo = xp.zeros((len(judged), sample.targets.width), dtype=sample.dtype, device=device(X))
-    landmarks, alphas, start, lam = [], [], 0, 0.0
+    landmarks, alphas, start, lams = [], [], 0, []
     for i, counts in enumerate(parts):
         system = System(sample.some(counts))
         if i == 0:
@@ -141,9 +156,11 @@ def _fit_parts(
         loo[own, :] += take_rows(found.loo, from_numpy(inside, X, xp.int64))
         landmarks.append(system.landmarks)
         alphas.append(found.alpha / len(parts))
-        start, lam = own.stop, max(lam, found.lam)
+        lams.append(found.lam)
+        start = own.stop
     loo = take_rows(loo / len(parts), from_numpy(numpy.argsort(order), X, xp.int64))
-    return choice, xp.concat(landmarks), KernelReadOut(xp.concat(alphas), loo, lam, True)
+    together = KernelReadOut(xp.concat(alphas), loo, max(lams), True)
+    return choice, xp.concat(landmarks), together, tuple(lams)
 
 
 def _part_of_rows(parts: list[numpy.ndarray]) -> numpy.ndarray:
@@ -192,6 +209,7 @@ class KernelFitted:
     """A fitted kernel model, with what leave-one-out says about it."""
 
     model: KernelModel
+    solved: KernelSolved
     stage: Stage
     fell_back: bool  # whether the given penalty was too small for the precision
 
@@ -216,7 +234,7 @@ def _judge_folds(data: Data, learnt: Learnt, settings: KernelSettings, seed: int
         if learnt.ridges and settings == KernelSettings(kernel=settings.kernel):
             scores.append(judge_fold(fold, inputs, learnt.ridges[i], settings.kernel))
             continue
-        voter, _ = fit_kernel(fold.outside, inputs, settings, seed)
+        voter = fit_kernel(fold.outside, inputs, settings, seed).voter
         landmarks = voter.landmarks if isinstance(settings.n_landmarks, int) else None
         chosen = voter.bandwidth, voter.lam
         scores.append(judge_fold(fold, inputs, chosen, settings.kernel, landmarks))
@@ -231,7 +249,8 @@ def fit_kernel_model(data: Data, settings: KernelFit, learnt: Learnt, seed: int)
         # rows in memory are judged once; among all rows of parts the same ones have other numbers
         judged = data.judged if rows is data.rows else judge_some(rows.targets)
         near = None if isinstance(settings.kernel.n_landmarks, int) else learnt.near  # of exact systems
-        voter, loo = fit_kernel(rows, inputs, settings.kernel, seed, judged, near)
+        solved = fit_kernel(rows, inputs, settings.kernel, seed, judged, near)
+        voter, loo = solved.voter, solved.loo
         if data.folds:
             loo = _judge_folds(data, learnt, settings.kernel, seed)
         votes = Votes("value" if rows.classes is None else "softmax", calibration=settings.calibration)
@@ -239,4 +258,4 @@ def fit_kernel_model(data: Data, settings: KernelFit, learnt: Learnt, seed: int)
     moved = converted(stage.calibration, lambda array: from_numpy(array, data.rows.X))
     given = settings.kernel.lam
     raised = given is not None and voter.lam != given
-    return KernelFitted(KernelModel(data.columns, voter, rows.classes, moved), stage, raised)
+    return KernelFitted(KernelModel(data.columns, voter, rows.classes, moved), solved, stage, raised)

@@ -11,12 +11,14 @@ from typing import Any
 import numpy
 
 from .._inputs.inputs import Inputs
+from .._inputs.rows import to_host
 from .._layers.draws import DRAW_SCHEME, Draws
 from .._layers.grow import Grown, Problem, Riders, grow, start
 from .._layers.layers import fill_inputs, new_features
 from .._layers.records import Settings
 from .._loo.follow import Follower, Stage, answers_of
 from .._loo.jury import best_of
+from .._models.memory import Judge, NetworkMemory, Sums
 from .._models.network import Network
 from .._seam.arrays import Array, array_namespace, from_numpy, ignore_overflow
 from .._seam.threads import suitable_threads
@@ -38,6 +40,8 @@ class Growing:
     stages: tuple[Stage, ...] = ()  # of the depths so far; empty if nobody asked for leave-one-out
     follower: Follower | None = None
     fell_back: tuple[Array, ...] = ()  # of each layer: whether its system was singular; read when all is done
+    memory: NetworkMemory | None = None  # what the read-outs were solved from, if that is remembered
+    beta: Array = None  # the newest read-out, of standardised values
     grown: Grown | None = None  # the newest layer, with its features; None when it is kept or sent
     paused: Any = None  # from where it goes on, if it has not all its layers
 
@@ -45,6 +49,12 @@ class Growing:
     def best(self) -> int:
         """The number of layers with the smallest leave-one-out loss."""
         return 1 + min(range(len(self.stages)), key=lambda l: self.stages[l].loss)
+
+    def remembered(self, depth: int) -> NetworkMemory | None:
+        """Return what the first layers were solved from, if that is remembered."""
+        if self.memory is None:
+            return None
+        return self.memory.prefix(depth, self.network.readouts[depth - 1].shape[0])
 
 
 def new_network(data: Data, settings: NetworkSettings, learnt: Learnt, seed: int) -> Growing:
@@ -127,7 +137,10 @@ def fit_network(data: Data, begin: Growing, until: int | None = None) -> Generat
             stages = stages if stage is None else (*stages, stage)
             vote, calibration = (1.0, None) if stage is None else (stage.vote, stage.calibration)
             # Only the hidden weights and the read-out are kept: the next layer overwrites the features.
-            beta = targets.in_units(grown.readout.beta[0, ...], network.bias)
+            plain = grown.readout.beta[0, ...]
+            if data.remembers:
+                begin = replace(begin, memory=_remembered(begin, grown), beta=plain)
+            beta = targets.in_units(plain, network.bias)
             network = network.with_layer(grown.hidden, beta, vote, calibration)
             fell_back = (*fell_back, grown.readout.fell_back[0])
             so_far = replace(begin, network=network, stages=stages, follower=follower, fell_back=fell_back)
@@ -138,6 +151,24 @@ def fit_network(data: Data, begin: Growing, until: int | None = None) -> Generat
             paused = data.pause(growth, grown, layers) if until < layers.n_layers else None
             yield replace(growing, paused=paused)
             return
+
+
+def _remembered(before: Growing, grown: Grown) -> NetworkMemory:
+    """Return what the read-outs so far were solved from, those of the layer that was just grown too."""
+    known, solved, layers = before.memory, grown.solved, before.settings.layers
+    assert solved is not None
+    lam: Any = grown.readout.lam if layers.lam is None else layers.lam
+    judge = None
+    if solved.bound is not None:
+        judge = Judge(to_host(before.beta).astype(float), solved.bound, *solved.weights)
+    m = grown.targets.n_rows
+    right = (numpy.ones(m, dtype=bool) if solved.right is None else solved.right)[None, :]
+    sums = Sums(*(to_host(part).astype(float) for part in (solved.system.G, solved.system.R)))
+    if known is None:
+        return NetworkMemory((sums,), (float(lam),), (judge,), right)
+    of_layers = (sums,) if layers.joint else (*known.sums, sums)
+    right = numpy.concatenate([known.right, right])
+    return NetworkMemory(of_layers, (*known.lams, float(lam)), (*known.judges, judge), right)
 
 
 def _judge_by_folds(data: Data, begin: Growing, draws: Draws, until: int) -> Iterator[Array] | None:

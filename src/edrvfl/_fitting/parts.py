@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy
+
 from .._inputs.chosen import HeldBack
 from .._inputs.rows import merge_copies
 from .._parts.chosen import hold_back_parted, judged_rows
@@ -13,9 +15,18 @@ from .._parts.parts import Parts
 from .._parts.rows import PartedRows, parted_rows
 from .._parts.survey import take_survey
 from .._parts.watched import WatchedParts
-from .._seam.arrays import ignore_overflow, like_on
+from .._seam.arrays import Array, ignore_overflow, like_on
 from .data import Data, InParts
 from .settings import InputSettings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """Rows as they came, those of weight 0 too."""
+
+    X: Array  # (m, d), numbers and codes
+    y: Array  # (m,) or (m, k)
+    ids: numpy.ndarray | None  # (m,), the names of the rows, if they have some
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +36,7 @@ class Reading:
     data: Data
     held: HeldBack | None
     seed: int
+    given: Given | None = None  # the rows as they came, where they are in memory and a fit remembers
 
 
 def read_parts(
@@ -36,7 +48,7 @@ def read_parts(
         rows, judged = judged_rows(parted)
         if judged is None:  # all rows are in memory, which tell whether equal ones agree by chance
             rows = replace(rows, apart=merge_copies(rows).apart)
-        return Reading(InParts(parted, rows, judged), held, seed)
+        return Reading(InParts(parted, rows, judged, remembers=estimator.remember is not None), held, seed)
 
 
 def _divide(

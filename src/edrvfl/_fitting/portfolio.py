@@ -72,6 +72,7 @@ class Weighed:
     score: float
     loss: float
     weights: dict[int, float]  # by the number of the member
+    solved: tuple[Any, ...]  # what the read-outs of each voter were solved from
 
 
 def weigh_members(
@@ -91,14 +92,15 @@ def weigh_members(
     found = jury.calibration(P, by)
     calibrated = P if found is None else jury.calibrated(P, found, by, SMALLEST)
     figures = jury.score(calibrated), jury.loss(calibrated)
-    heavy = [(progress[i].kept, float(w)) for i, w in zip(fitted, weights, strict=True) if w > 0]
+    heavy = [(progress[i], float(w)) for i, w in zip(fitted, weights, strict=True) if w > 0]
     model = Portfolio(
         data.columns,
         rows.classes,
-        tuple(voter for voter, _ in heavy),
+        tuple(one.kept for one, _ in heavy),
         tuple(weight for _, weight in heavy),
         None if rule is None else converted(found, lambda array: from_numpy(array, rows.X)),
         array_namespace(rows.X).empty((0,), dtype=rows.X.dtype, device=device(rows.X)),
     )
     of_members = dict(zip(fitted, weights.tolist(), strict=True))
-    return Weighed(model, P if rule is None else calibrated, *figures, of_members)
+    solved = tuple(one.remembered for one, _ in heavy)
+    return Weighed(model, P if rule is None else calibrated, *figures, of_members, solved)

@@ -15,7 +15,7 @@ from .._models.model import Voter
 from .data import Data
 from .folds import Learnt
 from .guest import fit_guest, refuse_rows
-from .kernel import fit_kernel_model
+from .kernel import KernelSolved, fit_kernel_model
 from .network import Growing, grow_to, prove_layers
 from .settings import GuestFit, KernelFit, NetworkSettings, VoterSettings
 
@@ -43,6 +43,7 @@ class Progress:
     fell_back: bool = False  # whether some system was numerically singular
     growing: Growing | None = None  # of a network
     guest: Any = None  # the parameters of a guest, as an estimator
+    solved: KernelSolved | None = None  # how the system of a kernel was solved
 
     @property
     def best(self) -> int:
@@ -58,6 +59,11 @@ class Progress:
     def kept(self) -> Voter:
         """The voter without the layers beyond the best depth."""
         return self.voter if self.growing is None else self.growing.network.prefix(self.best)
+
+    @property
+    def remembered(self) -> Any:
+        """What the read-outs of `kept` were solved from; None if nobody asked for it."""
+        return self.solved if self.growing is None else self.growing.remembered(self.best)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +185,7 @@ def _grow_network(data: Data, member: Member, so_far: Progress | None, n_layers:
 def _fit_kernel(data: Data, member: Member, *_: Any) -> Progress:
     settings: Any = member.settings
     done = fit_kernel_model(data, settings, member.learnt, member.seed)
-    return Progress(done.model, (done.stage,), 0.0, done.fell_back)
+    return Progress(done.model, (done.stage,), 0.0, done.fell_back, solved=done.solved)
 
 
 def _fit_guest(data: Data, member: Member, *_: Any) -> Progress:

@@ -69,6 +69,7 @@ class HeldBack:
     y: Array  # (n,) or (n, k), as it came
     counts: Array | None  # (n,), sample weights
     returned: numpy.ndarray  # labels of rows that were drawn, but that a class needs in the fit
+    others: numpy.ndarray | None = None  # places of the rows that are fitted, among all rows that came
 
 
 def n_held_back(m: int) -> int:
@@ -84,9 +85,9 @@ def hold_back(
     Of a class whose rows were all drawn one returns to the fit, which could not name the class otherwise. The
     labels of such rows are noted: counted as rows outside their set, they leave the sets' guarantee intact.
     """
-    counts = None
+    counts, places = None, numpy.arange(X.shape[0])
     if sample_weight is not None:
-        counts, X, y = keep_weighted(sample_weight, X, y)
+        counts, X, y, places = keep_weighted(sample_weight, X, y, places)
     m = int(X.shape[0])
     order = numpy.argsort(numpy.random.PCG64([seed, 1]).random_raw(m), kind="stable")
     drawn, others = numpy.split(order, [n_held_back(m)])
@@ -100,7 +101,8 @@ def hold_back(
         held[drawn[first[missing]]] = False
         returned = found[missing]
     fitted, back = (keep_marked(rows, X, y, counts) for rows in (~held, held))
-    return (fitted[0], fitted[1], fitted[2]), HeldBack(back[0], back[1], back[2], returned)
+    held_back = HeldBack(back[0], back[1], back[2], returned, places[~held])
+    return (fitted[0], fitted[1], fitted[2]), held_back
 
 
 MOST_JUDGED = 10_000  # rows that choose a penalty and calibrate, or whose errors give intervals

@@ -73,6 +73,24 @@ def read_new_table(estimator: BaseEstimator, X: Any, columns: Columns | None, li
     return read_table(table, columns)
 
 
+def names_of(X: Any) -> numpy.ndarray | None:
+    """Return the index of a pandas frame as numbers or texts; None where rows are only numbered."""
+    index = getattr(X, "index", None)
+    if index is None or callable(index):  # lists have a method of this name
+        return None
+    if getattr(index, "start", 1) == 0 and getattr(index, "step", 0) == 1:
+        return None
+    return as_names(index.to_numpy())
+
+
+def as_names(names: Any) -> numpy.ndarray:
+    """Return names of rows as whole numbers, or as texts if they are anything else."""
+    found = numpy.atleast_1d(numpy.asarray(names))
+    if found.dtype.kind in "iu":
+        return found.astype(numpy.int64)
+    return numpy.array([str(name) for name in found.ravel().tolist()], dtype=object)
+
+
 def refuse_missing_targets(y: Any, what: str) -> None:
     """Refuse a y in which a target is missing, and name the first such row, counted from 0."""
     missing = numpy.asarray(_missing_targets(y), dtype=bool)

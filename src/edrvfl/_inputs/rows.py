@@ -73,6 +73,15 @@ def draw_rows(
     return times
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Came:
+    """The rows as they came, copies too, but for rows of weight 0."""
+
+    which: numpy.ndarray  # (n,), their places among all rows that came
+    at: numpy.ndarray  # (n,), the row that stands for each of them
+    counts: numpy.ndarray  # (n,), their sample weights, in float64
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Training rows with their targets and weights. Every row has a positive weight."""
@@ -83,6 +92,7 @@ class Rows:
     weights: RowWeights
     known_hashes: numpy.ndarray | None = None  # where X is not in memory, or was hashed before
     apart: bool = False  # equal rows agree by chance: see `agree_by_chance`
+    came: Came | None = None  # what these rows were; None for some of other rows
 
     @cached_property
     def hashes(self) -> numpy.ndarray:
@@ -167,10 +177,13 @@ def merge_copies(rows: Rows) -> Rows:
         if not whole:
             return rows
         which, counts = (numpy.repeat(values, times) for values in (which, counts / times))
+    came = (
+        None if rows.came is None else replace(rows.came, at=numpy.searchsorted(which, first[rows.came.at]))
+    )
     if len(which) == len(first) and (counts == 1).all():
         return rows
     some = rows.some(from_numpy(which, rows.X, array_namespace(rows.X).int64))
-    return replace(some, weights=replace(some.weights, counts=from_numpy(counts, rows.X)))
+    return replace(some, weights=replace(some.weights, counts=from_numpy(counts, rows.X)), came=came)
 
 
 def agree_by_chance(X: numpy.ndarray, twins: numpy.ndarray, times: numpy.ndarray) -> bool:
@@ -208,18 +221,21 @@ def prepare_rows(
     """
     xp, _, where = get_namespace_and_device(X)
     counts = costs = None
+    places: Any = numpy.arange(X.shape[0])
     if sample_weight is not None:
-        counts, X, y = keep_weighted(sample_weight, X, y)
+        counts, X, y, places = keep_weighted(sample_weight, X, y, places)
     if class_weight is not None:
         costs = from_numpy(_costs_of_rows(class_weight, y, counts), X)
-        X, y, counts, costs = keep_marked(costs > 0, X, y, counts, costs)
+        X, y, counts, costs, places = keep_marked(costs > 0, X, y, counts, costs, places)
     weights = RowWeights(counts, costs)
     _refuse_overflow(weights)
     found = get_namespace(y)[0].unique_inverse(y)
     classes, codes = found.values, move_to(found.inverse_indices, xp=xp, device=where)
     if not (isinstance(classes, numpy.ndarray) and classes.dtype.kind in "OUS"):
         classes = move_to(classes, xp=xp, device=where)  # strings stay in NumPy
-    rows = Rows(X, classes, Classes(codes, int(classes.shape[0]), X[:0, 0]), weights)
+    rows = Rows(
+        X, classes, Classes(codes, int(classes.shape[0]), X[:0, 0]), weights, came=_came(places, counts)
+    )
     return merge_copies(rows) if merge else rows
 
 
@@ -236,15 +252,21 @@ def prepare_values(X: Array, y: Array, sample_weight: Any = None, merge: bool = 
     xp, _, where = get_namespace_and_device(X)
     y = move_to(y, xp=xp, device=where)
     Y = xp.astype(as_matrix(y), xp.float64)
-    counts = None
+    counts: Array | None = None
+    places: Any = numpy.arange(X.shape[0])
     if sample_weight is not None:
-        counts, X, Y = keep_weighted(sample_weight, X, Y)
+        counts, X, Y, places = keep_weighted(sample_weight, X, Y, places)
     weights = RowWeights(counts)
     _refuse_overflow(weights)
-    rows = Rows(X, None, Values(Y), weights)
+    rows = Rows(X, None, Values(Y), weights, came=_came(places, counts))
     rows = merge_copies(rows) if merge else rows
     Y = rows.targets.rows(slice(None))
     return replace(rows, targets=standard_values(Y, ValueScale.of(Y, rows.weights.counts), X.dtype))
+
+
+def _came(places: numpy.ndarray, counts: Array | None) -> Came:
+    """Return rows that stand for themselves."""
+    return Came(places, numpy.arange(len(places)), weights_on_host(counts, len(places)))
 
 
 def standard_values(Y: Array, scale: ValueScale, dtype: Any) -> Values:

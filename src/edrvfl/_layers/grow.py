@@ -18,17 +18,17 @@ from typing import Any
 import numpy
 
 from .._inputs.chosen import Judged
-from .._inputs.rows import Rows
+from .._inputs.rows import Rows, to_host
 from .._inputs.targets import RowWeights, Targets, layer_losses
 from .._ridge.choose import read_outs
-from .._ridge.equations import Regression, normal_equations
+from .._ridge.equations import NormalEquations, Regression, layer_equations, normal_equations, widened
 from .._ridge.nested import NestedReadOuts
 from .._ridge.solve import ReadOut, require_finite
 from .._ridge.twins import Twins
 from .._seam.arrays import Array, array_namespace, device, empty_rows, take_rows
 from .draws import Drawn, Draws
 from .layers import importance, next_layer, next_weights, surviving_columns, survivor_mask
-from .records import Branch, HiddenLayer, Settings
+from .records import Branch, HiddenLayer, Settings, Solved
 
 READOUTS = ("layers", "joint")
 
@@ -47,6 +47,10 @@ class LayerReader:
         """Fit the read-outs of the newest layer."""
         return read_outs(problem, self._lam, self._stacked)
 
+    def equations(self, problem: Regression) -> NormalEquations:
+        """Sum the equations of the newest layer over all rows."""
+        return layer_equations(problem) if problem.primal else normal_equations(problem)
+
 
 class JointReader:
     """Each depth has read-outs over the first columns of A = [X, 1, H1, ..., HL], filled layer by layer.
@@ -60,6 +64,7 @@ class JointReader:
         self._A = empty_rows((*D.shape[:-1], self._width + settings.n_layers * self._n), like=D)
         self._A[..., : self._width] = inputs
         self._readouts = NestedReadOuts(settings.lam)
+        self._known: NormalEquations | None = None
 
     def features(self, D: Array) -> Array:
         """Copy H of D = [H, X, 1] behind the layers before; return the columns that are filled."""
@@ -70,6 +75,11 @@ class JointReader:
     def read_outs(self, problem: Regression) -> ReadOut:
         """Fit the read-outs over the columns that are filled."""
         return self._readouts.add(problem)
+
+    def equations(self, problem: Regression) -> NormalEquations:
+        """Sum the equations of the columns that are filled, of which the first are known."""
+        self._known = widened(self._known, problem)
+        return self._known
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +94,7 @@ class Grown:
     targets: Targets
     judged: Judged | None = None  # the rows that have leave-one-out scores, if not all have them
     of_riders: Array | None = None  # (..., r, riders, k), their leave-one-out scores, if there are riders
+    solved: Solved | None = None  # what the read-out was solved from, if that is remembered
 
     @property
     def loo(self) -> Array:
@@ -134,6 +145,7 @@ class Problem:
     judges: bool = False  # whether the leave-one-out scores of every layer are wanted
     twins: numpy.ndarray | None = None  # (m,), a number that rows of the same X share: see `Rows.twins`
     riders: Riders | None = None  # rows behind the first m, which shape nothing and are judged in their place
+    remembers: bool = False  # whether the sums over rows are wanted, of a single network
 
 
 def start(D: Array, settings: Settings) -> Branch:
@@ -179,7 +191,10 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
         want_loo = problem.judges or (settings.weighs_by_loo and not last)
         features = reader.features(D)
         rows = replace(regression, D=features[..., :m, :], omega=branch.omega, want_loo=want_loo)
+        solved = _solved(reader, rows, branch) if problem.remembers else None
         try:
+            if solved is not None and rows.primal and not settings.joint:
+                rows = replace(rows, known=solved.system)  # nobody sums them again
             readout, of_riders = reader.read_outs(rows), None
             require_finite(readout.beta)
             if problem.riders is not None:
@@ -188,7 +203,9 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
         except FloatingPointError as error:
             raise ValueError(overflow_message(D.dtype, l)) from error
         judged = problem.judged if problem.judges else None
-        grown = Grown(l, branch.members, hidden, readout, features, problem.targets, judged, of_riders)
+        grown = Grown(
+            l, branch.members, hidden, readout, features, problem.targets, judged, of_riders, solved
+        )
         yield grown
         if last:
             return
@@ -200,12 +217,24 @@ def _grow(branch: Branch, problem: Problem, regression: Regression) -> Iterator[
             return
 
 
+def _solved(reader: LayerReader | JointReader, rows: Regression, branch: Branch) -> Solved:
+    """Return what the read-out of a single network is solved from."""
+    if rows.omega is None:
+        return Solved(reader.equations(rows))
+    system, omega = reader.equations(replace(rows, omega=rows.omega[0, :])), to_host(rows.omega)[0]
+    assert branch.bound is not None
+    weights = float(omega.min()), float(omega.max())
+    right = omega == omega.min() if weights[0] < weights[1] else None
+    return Solved(system, float(branch.bound[0, 0]), weights, right)
+
+
 def _after(grown: Grown, branch: Branch, weights: RowWeights) -> Branch:
     """Weigh the samples of the next layer, and leave out the neurons that a single read-out prunes."""
     settings, D, beta = branch.settings, branch.D, grown.readout.beta
     branch = replace(branch, layer=grown.layer + 1, source=D, inputs=slice(0, D.shape[-1] - 1))
     if settings.weighs:
-        branch = replace(branch, omega=_next_weights(grown, settings, weights))
+        omega, bound = _next_weights(grown, settings, weights)
+        branch = replace(branch, omega=omega, bound=bound)
     if settings.prunes and beta.shape[-3] == 1:
         branch = _prune(branch, importance(beta[..., 0, : settings.n_hidden, :]))
     return branch
@@ -218,17 +247,19 @@ class Pause:
     layer: int  # the next layer's number
     inputs: Array | slice  # the columns of [H, X, 1] that it reads
     omega: Array | None  # the samples' weights in it
+    bound: Array | None = None  # the largest loss of a sample that is right
 
 
 def pause(grown: Grown, settings: Settings, weights: RowWeights) -> Pause:
     """Return from where one network that was just grown can go on later, by `resume`."""
     branch = _after(grown, start(grown.D, settings), weights)
-    return Pause(branch.layer, branch.inputs, branch.omega)
+    return Pause(branch.layer, branch.inputs, branch.omega, branch.bound)
 
 
 def resume(D: Array, settings: Settings, paused: Pause) -> Branch:
     """Return the branch from which a network goes on. D holds the features of its last layer again."""
-    return replace(start(D, settings), layer=paused.layer, inputs=paused.inputs, omega=paused.omega)
+    begin = replace(start(D, settings), layer=paused.layer, inputs=paused.inputs)
+    return replace(begin, omega=paused.omega, bound=paused.bound)
 
 
 def _without_pruned(drawn: Drawn, branch: Branch) -> Drawn:
@@ -241,13 +272,16 @@ def _without_pruned(drawn: Drawn, branch: Branch) -> Drawn:
     return replace(drawn, W=array_namespace(W).take(W, branch.inputs, axis=0))
 
 
-def _next_weights(grown: Grown, settings: Settings, weights: RowWeights) -> Array:
-    """Weigh the samples of the next layer by what this layer got right (Eq. 12-14)."""
+def _next_weights(grown: Grown, settings: Settings, weights: RowWeights) -> tuple[Array, Array]:
+    """Weigh the samples of the next layer by what this layer got right (Eq. 12-14).
+
+    Return the weights, and the largest loss (..., r, 1) that is right.
+    """
     targets, m = grown.targets, grown.targets.n_rows
     losses = targets.losses(grown.readout.loo, slice(0, m)) if settings.weighs_by_loo else grown.losses
     counts = weights.counts_of(m, grown.D)
-    right = losses <= targets.largest_right(losses, counts)
-    return next_weights(right, counts, settings.omega_r)
+    bound = targets.largest_right(losses, counts)
+    return next_weights(losses <= bound, counts, settings.omega_r), bound
 
 
 def _prune(branch: Branch, theta: Array) -> Branch:

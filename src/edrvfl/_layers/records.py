@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import numpy
 
+from .._ridge.equations import NormalEquations
 from .._seam.arrays import Array
 from .._seam.fields import Between
 
@@ -122,6 +123,17 @@ class HiddenLayer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Solved:
+    """What a layer's read-out was solved from, where a fit remembers it."""
+
+    system: NormalEquations  # of all rows with their weights, without a penalty
+    # a row was right if its loss by the layer before is not above this; None where nobody is weighed
+    bound: float | None = None
+    weights: tuple[float, float] = (1.0, 1.0)  # of rows that the layer before got right, and of the others
+    right: numpy.ndarray | None = None  # (m,), which rows in memory it got right; None for all
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Branch:
     """Networks that share their features so far, and what their next layer starts from."""
 
@@ -133,3 +145,4 @@ class Branch:
     inputs: Array | slice  # the columns of `source` that the next layer reads
     mask: Array | None = None  # in a stack, where networks prune different neurons: 0 drops a row of W
     omega: Array | None = None  # (..., r, m), the samples' weights in the next layer
+    bound: Array | None = None  # (..., r, 1), the largest loss of a sample that is right

@@ -22,7 +22,7 @@ from .._inputs.rows import Rows, to_host
 from .._layers.draws import Drawn, Draws
 from .._layers.grow import Grown, overflow_message
 from .._layers.layers import importance, next_weights, renormalisation, surviving_columns
-from .._layers.records import HiddenLayer, Settings
+from .._layers.records import HiddenLayer, Settings, Solved
 from .._ridge.choose import read_outs
 from .._ridge.equations import NormalEquations, Regression, linear_system
 from .._ridge.leave_one_out import LeastNorm
@@ -101,7 +101,9 @@ class PartedNetwork:
                 raise ValueError(overflow_message(rows.X.dtype, l)) from error
             xp = array_namespace(rows.X)
             readout = replace(readout, beta=xp.astype(readout.beta, rows.X.dtype, copy=False))
-            yield Grown(l, slice(0, 1), hidden, readout, problem.D, rows.targets)
+            yield Grown(
+                l, slice(0, 1), hidden, readout, problem.D, rows.targets, solved=self._solved(problem)
+            )
             if last:
                 return
             inputs = self._after(readout, problem)
@@ -171,6 +173,15 @@ class PartedNetwork:
             summed=system,
             unit=self._parted.weights.of_one,
         )
+
+    def _solved(self, problem: Regression) -> Solved:
+        """Return what the newest layer's read-out was solved from."""
+        assert problem.summed is not None
+        if not self._depth.verdicts:
+            return Solved(problem.summed)
+        verdict = self._depth.verdicts[-1]
+        assert verdict.omega is not None
+        return Solved(problem.summed, verdict.bound, verdict.omega)
 
     def _omega(self, sums: LayerSums) -> tuple[float, float]:
         """Return how much right and wrong rows weigh (Eq. 14): two rows that have all the weight."""

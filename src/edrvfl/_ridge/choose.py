@@ -106,7 +106,7 @@ def ridge_by_loo(problem: Regression, side_by_side: bool = False) -> ReadOut:
     base, summed, unit = problem.base, problem.summed, problem.unit
     if base is not None and unit != 1:  # with weights near 1 no product vanishes
         summed = None if summed is None else summed * (1 / unit)
-        problem = replace(problem, base=base / unit, of_inputs=None, summed=summed)
+        problem = replace(problem, base=base / unit, of_inputs=None, summed=summed, known=None)
     few = problem.choosers is not None
     some = replace(problem, judged=problem.choosers, want_loo=False) if few else problem
     found = _side_by_side(some) if side_by_side else _by_eigenvalues(some)

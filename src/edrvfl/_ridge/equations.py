@@ -57,6 +57,7 @@ class Regression:
     choosers: Judged | None = None  # the rows that choose lambda, if all rows are judged but fewer choose
     summed: NormalEquations | None = None  # over all rows, if D holds only some of them, all judged
     unit: float = 1.0  # the weight of one row, see `weight_of_one`
+    known: NormalEquations | None = None  # over all rows, if somebody summed them already
 
     @property
     def weights(self) -> Array | None:
@@ -170,6 +171,8 @@ def linear_system(problem: Regression, dtype: Any = None) -> NormalEquations:
         return problem.summed * 1.0  # the solver overwrites it
     if not problem.primal:
         return dual_system(problem, gram_of_rows(problem.D, dtype))
+    if problem.known is not None and dtype is None:
+        return problem.known * 1.0
     return layer_equations(problem) if dtype is None else normal_equations(problem, dtype=dtype)
 
 
@@ -223,6 +226,23 @@ def layer_equations(problem: Regression) -> NormalEquations:
     of_inputs = reweighted(problem.of_inputs, replace(problem, D=D[:, n:]))
     G[n:, :n] = xp.matrix_transpose(G[:n, n:])
     G[n:, n:], R[n:, :] = of_inputs.G, of_inputs.R
+    return NormalEquations(G, R)
+
+
+def widened(known: NormalEquations | None, problem: Regression) -> NormalEquations:
+    """Return the equations of all columns of D (m, c) from those of its first columns."""
+    if known is None:
+        return normal_equations(problem)
+    D, weights, targets = problem.D, problem.weights, problem.targets
+    xp, (m, c), before = array_namespace(D), D.shape, known.G.shape[-1]
+    G = xp.zeros((c, c), dtype=known.G.dtype, device=device(D))
+    R = xp.zeros((c, targets.width), dtype=known.G.dtype, device=device(D))
+    G[:before, :before], R[:before, :] = known.G, known.R
+    for rows in row_blocks(D, m, 2 * (c - before) + targets.width):
+        H = D[rows, before:] if weights is None else D[rows, before:] * weights[rows, None]
+        G[before:, :] += xp.matrix_transpose(H) @ D[rows, :]
+        R[before:, :] += xp.matrix_transpose(H) @ targets.rows(rows)
+    G[:before, before:] = xp.matrix_transpose(G[before:, :before])
     return NormalEquations(G, R)
 
 

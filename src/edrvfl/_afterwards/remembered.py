@@ -1,0 +1,87 @@
+"""Keep beside a model what its read-outs were solved from, and the rows or fingerprints of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy
+
+from .._fitting.kernel import KernelSolved
+from .._fitting.parts import Reading
+from .._inputs.rows import Rows, as_matrix, row_hashes, to_host
+from .._inputs.targets import Values
+from .._models.memory import KernelMemory, Memory, NetworkMemory, RowsMemory, VoterMemory
+
+Solved = NetworkMemory | KernelSolved | None  # what a fit tells of a voter
+
+
+def remember(keeps: str, reading: Reading, voters: Sequence[Solved], P: numpy.ndarray | None) -> Memory:
+    """Return what a fit keeps: "sums", or "rows" too. P are the leave-one-out answers, if there are any."""
+    data, rows = reading.data, reading.data.rows
+    targets, costs = rows.targets, None
+    if rows.weights.costs is not None and not isinstance(targets, Values):
+        costs = numpy.ones(targets.width)
+        costs[to_host(targets.codes)] = to_host(rows.weights.costs)
+    mean, sd = (
+        (_as_floats(targets.mean), _as_floats(targets.sd)) if isinstance(targets, Values) else (None, None)
+    )
+    return Memory(
+        tuple(_of_voter(voter, rows, reading.given is not None) for voter in voters),
+        None if reading.given is None else _rows(keeps, reading),
+        targets.width,
+        costs,
+        mean,
+        sd,
+        None if P is None else data.jury.loss(P),
+        0 if reading.given is None else int(reading.given.X.shape[0]),
+    )
+
+
+def _as_floats(values: Any) -> numpy.ndarray:
+    return to_host(values).astype(float)
+
+
+def _of_voter(voter: Solved, rows: Rows, in_memory: bool) -> VoterMemory:
+    """Return how a voter was solved, with a place for each row as it came."""
+    came = rows.came
+    assert voter is not None
+    if isinstance(voter, NetworkMemory):
+        right = None if voter.right is None or came is None or not in_memory else voter.right[:, came.at]
+        return replace(voter, right=right)
+    assert came is not None
+    lams = tuple(map(float, voter.lams))
+    if voter.parts is None:
+        return KernelMemory(voter.solver, lams, numpy.zeros(len(came.at), numpy.int64), came.counts)
+    drawn = numpy.stack(voter.parts)  # of many rows only some are drawn, which stand for others
+    part = numpy.where(drawn.any(axis=0), drawn.argmax(axis=0), -1)[came.at]
+    shares = came.counts / numpy.bincount(came.at, came.counts)[came.at]
+    return KernelMemory(voter.solver, lams, part, drawn.sum(axis=0)[came.at] * shares)
+
+
+def _rows(keeps: str, reading: Reading) -> RowsMemory:
+    """Return the rows as they came, of which sums alone keep fingerprints."""
+    given, rows, held = reading.given, reading.data.rows, reading.held
+    assert given is not None
+    assert rows.came is not None
+    came = rows.came
+    which = came.which if held is None or held.others is None else held.others[came.which]
+    X = to_host(given.X)[which]
+    if isinstance(rows.targets, Values):
+        y = as_matrix(to_host(given.y))[which].astype(float)
+    else:
+        y = to_host(rows.targets.codes)[came.at].astype(numpy.int64)
+    ids = which if given.ids is None else given.ids[which]
+    kept = (X, y) if keeps == "rows" else (None, None)
+    return RowsMemory(keys_of(X, y), ids, came.counts, numpy.empty(0), *kept)
+
+
+def keys_of(X: numpy.ndarray, y: numpy.ndarray) -> numpy.ndarray:
+    """Return one uint64 for each row of X (m, d) and its target: equal rows have equal ones."""
+    numbers = numpy.column_stack([X, y]).astype(float)
+    with numpy.errstate(invalid="ignore", over="ignore"):
+        coarse = numbers.astype(numpy.float32).astype(float)
+        fine = (numbers - coarse).astype(numpy.float32).astype(float)
+        # three numbers in float32 have all digits of one in float64
+        return row_hashes(numpy.column_stack([coarse, fine, numbers - coarse - fine]))
