@@ -9,13 +9,11 @@ import numpy
 from .._afterwards.remembered import Solved, remember
 from .._fitting.parts import Reading
 from .._models.memory import Memory
-from .base import Estimator
+from .explaining import Explains
 
 
-class Remembers(Estimator):
+class Remembers(Explains):
     """An estimator that can keep what its read-outs were solved from."""
-
-    memory_: Memory | None = None  # files that were written before there was one have none
 
     def _remembered(
         self, reading: Reading, voters: Sequence[Solved], P: numpy.ndarray | None

@@ -1,0 +1,91 @@
+"""Support: ranks of new rows among the training rows, each as the others see it."""
+
+import numpy as np
+import pytest
+from helpers import features_by_layer, noisy_rows, noisy_values
+from test_influence import CLASSIFIERS, weighted_rows
+
+from edrvfl import EDRVFLClassifier, EDRVFLRegressor, KernelRidgeClassifier, KernelRidgeRegressor
+from edrvfl._afterwards.explained import Explained
+from edrvfl._afterwards.support import Ranking
+from edrvfl._ridge.kernels import KERNELS
+
+SMALL = {"n_layers": 2, "n_hidden": 40, "random_state": 0, "remember": "rows"}
+MODELS = {
+    "network": EDRVFLClassifier(**SMALL),
+    "wide network": EDRVFLClassifier(**{**SMALL, "n_hidden": 400}, regularization=0.1),
+    "bins": EDRVFLRegressor(**SMALL, encoder="bins"),
+    "kernel": KernelRidgeClassifier(random_state=0, remember="rows"),
+    "landmarks": KernelRidgeRegressor(random_state=0, remember="rows", n_landmarks=60),
+}
+
+
+def fitted(name, m=400):
+    model, rng = MODELS[name], np.random.default_rng(0)
+    classes = hasattr(model, "predict_proba")
+    X, y = (noisy_rows if classes else noisy_values)(rng, m, 5)
+    return model.fit(X, y), rng.standard_normal((1000, 5))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_new_rows_of_the_same_kind_have_ranks_that_spread_evenly(name):
+    model, new = fitted(name)
+    ranks = model.support(new)
+    assert abs(ranks.mean() - 0.5) < 0.05
+    assert 0.02 < (ranks > 0.95).mean() < 0.09
+    assert abs((ranks < 0.25).mean() - 0.25) < 0.07
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_rows_beyond_the_others_have_the_largest_ranks(name):
+    model, new = fitted(name)
+    beyond = new[:100] * 0.2
+    beyond[:, 2] += 8.0
+    assert model.support(beyond).mean() > 0.97
+    assert model.support(np.zeros((1, 5)))[0] < 0.2
+
+
+def test_training_rows_are_seen_by_the_others_alone():
+    """Leverage and variance of a row by the system without it and its copies, by brute force."""
+    X, y, w, _ = weighted_rows()
+    for name in ("network", "kernel"):
+        model = CLASSIFIERS[name].fit(X, y, w)
+        memory = model.memory_
+        explained = Explained.of(model._model, memory)
+        rows, known = memory.rows, explained.known
+        levels, _ = explained.read_outs[0].spread(np.arange(len(known.first)))
+        base = memory.weights(rows.y, rows.counts)
+        for u, place in enumerate(known.first):
+            x = rows.X[place]
+            kept = ~(x == rows.X).all(axis=1)
+            if name == "network":
+                for l, D in enumerate(features_by_layer(model.network_, rows.X)):
+                    omega = base * memory.voters[0].omega(l)
+                    A = D[kept].T @ (omega[kept, None] * D[kept]) + memory.voters[0].lams[l] * np.eye(
+                        D.shape[1]
+                    )
+                    np.testing.assert_allclose(
+                        levels[l, u], D[place] @ np.linalg.solve(A, D[place]), rtol=1e-8
+                    )
+            else:
+                voter = model.model_.voter
+                Z, kernel = voter.inputs.apply(rows.X), KERNELS[voter.kernel]
+                K = kernel.alike(kernel.measure(Z[kept]).own(), voter.width) + voter.lam * np.diag(
+                    1 / base[kept]
+                )
+                k = kernel.alike(kernel.measure(Z[kept])(Z[[place]]), voter.width)[0]
+                np.testing.assert_allclose(levels[0, u], 1 - k @ np.linalg.solve(K, k), rtol=1e-8)
+
+
+def test_a_rank_counts_weights():
+    rank = Ranking.of(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 5.0]))
+    np.testing.assert_array_equal(rank(np.array([0.5, 1.0, 2.5, 3.0, 9.0])), [0, 0.25, 0.875, 1, 1])
+
+
+def test_the_order_of_rows_and_their_units_do_not_matter():
+    X, y = noisy_rows(np.random.default_rng(1), 200, 4)
+    order = np.random.default_rng(2).permutation(200)
+    model = EDRVFLClassifier(**SMALL)
+    one = model.fit(X, y).support(X[:50])
+    other = model.fit(X[order] * 4.0, y[order]).support(X[:50] * 4.0)
+    np.testing.assert_allclose(one, other, atol=0.02)
