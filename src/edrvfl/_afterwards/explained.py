@@ -31,7 +31,6 @@ class Explained:
     @classmethod
     def of(cls, model: Any, memory: Memory) -> Explained:
         """Bring a model to NumPy, and prepare its read-outs."""
-        assert memory.rows is not None
         model, known = converted(model, to_host), Known.of(memory)
         voters = model.voters if isinstance(model, Portfolio) else (model,)
         found = tuple(read_outs_of(voter, memory, i, known) for i, voter in enumerate(voters))

@@ -55,7 +55,6 @@ class Known:
     def of(cls, memory: Memory) -> Known:
         """Find copies and twins as the fit did."""
         held = memory.rows
-        assert held is not None
         assert held.X is not None
         assert held.y is not None
         rows = Rows(held.X, None, memory.targets(held.y, held.X), RowWeights(held.counts))
@@ -363,7 +362,6 @@ ReadOuts = Primal | Dual
 def read_outs_of(voter: Any, memory: Memory, i: int, known: Known) -> ReadOuts:
     """Return the read-outs of a voter in NumPy, of which the memory holds what number i was solved from."""
     solved, held = memory.voters[i], memory.rows
-    assert held is not None
     assert held.y is not None
     if isinstance(solved, NetworkMemory):
         return network_read_outs(voter, solved, known)

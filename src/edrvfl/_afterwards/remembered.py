@@ -14,6 +14,7 @@ from .._inputs.rows import Rows, as_matrix, row_hashes, to_host
 from .._inputs.targets import Values
 from .._models.memory import KernelMemory, Memory, NetworkMemory, RowsMemory, VoterMemory
 
+NO_LOSSES = numpy.empty((0, 2))
 Solved = NetworkMemory | KernelSolved | None  # what a fit tells of a voter
 
 
@@ -29,7 +30,7 @@ def remember(keeps: str, reading: Reading, voters: Sequence[Solved], P: numpy.nd
     )
     return Memory(
         tuple(_of_voter(voter, rows, reading.given is not None) for voter in voters),
-        None if reading.given is None else _rows(keeps, reading, P),
+        _rows(keeps, reading, P),
         targets.width,
         costs,
         mean,
@@ -48,22 +49,27 @@ def _of_voter(voter: Solved, rows: Rows, in_memory: bool) -> VoterMemory:
     came = rows.came
     assert voter is not None
     if isinstance(voter, NetworkMemory):
-        right = None if voter.right is None or came is None or not in_memory else voter.right[:, came.at]
-        return replace(voter, right=right)
+        at = came.at if in_memory and came is not None else numpy.empty(0, numpy.int64)
+        return replace(voter, right=voter.right[:, at])
     assert came is not None
     lams = tuple(map(float, voter.lams))
     if voter.parts is None:
-        return KernelMemory(voter.solver, lams, numpy.zeros(len(came.at), numpy.int64), came.counts)
+        part, sizes = numpy.zeros(len(came.at), numpy.int64), (int(voter.voter.landmarks.shape[0]),)
+        return KernelMemory(voter.solver, lams, sizes, part, came.counts)
     drawn = numpy.stack(voter.parts)  # of many rows only some are drawn, which stand for others
+    sizes = tuple((drawn > 0).sum(axis=1).tolist())
     part = numpy.where(drawn.any(axis=0), drawn.argmax(axis=0), -1)[came.at]
     shares = came.counts / numpy.bincount(came.at, came.counts)[came.at]
-    return KernelMemory(voter.solver, lams, part, drawn.sum(axis=0)[came.at] * shares)
+    return KernelMemory(voter.solver, lams, sizes, part, drawn.sum(axis=0)[came.at] * shares)
 
 
 def _rows(keeps: str, reading: Reading, P: numpy.ndarray | None) -> RowsMemory:
     """Return the rows as they came, of which sums alone keep fingerprints."""
     given, rows, held = reading.given, reading.data.rows, reading.held
-    assert given is not None
+    if given is None:
+        return RowsMemory(
+            numpy.empty(0, numpy.uint64), numpy.empty(0, numpy.int64), numpy.empty(0), NO_LOSSES
+        )
     assert rows.came is not None
     came = rows.came
     which = came.which if held is None or held.others is None else held.others[came.which]
@@ -74,7 +80,7 @@ def _rows(keeps: str, reading: Reading, P: numpy.ndarray | None) -> RowsMemory:
         y = to_host(rows.targets.codes)[came.at].astype(numpy.int64)
     ids = which if given.ids is None else given.ids[which]
     kept = (X, y, _answers(reading, P)) if keeps == "rows" else ()
-    return RowsMemory(keys_of(X, y), ids, came.counts, numpy.empty(0), *kept)
+    return RowsMemory(keys_of(X, y), ids, came.counts, NO_LOSSES, *kept)
 
 
 def _answers(reading: Reading, P: numpy.ndarray | None) -> numpy.ndarray | None:

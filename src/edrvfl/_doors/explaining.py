@@ -148,9 +148,9 @@ class Explains(Estimator):
         """Return the model with its training rows, or say what to set."""
         check_is_fitted(self)
         kind, memory = type(self).__name__, self.memory_
-        if memory is None or memory.rows is None or memory.rows.X is None:
+        if memory is None or memory.rows.X is None:
             why = f"was fitted with remember={self.remember!r}"
-            if memory is not None and memory.rows is None:
+            if memory is not None and not memory.rows.n_rows:
                 why = "was fitted to rows that are read block by block"
             raise ValueError(
                 f"{method} needs the training rows, and this {kind} {why}. Fit it again to rows in memory "

@@ -76,7 +76,7 @@ class Layered(CallbackSupportMixin, Remembers):
             P = None if stage is None else stage.P
             evidence = Evidence(data, self.network_, P, reading.held, reading.seed)
             self.coverage_ = learn_coverage(evidence, self.coverage_from)
-            self.memory_ = self._remembered(reading, [grown.remembered(self.n_layers_)], P)
+            self._keep_memory(reading, [grown.remembered(self.n_layers_)], P)
         _warn_of_fallbacks(self)
         tasks.end(reconstruction_attributes=dict)
 

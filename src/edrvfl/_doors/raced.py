@@ -120,7 +120,7 @@ class Raced(CallbackSupportMixin, Remembers):
             self.members_ = _table(self, members, race.progress, weighed.weights)
             evidence = Evidence(data, weighed.model, weighed.P, reading.held, reading.seed)
             self.coverage_ = learn_coverage(evidence, self.coverage_from)
-            self.memory_ = self._remembered(reading, weighed.solved, weighed.P)
+            self._keep_memory(reading, weighed.solved, weighed.P)
         _warn_of_fallbacks(members, race.progress)
         tasks.end(reconstruction_attributes=dict)
 

@@ -14,6 +14,7 @@ from .._fitting.inputs import best_kernel, learn_network_inputs
 from .._fitting.kernel import fit_kernel_model
 from .._fitting.settings import kernel_settings
 from .._models.kernel import KernelModel
+from .._models.memory import Memory
 from .._ridge.kernels import KERNELS
 from .._seam.sklearn import Count, Interval, StrOptions
 from .afterwards import Remembers
@@ -47,7 +48,7 @@ class KernelRidge(Remembers):
             done = fit_kernel_model(data, settings, learnt, reading.seed)
             evidence = Evidence(data, done.model, done.stage.P, reading.held, reading.seed)
             self.coverage_ = learn_coverage(evidence, self.coverage_from)
-            self.memory_ = self._remembered(reading, [done.solved], done.stage.P)
+            self._keep_memory(reading, [done.solved], done.stage.P)
         voter, stage, figures = done.model.voter, done.stage, self._figures
         self.model_ = done.model
         self.bandwidth_, self.regularization_ = voter.bandwidth, voter.lam
@@ -68,6 +69,10 @@ class KernelRidge(Remembers):
                 LinAlgWarning,
                 stacklevel=4,
             )
+
+    def _change(self, model: Any, memory: Memory) -> None:
+        super()._change(model, memory)
+        self.n_landmarks_ = int(model.voter.landmarks.shape[0])
 
     @property
     def kernel_(self) -> str:

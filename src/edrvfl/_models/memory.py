@@ -45,15 +45,12 @@ class NetworkMemory:
     lams: Annotated[tuple[Annotated[float, Between(0, 1e300)], ...], Long("layers")]  # the penalties
     # who weighs the rows of each layer; None where they weigh the same
     judges: Annotated[tuple[Judge | None, ...], Long("layers")]
-    # (layers, rows), which rows the layer before got right; None where rows were read block by block
-    right: numpy.ndarray | None
+    right: numpy.ndarray  # (layers, rows) of bool, which rows the layer before got right
 
     def omega(self, l: int) -> numpy.ndarray | float:
         """Return the weights (rows,) that rows have in layer l beside their own (Eq. 14)."""
         judge = self.judges[l]
-        if judge is None or self.right is None:
-            return 1.0
-        return numpy.where(self.right[l], judge.right, judge.wrong)
+        return 1.0 if judge is None else numpy.where(self.right[l], judge.right, judge.wrong)
 
     def prefix(self, depth: int, width: int) -> NetworkMemory:
         """Return what the first layers were solved from; the last of their read-outs has so many rows."""
@@ -61,8 +58,7 @@ class NetworkMemory:
         if len(self.sums) < len(self.lams):  # joint
             whole = self.sums[-1]
             sums = (Sums(whole.G[:width, :width].copy(), whole.R[:width].copy()),)
-        right = None if self.right is None else self.right[:depth]
-        return NetworkMemory(sums, self.lams[:depth], self.judges[:depth], right)
+        return NetworkMemory(sums, self.lams[:depth], self.judges[:depth], self.right[:depth])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +66,10 @@ class KernelMemory:
     """How the system of a kernel voter was solved."""
 
     solver: Annotated[str, OneOf(("exact", "parts", "iterated", "landmarks"))]
-    lams: tuple[Annotated[float, Between(0, 1e300)], ...]  # the penalty of each part
+    lams: Annotated[
+        tuple[Annotated[float, Between(0, 1e300)], ...], Long("parts")
+    ]  # the penalty of each part
+    sizes: Annotated[tuple[Annotated[int, Between()], ...], Long("parts")]  # its landmarks
     part: numpy.ndarray  # (rows,) of int64, the part that each row is in; -1 for rows without a coefficient
     # (rows,), how often each row counts there: its sample weight, or that of all rows it was drawn for
     counts: Annotated[numpy.ndarray, floats("rows", own=True)]
@@ -81,13 +80,17 @@ VoterMemory = NetworkMemory | KernelMemory
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowsMemory:
-    """The rows as they came, copies too, but for rows of weight 0: those of the fit first."""
+    """The rows as they came, copies too, but for rows of weight 0: those of the fit first.
+
+    Of a fit that read rows block by block there are none.
+    """
 
     keys: numpy.ndarray  # (m,) of uint64, which rows of the same columns and target share
     ids: numpy.ndarray  # (m,), the names of rows: numbers, or texts
     counts: Annotated[numpy.ndarray, floats("rows", own=True)]  # (m,), their sample weights
-    # (came,), how wrong the newest rows were foretold: rows that came later, the last ones of all
-    losses: Annotated[numpy.ndarray, floats("came", own=True)]
+    # (came, 2), of the rows that came later, the last ones of all: the loss of what the model foretold before
+    # it saw them, and how much each counts
+    losses: Annotated[numpy.ndarray, floats("came", 2, own=True)]
     # (m, d) numbers and codes, in the precision of the fit; may hold NaN. None where sums are kept alone
     X: numpy.ndarray | None = None
     y: numpy.ndarray | None = None  # (m,) places among the classes, or (m, k) values as they came
@@ -113,7 +116,7 @@ class Memory(Record):
     """What a fit kept beside the model."""
 
     voters: tuple[VoterMemory, ...]  # of the model itself, or of each voter of a portfolio
-    rows: RowsMemory | None  # None where rows were read block by block
+    rows: RowsMemory
     n_outputs: Annotated[int, Between(side="k")]
     # (k,), the class weights; None for ones, and for values
     costs: Annotated[numpy.ndarray, floats("k", own=True)] | None

@@ -19,6 +19,7 @@ from ..._loo.coverage import Margins, OwnProbabilities, Widths
 from ..._models.coverage import Coverage
 from ..._models.encoding import Encoding
 from ..._models.kernel import KernelModel, KernelVoter
+from ..._models.memory import Judge, KernelMemory, Memory, NetworkMemory, RowsMemory, Sums
 from ..._models.network import Network
 from ..._models.portfolio import Portfolio
 from ..._models.stored import StoredLayer, drawn_bytes, networks_in, restored, stored, with_networks
@@ -29,7 +30,7 @@ from .check import check
 from .container import packed, read_whole, unpacked, write_whole
 from .figures import Figure, Members, Names, Proven
 from .reading import BUDGET, Reader, build
-from .relations import need
+from .relations import need, remembers
 from .trial import try_model
 from .writing import Kinds, Writer, is_ours, parameters
 
@@ -37,9 +38,10 @@ VERSION = 2  # of the format; files of every version up to this one can be loade
 MAX_BYTES = 2**32
 INPUTS = (Bins, Categories, Columns, Inputs, Numbers, OneHots, Ranks)
 OF_MODELS = (Calibration, DrawSettings, KernelVoter, Margins, OwnProbabilities, StoredLayer, Widths)
+MEMORIES = (Judge, KernelMemory, Memory, NetworkMemory, RowsMemory, Sums)
 MODELS = (Coverage, Encoding, KernelModel, Network, Portfolio)
 # Files name records as the classes are called. A class that gets another name keeps the old one here.
-RECORDS: Mapping[str, type] = {kind.__name__: kind for kind in (*INPUTS, *OF_MODELS, *MODELS)}
+RECORDS: Mapping[str, type] = {kind.__name__: kind for kind in (*INPUTS, *OF_MODELS, *MEMORIES, *MODELS)}
 SHARED = (Columns, Inputs)  # records that voters have in common
 FIGURE: Any = Annotated[Any, Figure()]
 GROWN: Any = Annotated[tuple[FIGURE, ...], Long("grown")]  # one for each layer that was grown
@@ -84,6 +86,7 @@ OPTIONAL: Mapping[str, Any] = {
     "feature_names_in_": Annotated[numpy.ndarray, Names()],
     "target_name_": str,
     "proven_": Annotated[dict, Proven()],
+    "memory_": Memory,
 }
 ENTRIES = {"format", "version", "edrvfl", "numpy", "estimator", "params", "fitted", "shared"}
 
@@ -109,7 +112,7 @@ def _packed(model: Any) -> tuple[bytes, Mapping[str, type]]:
     held = {
         name: getattr(model, name)
         for name in (*COLUMNS, *OPTIONAL, *FITTED[kind.__name__])
-        if hasattr(model, name)
+        if getattr(model, name, None) is not None or name in FITTED[kind.__name__]
     }
     writer = Writer(Kinds(RECORDS, SHARED, FITTED))
     writer.estimators[kind.__name__] = kind
@@ -227,6 +230,8 @@ def _check_fitted(model: Any, fitted: dict[str, Any]) -> None:
         need(plain is (record.columns is None), f"{name}.columns", "absent where X is taken as it is")
     sides = {**base, "d": known["d"], "k": record.n_outputs}  # the network of the spread has others
     check(fitted.get("coverage_"), Coverage | None, "coverage_", sides)
+    if "memory_" in fitted:
+        remembers(fitted["memory_"], record, known["d"])
 
 
 def _check_memory(fitted: dict[str, Any], most: float) -> None:

@@ -16,6 +16,7 @@ from ..._loo.coverage import Margins, OwnProbabilities, Widths
 from ..._models.coverage import Coverage
 from ..._models.encoding import Encoding
 from ..._models.kernel import KernelModel, KernelVoter
+from ..._models.memory import KernelMemory, Memory, NetworkMemory, RowsMemory
 from ..._models.network import Network
 from ..._models.portfolio import Portfolio
 from ..._seam.fields import Known
@@ -154,6 +155,59 @@ def _widths(widths: Widths, where: str, _: Known) -> None:
     need((widths.low <= widths.high).all(), f"{where}.low", "at most as large as `high`")
 
 
+def _rows(rows: RowsMemory, where: str, _: Known) -> None:
+    m = len(rows.counts)
+    need(rows.keys.dtype == numpy.uint64 and rows.keys.shape == (m,), f"{where}.keys", f"{m} of uint64")
+    texts = rows.ids.dtype == object and all(isinstance(name, str) for name in rows.ids.tolist())
+    named = (rows.ids.dtype == numpy.int64 or texts) and rows.ids.shape == (m,)
+    need(named, f"{where}.ids", f"{m} numbers or texts")
+    need(len(rows.losses) <= m, f"{where}.losses", "at most one for each row")
+    both = (rows.X is None) is (rows.y is None)
+    long = rows.X is None or rows.y is None or len(rows.X) == len(rows.y) == m
+    need(both and long, f"{where}.X", "absent, or all rows")
+
+
+def remembers(memory: Memory, model: Any, d: int) -> None:
+    """Refuse what is remembered of another model."""
+    voters = model.voters if isinstance(model, Portfolio) else (model,)
+    rows, values = memory.rows, memory.mean is not None
+    right = (
+        values is (memory.sd is not None) is (model.classes is None) and memory.n_outputs == model.n_outputs
+    )
+    need(right, "memory_.mean", "present for a regressor, and only there")
+    if rows.X is not None and rows.y is not None:
+        need(rows.X.ndim == 2 and rows.X.shape[1] == d, "memory_.rows.X", f"an array of {d} columns")
+        need(rows.X.dtype == model.like.dtype, "memory_.rows.X", "in the precision of the model")
+        places = rows.y.dtype == numpy.int64 and ((rows.y >= 0) & (rows.y < model.n_outputs)).all()
+        numbers = rows.y.dtype == numpy.float64 and rows.y.shape[1:] == (model.n_outputs,)
+        need(numbers if values else places and rows.y.ndim == 1, "memory_.rows.y", "targets of the model")
+    need(len(memory.voters) == len(voters), "memory_.voters", f"{len(voters)} records")
+    for i, (kept, voter) in enumerate(zip(memory.voters, voters, strict=True)):
+        kind, fits = FITS[type(voter)]
+        need(isinstance(kept, kind) and fits(kept, voter, rows.n_rows), f"memory_.voters.{i}", "of its voter")
+
+
+def _fits_network(kept: NetworkMemory, network: Network, m: int) -> bool:
+    widths = [len(beta) for beta in network.readouts]
+    sums = widths[-1:] if network.joint else widths
+    right = kept.right.dtype == bool and kept.right.shape == (len(widths), m)
+    shapes = [(one.G.shape, len(one.R)) for one in kept.sums] == [((c, c), c) for c in sums]
+    of_layers = [c for c, judge in zip(widths, kept.judges[1:], strict=False) if judge is not None]
+    judges = [len(judge.beta) for judge in kept.judges if judge is not None] == of_layers
+    return right and shapes and judges and len(kept.lams) == len(widths)
+
+
+def _fits_kernel(kept: KernelMemory, model: KernelModel, m: int) -> bool:
+    part, n = kept.part, len(kept.sizes)
+    places = part.dtype == numpy.int64 and part.shape == (m,) == kept.counts.shape
+    inside = places and bool(((part >= -1) & (part < n)).all())
+    return inside and sum(kept.sizes) == len(model.voter.landmarks)
+
+
+FITS: Mapping[Any, tuple[type, Callable[[Any, Any, int], bool]]] = {
+    Network: (NetworkMemory, _fits_network),
+    KernelModel: (KernelMemory, _fits_kernel),
+}
 RELATIONS: Mapping[Any, Callable[[Any, str, Known], None]] = {
     Calibration: _calibration,
     Categories: _categories,
@@ -168,5 +222,6 @@ RELATIONS: Mapping[Any, Callable[[Any, str, Known], None]] = {
     Numbers: _numbers,
     OwnProbabilities: _sorted,
     Portfolio: _portfolio,
+    RowsMemory: _rows,
     Widths: _widths,
 }

@@ -1,0 +1,95 @@
+"""Rows come to a network or go: their sums are added or subtracted, and every read-out is solved again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy
+
+from .._inputs.rows import to_host
+from .._inputs.targets import Targets, Values
+from .._models.memory import NetworkMemory, Sums
+from .._models.network import Network, features_by_layer
+from .._ridge.equations import NormalEquations, Regression, normal_equations
+from .._ridge.solve import ridge
+from .._seam.arrays import Array, array_namespace, from_numpy, row_blocks
+from .batch import Batch
+
+
+def change_network(network: Network, kept: NetworkMemory, batch: Batch) -> tuple[Network, NetworkMemory]:
+    """beta = (G + sign D'WD + lam I)^-1 (R + sign D'WY), with the features D of the rows that come or go.
+
+    The sums are in float64 and never inverted, so thousands of changes leave no more than their rounding.
+    """
+    right, added = _sums_of_rows(network, kept, batch)
+    signed = zip(kept.sums, added, strict=True)
+    sums = tuple(Sums(old.G + batch.sign * new.G, old.R + batch.sign * new.R) for old, new in signed)
+    rights = kept.right[:, batch.stays] if batch.goes else numpy.concatenate([kept.right, right], axis=1)
+    like, readouts = network.like, []
+    for l, beta in enumerate(network.readouts):
+        solution = _solved(sums[min(l, len(sums) - 1)], int(beta.shape[0]), kept.lams[l])
+        readouts.append(batch.targets.in_units(from_numpy(solution, like), network.bias))
+    return replace(network, readouts=tuple(readouts)), replace(kept, sums=sums, right=rights)
+
+
+def _solved(sums: Sums, width: int, lam: float) -> numpy.ndarray:
+    """Return the read-out (width, k) over the first columns."""
+    G, R = sums.G[:width, :width], sums.R[:width]
+    no_rows = Regression(G[:0], Values(R[:0]), summed=NormalEquations(G, R))
+    return numpy.asarray(ridge(no_rows, lam).beta)
+
+
+def _sums_of_rows(
+    network: Network, kept: NetworkMemory, batch: Batch
+) -> tuple[numpy.ndarray, list[NormalEquations]]:
+    """Return which rows were right (layers, rows), and the sums over the rows for each read-out."""
+    X, width = batch.X, max(int(beta.shape[0]) for beta in network.readouts)
+    rights: list[numpy.ndarray] = []
+    total: list[NormalEquations] = []
+    for rows in row_blocks(X, X.shape[0], width + network.row_numbers):
+        known = kept.right[:, batch.places[rows]] if batch.goes else None
+        targets, base = batch.targets.some(rows), batch.base[rows]
+        right: list[numpy.ndarray] = []
+        each = []
+        for D, omega in _seen(network, kept, (X[rows, :], targets, known), right):
+            weights = base if omega is None else base * omega
+            some = Regression(D, targets, from_numpy(weights, D))
+            found = normal_equations(some, dtype=array_namespace(D).float64)
+            each.append(NormalEquations(to_host(found.G), to_host(found.R)))
+        total = each if not total else [a + b for a, b in zip(total, each, strict=True)]
+        rights.append(numpy.stack(right))
+    return numpy.concatenate(rights, axis=1), total
+
+
+def _seen(
+    network: Network,
+    kept: NetworkMemory,
+    rows: tuple[Array, Targets, numpy.ndarray | None],
+    right: list[numpy.ndarray],
+) -> Iterator[tuple[Array, numpy.ndarray | None]]:
+    """Yield the features that each read-out is of, and the weights omega of the rows; fill in what was right.
+
+    A row of the fit keeps the weight that it had. A new one gets it from the read-outs as they were fitted,
+    which never saw the row.
+    """
+    X, targets, known = rows
+    n, joined = network.n_hidden, []
+    before: Array = None
+    for l, D in enumerate(features_by_layer(network, X)):
+        judge = kept.judges[l]
+        found = numpy.ones(X.shape[0], dtype=bool)
+        if known is not None:
+            found = known[l]
+        elif judge is not None:
+            found = to_host(before) <= judge.bound
+        right.append(found)
+        if network.joint:
+            joined += [D[:, n:] * 1.0] * (l == 0) + [D[:, :n] * 1.0]
+            if l + 1 == len(network.layers):
+                yield array_namespace(D).concat(joined, axis=1), None
+            continue
+        yield D, None if judge is None else numpy.where(found, judge.right, judge.wrong)
+        following = kept.judges[l + 1] if l + 1 < len(kept.judges) else None
+        if following is not None:
+            before = targets.losses(D @ from_numpy(following.beta, D), slice(0, X.shape[0]))
