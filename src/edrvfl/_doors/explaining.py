@@ -50,9 +50,9 @@ class Explains(Estimator):
         -------
         table : :class:`~sklearn.utils.Bunch`
             Columns with n entries for each row of X, the strongest first: ``new_row``, the place in X;
-            ``training_row``, its name in the index of the frame that was fitted, or its place; ``change``, by
-            how much the answer is larger with the row; ``answer``, the probability or value; ``of``, the
-            class or output. ``pandas.DataFrame(table)`` shows it.
+            ``training_row``, its name in the index of the frame that was fitted, or its place; ``given``, its
+            own label or value; ``change``, by how much the answer is larger with the row; ``answer``, the
+            probability or value; ``of``, the class or output. ``pandas.DataFrame(table)`` shows it.
         """
         check_scalar(n, "n", Integral, min_val=1)
         explained = self._explained("influence")
@@ -60,10 +60,12 @@ class Explains(Estimator):
         asked = None if of is None else numpy.full(len(rows), self._place_of(explained, of))
         found = most_moving(explained, rows, asked, int(n))
         times = found.rows.shape[1]
-        classes = explained.model.classes
+        classes, given = explained.model.classes, explained.known.Y[found.rows.ravel()]
+        own = given.argmax(axis=1) if classes is not None else numpy.repeat(found.of, times)
         return Bunch(
             new_row=numpy.repeat(numpy.arange(len(rows)), times),
             training_row=explained.rows.ids[found.rows.ravel()],
+            given=classes[own] if classes is not None else given[numpy.arange(len(given)), own],
             change=found.change.ravel(),
             answer=numpy.repeat(found.answers, times),
             of=numpy.repeat(found.of if classes is None else classes[found.of], times),

@@ -12,6 +12,7 @@ import typer
 
 import edrvfl
 
+from .doubt import doubt
 from .ending import complain, ending, interrupted_by_signals
 from .evaluate import evaluate
 from .fit import fit
@@ -24,6 +25,7 @@ MODEL_COMMANDS: dict[str, Callable[..., int]] = {
     "fit": fit,
     "predict": predict,
     "evaluate": evaluate,
+    "doubt": doubt,
     "inspect": inspect,
 }
 # What typer raises for bad options: a class that it does not export, above one that it does.
