@@ -59,6 +59,7 @@ def test_output_that_a_page_does_not_show_is_found(tmp_path):
 
 def test_the_guide_is_what_is_run_here():
     runs = {
+        "afterwards",
         "calibration",
         "command_line",
         "frames",
@@ -104,6 +105,12 @@ def test_the_page_on_looking_runs():
     assert len(names["tried"].ax_) == 4
     assert sum(names["reliability"].counts) == len(names["y_new"])
     plt.close("all")
+
+
+def test_the_page_on_what_comes_after_the_fit_runs():
+    names = run_page("docs/guide/afterwards.md")
+    assert set(names["wrong"]) <= set(names["doubtful"].row)
+    assert names["support"][2:].min() > names["support"][:2].max()
 
 
 def test_the_page_on_regression_runs():

@@ -18,6 +18,7 @@ SCRIPTS = {
     "plot_blocks": "largest difference of a probability",
     "plot_calibration": 'after ("loo")',
     "plot_deployment": "the same bits: True",
+    "plot_doubtful_rows": "24 of the 24 wrong ones are there",
     "plot_early_stop": "layers were grown and",
     "plot_frame": "7 columns become 75",
     "plot_gpu": "largest difference between",
@@ -26,6 +27,7 @@ SCRIPTS = {
     "plot_layers": "WPedRVFL",
     "plot_portfolio": "by leave-one-out: accuracy 0.",
     "plot_regression": "new customers are inside",
+    "plot_support": "body mass index 30 and more: mean rank 0.9",
     "plot_tuning": "chosen: {",
 }
 NOT_RUN = {"demo", "tabarena_adapter"}  # the first has a test of its own, the second needs a heavy package

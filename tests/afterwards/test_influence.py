@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from helpers import PAPER, noisy_rows, noisy_values
 from without import without
 
@@ -114,6 +115,34 @@ def test_rows_have_the_names_of_their_index():
     plain = EDRVFLClassifier(**SMALL).fit(X, y).influence(X[:2], n=3)
     assert named.training_row.tolist() == [f"row {i}" for i in plain.training_row]
     assert named.new_row.tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_other_libraries_and_float32_are_answered_alike():
+    torch = pytest.importorskip("torch")
+    X, y, _, new = weighted_rows()
+    expected = EDRVFLClassifier(**SMALL).fit(X, y)
+    table = expected.influence(new, n=5, of=1)
+    for other in (lambda array: torch.asarray(array), lambda array: array.astype(np.float32)):
+        with sklearn.config_context(array_api_dispatch=True):
+            model = EDRVFLClassifier(**SMALL).fit(other(X), other(y))
+            found, ranks = model.influence(other(new), n=5, of=1), model.support(other(new))
+            assert type(ranks) is type(other(new))
+            assert ranks.dtype == other(new).dtype
+        np.testing.assert_array_equal(found.training_row, table.training_row)
+        np.testing.assert_allclose(found.change, table.change, atol=1e-5)
+        np.testing.assert_allclose(np.asarray(ranks), expected.support(new), atol=0.02)
+        np.testing.assert_array_equal(model.doubtful_rows().row, expected.doubtful_rows().row)
+
+
+def test_rows_that_came_later_have_influence_and_those_that_went_have_none():
+    X, y, _, new = weighted_rows()
+    model = EDRVFLClassifier(**SMALL, **PAPER).fit(X[:50], y[:50]).update(X[50:], y[50:])
+    model.forget(X[:4], y[:4])
+    check(model, new, 3)
+    found = model.influence(new, n=100)
+    assert set(found.training_row) == set(range(4, 66))
+    doubtful = model.doubtful_rows(n=100)
+    assert set(doubtful.row) == set(range(4, 66))
 
 
 def test_what_cannot_be_told_is_refused():
