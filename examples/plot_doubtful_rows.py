@@ -27,9 +27,8 @@ doubtful = model.fit(X, y).doubtful_rows()
 # The list holds every training row that the model without it denies, the most doubtful first.
 
 found = np.isin(doubtful.row, wrong)
-print(
-    f"{len(doubtful.row)} of {len(X)} labels are denied; {found.sum()} of the {len(wrong)} wrong ones are there"
-)
+print(f"{len(doubtful.row)} of {len(X)} labels are denied")
+print(f"{found.sum()} of the {len(wrong)} wrong ones are there")
 
 figure, axes = plt.subplots(3, 8, figsize=(9, 4.4), layout="constrained")
 for place, axis in zip(range(24), axes.ravel(), strict=True):

@@ -20,7 +20,7 @@ from .kernels import change_kernel
 from .networks import change_network
 from .remembered import keys_of
 
-NEWEST = 1_000  # rows whose loss tells of a drift
+NEWEST = 300  # rows whose loss tells of a drift: enough for a mean, and few enough to be new
 
 
 def with_rows(
@@ -121,8 +121,8 @@ def named_rows(memory: Memory, ids: Any) -> numpy.ndarray:
     unknown = ~numpy.isin(wanted, known)
     if unknown.any():
         raise ValueError(
-            f"No remembered row has the id {wanted[unknown.argmax()]!r}: it never came, or it was forgotten "
-            "before. Nothing was forgotten."
+            f"No remembered row has the id {wanted.tolist()[unknown.argmax()]!r}: it never came, or it was "
+            "forgotten before. Nothing was forgotten."
         )
     return numpy.flatnonzero(numpy.isin(known, wanted))
 
@@ -130,17 +130,17 @@ def named_rows(memory: Memory, ids: Any) -> numpy.ndarray:
 def equal_rows(memory: Memory, X: Array, y: numpy.ndarray) -> numpy.ndarray:
     """Return the places of rows that equal those of X (b, d) with their targets, one for each of them.
 
-    Of copies the first ones are taken.
+    Of copies the newest are taken.
     """
     wanted, known = keys_of(to_host(X), y), memory.rows.keys
     order = numpy.argsort(known, kind="stable")
-    first = numpy.searchsorted(known[order], wanted)
+    last = numpy.searchsorted(known[order], wanted, side="right") - 1
     sorted_wanted = numpy.argsort(wanted, kind="stable")
     starts = numpy.searchsorted(wanted[sorted_wanted], wanted[sorted_wanted])
     rank = numpy.empty(len(wanted), dtype=numpy.int64)
     rank[sorted_wanted] = numpy.arange(len(wanted)) - starts  # the how manieth of equal ones
-    at = first + rank
-    found = at < len(known)
+    at = last - rank
+    found = at >= 0
     found[found] = known[order][at[found]] == wanted[found]
     if not found.all():
         raise ValueError(

@@ -30,6 +30,8 @@ class Changes(NamedTuple):
 class Remembers(Explains):
     """An estimator that can keep what its read-outs were solved from."""
 
+    _least_kept = "rows"  # with which rows may come and go
+
     def _keep_memory(self, reading: Reading, voters: Sequence[Solved], P: numpy.ndarray | None) -> None:
         """Keep what the model was solved from, if that is wanted. P are its leave-one-out answers."""
         self.__dict__.pop("memory_", None)
@@ -46,7 +48,7 @@ class Remembers(Explains):
     def drift_(self) -> float | None:
         """How many times as large the loss of the newest rows is as that of the fit: about 1 without a drift.
 
-        The loss of a row that came by `update`, of which the newest 1,000 count, is that of what the model
+        The loss of a row that came by `update`, of which the newest 300 count, is that of what the model
         foretold before it saw the row: -log of the probability of its class, or its squared error. The loss
         of the fit is by leave-one-out. None before an update, and where the fit has no leave-one-out.
         """
@@ -104,8 +106,8 @@ class Remembers(Explains):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            Rows as they came. Each stands for one row that equals it, with its whole weight; of copies that
-            came several times the first goes.
+            Rows as they came. Each stands for one row that equals it, with its whole weight; of copies the
+            newest goes.
 
         y : array-like of shape (n_samples,), for a regressor also (n_samples, n_outputs), default=None
             Their targets.
@@ -148,11 +150,9 @@ class Remembers(Explains):
         return self.memory_
 
     def _refuse_without_memory(self, verb: str) -> NoReturn:
-        needs = self._parameter_constraints["remember"][0].options
-        value = "sums" if "sums" in needs else "rows"
         raise ValueError(
             f"{verb} needs what this {type(self).__name__} was fitted from, and it was fitted with "
-            f'remember=None. Fit it again with remember="{value}".'
+            f'remember=None. Fit it again with remember="{self._least_kept}".'
         )
 
     def _rows_of(self, X: Any, y: Any, method: str) -> tuple[Array, numpy.ndarray]:
@@ -166,8 +166,8 @@ class Remembers(Explains):
         strange = ~numpy.isin(y, known)
         if strange.any():
             raise ValueError(
-                f"{method} got the class {y[strange.argmax()]!r}, which the fit did not see. Fit again with "
-                "all rows."
+                f"{method} got the class {y.tolist()[strange.argmax()]!r}, which the fit did not see. Fit "
+                "again with all rows."
             )
         return X, numpy.searchsorted(known, y).astype(numpy.int64)
 

@@ -152,6 +152,11 @@ class Estimator(BaseEstimator):
                     "y and sample_weight belong to the blocks of a RowBlocks, (X, y) or (X, y, weight). Give "
                     f"{type(self).__name__}.fit the blocks alone."
                 )
+            if self.remember == "rows":
+                raise ValueError(
+                    'remember="rows" keeps rows that are in memory, but X is a RowBlocks, which is read '
+                    'block by block. Give an array or a frame, or set remember=None; networks take "sums".'
+                )
             with X.opened() as parts:
                 yield read_parts(parts, self, inputs, heard)
             return

@@ -57,6 +57,7 @@ class Layered(CallbackSupportMixin, Remembers):
     """An estimator whose fit grows a network layer by layer."""
 
     network_: Network
+    _least_kept = "sums"
 
     def _validate_params(self) -> None:
         super()._validate_params()
