@@ -30,7 +30,7 @@ before = model.predict_proba(X_new)[:, 1]
 # of single rows: that needs a new fit to go away.
 
 her = X.index[7]
-own = [value for value in X.loc[her] if (X == value).to_numpy().sum() == 1]  # what stands nowhere else
+own = [value for value in X.loc[her] if (value == X).to_numpy().sum() == 1]  # what stands nowhere else
 numbers = [np.float64(value).tobytes() for value in own]
 
 

@@ -1,8 +1,11 @@
 """Read a model's file and answer, as docs/file_format.md says, with NumPy and nothing of edrvfl."""
 
+import datetime
 import hashlib
 import json
+import math
 import zlib
+import zoneinfo
 from types import SimpleNamespace as Record
 
 import numpy as np
@@ -42,15 +45,70 @@ def load(path):
     return value_of(description["fitted"][name])
 
 
+def circle(share):
+    return [math.sin(2 * math.pi * share), math.cos(2 * math.pi * share)]
+
+
+def date_parts(value, kind):
+    """Return the parts of a date, a time of day or a duration (section 4)."""
+    day = datetime.timedelta(days=1)
+    if value is None or value != value:
+        return [math.nan] * {"date": 7, "time": 3, "duration": 1}[kind.holds]
+    if kind.holds == "duration":
+        return [value / day]
+    if kind.holds == "time":
+        value = datetime.datetime.combine(datetime.date(1970, 1, 1), value)
+    if kind.zone is not None:
+        value = value.astimezone(zoneinfo.ZoneInfo(kind.zone)).replace(tzinfo=None)
+    midnight = datetime.datetime.combine(value.date(), datetime.time())
+    share = (value - midnight) / day
+    if kind.holds == "time":
+        return [24 * share, *circle(share)]
+    since = value - datetime.datetime(1970, 1, 1) - kind.origin * day
+    of_year = datetime.date(2000, value.month, value.day) - datetime.date(2000, 1, 1)
+    return [since / day, *circle(of_year.days / 366), *circle(value.weekday() / 7), *circle(share)]
+
+
+def text_parts(value, kind):
+    """Return the columns of a text (section 4)."""
+    if value is None or value != value:
+        return [math.nan] * kind.n_columns
+    text, total, n = f" {' '.join(value.lower().split())} ", [0] * kind.n_columns, 0
+
+    def stir(h, c):
+        h = (h ^ c) * 0x9E3779B97F4A7C15 % 2**64
+        return h ^ h >> 29
+
+    def mix(h):
+        h = h * 0xBF58476D1CE4E5B9 % 2**64
+        return h ^ h >> 32
+
+    for piece in (text[i : i + k] for k in (3, 4, 5) for i in range(len(text) - k + 1)):
+        h = 0x243F6A8885A308D3
+        for letter in piece:
+            h = stir(h, ord(letter))
+        bits, n = mix(stir(0x243F6A8885A308D3, mix(h) % 2**16)), n + 1
+        total = [t + 1 - 2 * (bits >> k & 1) for k, t in enumerate(total)]
+    return [t / math.sqrt(max(n, 1)) for t in total]
+
+
 def encode(columns, inputs, table, dtype):
     """Turn a table, a list of columns, into the inputs of a network (section 4)."""
-    X = np.full((len(table[0]), len(table)), np.nan, dtype)
+    coded = []
     for j, column in enumerate(table):
         known = None if columns is None else columns.categories[j]
+        kind = None if columns is None else (getattr(columns, "kinds", None) or [None] * len(table))[j]
         place = None if known is None else {value: i for i, value in enumerate(known)}
-        for i, value in enumerate(column):
-            if value is not None and value == value:
-                X[i, j] = value if place is None else place.get(value, -1)
+        rows = []
+        for value in column:
+            if kind is not None:
+                rows.append({"Dates": date_parts, "Text": text_parts}[kind.kind](value, kind))
+            elif value is None or value != value:
+                rows.append([np.nan])
+            else:
+                rows.append([value if place is None else place.get(value, -1)])
+        coded.append(np.array(rows, dtype=float))
+    X = np.hstack(coded).astype(dtype)
     Z, parts, bound = X[:, :0], [], float(np.finfo(dtype).max) ** 0.25
     if (part := inputs.numbers) is not None:
         Z = np.clip((X if part.columns is None else X[:, part.columns]) / part.divisor, -bound, bound)

@@ -4,12 +4,22 @@ import json
 
 import numpy as np
 import onnxruntime
+import pandas as pd
 
 from edrvfl import to_onnx
 
 TOLERANCE = {"float32": 1e-5, "float64": 1e-9}
 DTYPES = list(TOLERANCE)
-TEXT, SINGLE = 8, 1  # ONNX's numbers for strings and float32
+TEXT, SINGLE, TICKS = 8, 1, 7  # ONNX's numbers for strings, float32 and int64
+
+
+def ticks(column):
+    """Return dates by their own clocks, times of day and durations in microseconds, as the page says."""
+    if column.dtype == object:  # times of day
+        texts = [None if value is None else str(value) for value in column]
+        return ticks(pd.to_timedelta(pd.Series(texts)))
+    wall = column.dt.tz_localize(None) if getattr(column.dtype, "tz", None) is not None else column
+    return wall.astype(f"{wall.dtype.kind}8[us]").astype("int64").to_numpy()
 
 
 def session(proto):
@@ -36,7 +46,9 @@ def feeds_of(proto, X):
     feeds = {}
     for given in proto.graph.input:
         column, kind = X[given.name], given.type.tensor_type.elem_type
-        if kind == TEXT:
+        if kind == TICKS:
+            values = ticks(column)
+        elif kind == TEXT:
             values = column.astype(object).where(column.notna(), missing[given.name]).to_numpy(object)
         else:
             values = column.astype(float).to_numpy(np.float32 if kind == SINGLE else np.float64)

@@ -1,5 +1,7 @@
 """Small fitted models of every kind that a file can hold, with rows to ask them about."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 
@@ -37,6 +39,17 @@ def frame(m=60):
     return table, codes, value
 
 
+def kinds(m=60):
+    """A frame of every kind of column: numbers, categories, dates, times of day, durations and text."""
+    table, codes, value = frame(m)
+    table["when"] = pd.Series(pd.date_range("2023-12-28 06:00", periods=m, freq="29h", tz="Europe/Paris"))
+    table["at"] = [datetime.time(i % 24, i) for i in range(m)]
+    table["wait"] = pd.to_timedelta(np.abs(value), unit="h")
+    table["say"] = [f"a {'high Größe' if c else 'low one'} of {i}" for i, c in enumerate(codes)]
+    table.loc[::11, ["when", "wait", "say"]] = None
+    return table, codes, value
+
+
 def _portfolio(kind, network, kernel, **params):
     members = [
         ("k", kernel()),
@@ -50,6 +63,7 @@ def _fitted(name):
     """Return a fitted model of a name, and rows."""
     X, codes, value = numbers()
     T, _, _ = frame()
+    K, _, _ = kinds()
     X32, _, value32 = numbers(dtype=np.float32)
     texts = np.array(["no", "maybe", "yes"])[codes]
     state = np.random.RandomState(5)
@@ -110,6 +124,12 @@ def _fitted(name):
         "portfolio_values": lambda: (
             _portfolio(EDRVFLPortfolioRegressor, EDRVFLRegressor, KernelRidgeRegressor).fit(X, value),
             X,
+        ),
+        "kinds": lambda: (
+            EDRVFLClassifier(
+                **SMALL, encoder=TabularEncoder("bins", text_features=["say"]), input_scaling=None
+            ).fit(K, texts),
+            K,
         ),
         "encoder": lambda: (TabularEncoder("bins", min_frequency=1, categorical_features=["b"]).fit(T), T),
     }

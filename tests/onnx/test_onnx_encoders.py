@@ -1,5 +1,8 @@
 """Encoders in ONNX: frames with gaps, categories, text and values never seen become the same columns."""
 
+import json
+from datetime import datetime
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -79,6 +82,46 @@ def test_voters_and_portfolios_read_frames(rng, dtype):
     networks = [("wide", EDRVFLClassifier(n_hidden=24, encoder="bins")), ("kernel", KernelRidgeClassifier())]
     portfolio = EDRVFLPortfolioClassifier(members=networks, random_state=0, weights="equal").fit(X, y)
     assert_agrees(portfolio, new, dtype)
+
+
+@settings(max_examples=12, deadline=None)
+@pytest.mark.parametrize("dtype", DTYPES)
+@given(
+    days=st.lists(
+        st.none() | st.datetimes(datetime(1700, 1, 1), datetime(2250, 1, 1)), min_size=3, max_size=12
+    )
+)
+def test_every_date_agrees(dtype, days):
+    """Before and after 1970, in leap years and others, at any time of day, with gaps."""
+    when = pd.Series(days, dtype="datetime64[us]")
+    frame = pd.DataFrame(
+        {"n": np.arange(len(days)) % 2, "when": when, "wait": when - pd.Timestamp("2000-01-01")}
+    )
+    frame["at"] = [None if day is None else day.time() for day in days]
+    if frame["at"].isna().all():
+        frame = frame.drop(columns="at")
+    encoder = TabularEncoder("robust").fit(frame)
+    tolerance = {"float32": 1e-4, "float64": 1e-8}[dtype]
+    assert_allclose(encoded(encoder, frame, dtype), encoder.transform(frame), rtol=0, atol=tolerance)
+
+
+def test_dates_of_a_zone_are_fed_by_its_clocks_and_text_is_refused(rng):
+    zoned = pd.Series(pd.date_range("2023-03-01", periods=300, freq="7h", tz="Europe/Paris"))
+    zoned[5] = pd.NaT
+    frame = pd.DataFrame({"n": rng.standard_normal(300), "when": zoned, "city": rng.choice(["a", "b"], 300)})
+    y = (zoned.dt.hour > 12).to_numpy()
+    model = EDRVFLClassifier(n_layers=2, n_hidden=30, random_state=0).fit(frame, y)
+    proto = to_onnx(model)
+    assert json.loads({p.key: p.value for p in proto.metadata_props}["time_zones"]) == {
+        "when": "Europe/Paris"
+    }
+    for dtype in DTYPES:
+        assert_agrees(model, frame, dtype)
+    array = zoned.dt.tz_localize(None).to_numpy()[:, None]
+    assert [given.name for given in to_onnx(TabularEncoder().fit(array)).graph.input] == ["x0"]
+    frame["say"] = [f"some text {i}" for i in range(300)]
+    with pytest.raises(NotImplementedError, match=r"cannot hash short text, which is in 'say'\. Leave"):
+        to_onnx(model.fit(frame, y))
 
 
 def test_inputs_are_named_after_columns(rng):

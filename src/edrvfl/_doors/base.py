@@ -184,7 +184,7 @@ class Estimator(BaseEstimator):
         if inputs is None or inputs.encoder is None:
             X, columns = read_training_numbers(self, X), None
         else:
-            X, columns = read_training_table(self, X, inputs.categorical_features)
+            X, columns = read_training_table(self, X, inputs.categorical_features, inputs.text_features)
         check_consistent_length(X, y)
         return X, y, columns
 

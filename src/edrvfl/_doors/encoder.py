@@ -47,8 +47,13 @@ class TabularEncoder(TransformerMixin, Estimator):
     categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
         Which columns hold categories. "from_dtype" takes columns of categories (Categorical, Enum,
         dictionary), of text, and of objects that are not all numbers. Names, positions or a mask add
-        columns of numbers to these: text cannot be anything else. None takes no column; then text is an
-        error.
+        columns of numbers, and of short text, to these. None takes no column; then text is an error unless
+        `text_features` names it.
+
+    text_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
+        Which columns hold short text, and not categories. "from_dtype" takes columns of text with at least
+        100 different values, which are at least half as many as the cells and have two words or more on
+        average. Names, positions or a mask add columns to these. None takes no column.
 
     n_bins : int, default=16
         With ``numbers="bins"``: how many bins a column of numbers has at most.
@@ -79,7 +84,7 @@ class TabularEncoder(TransformerMixin, Estimator):
         Names of the columns, when `X` has string names.
 
     encoding_ : Encoding
-        What was learnt: the columns and their categories (``columns``), and how they are encoded, in
+        What was learnt: the columns, their kinds and categories (``columns``), and how they are encoded, in
         the namespace and on the device of the training `X` (``inputs``).
 
     See Also
@@ -109,6 +114,7 @@ class TabularEncoder(TransformerMixin, Estimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "numbers": [StrOptions(set(ENCODERS))],
         "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
+        "text_features": [StrOptions({"from_dtype"}), "array-like", None],
         "n_bins": [Count(2)],
         "max_values": [Count(0)],
         "max_categories": [Count(2)],
@@ -121,6 +127,7 @@ class TabularEncoder(TransformerMixin, Estimator):
         numbers: str = DEFAULTS.numbers,
         *,
         categorical_features: Any = "from_dtype",
+        text_features: Any = "from_dtype",
         n_bins: int = DEFAULTS.n_bins,
         max_values: int = DEFAULTS.max_values,
         max_categories: int = DEFAULTS.max_categories,
@@ -129,6 +136,7 @@ class TabularEncoder(TransformerMixin, Estimator):
     ) -> None:
         self.numbers = numbers
         self.categorical_features = categorical_features
+        self.text_features = text_features
         self.n_bins = n_bins
         self.max_values = max_values
         self.max_categories = max_categories
@@ -157,11 +165,11 @@ class TabularEncoder(TransformerMixin, Estimator):
             The fitted encoder. A fit that fails leaves it as it was.
         """
         with unchanged_on_failure(self):
-            X, columns = read_training_table(self, X, self.categorical_features)
+            X, columns = read_training_table(self, X, self.categorical_features, self.text_features)
             counts = None
             if sample_weight is not None:
                 counts, X = keep_weighted(sample_weight, X)
-            inputs = learn_inputs(X, counts, encoder_settings(self), columns.categorical)
+            inputs = learn_inputs(X, counts, encoder_settings(self), columns.coded, columns.parts)
             self.encoding_ = Encoding(columns, inputs, array_namespace(X).asarray(X[:0, :], copy=True))
         return self
 
@@ -206,8 +214,10 @@ class TabularEncoder(TransformerMixin, Estimator):
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
-        encoding = self.encoding_
-        return numpy.array(encoding.inputs.names(names, encoding.columns.categories), dtype=object)
+        columns, inputs = self.encoding_.columns, self.encoding_.inputs
+        given = [part.column for part in columns.parts]
+        found = inputs.names([names[j] for j in given], [columns.categories[j] for j in given])
+        return numpy.array(found, dtype=object)
 
     @property
     def _encodes(self) -> bool:

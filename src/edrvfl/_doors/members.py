@@ -74,6 +74,7 @@ DECIDED: Mapping[str, Any] = {
     "coverage_from": "loo",
     "remember": None,
     "categorical_features": "from_dtype",
+    "text_features": "from_dtype",
 }
 
 
@@ -87,7 +88,8 @@ def check_member(name: str, estimator: Any, kinds: tuple[type[Any], ...], classi
     of_estimator = estimator.get_params(deep=False)
     given = {parameter: of_estimator.get(parameter, value) for parameter, value in DECIDED.items()}
     if isinstance(estimator.encoder, TabularEncoder):
-        given["categorical_features"] = estimator.encoder.categorical_features
+        for parameter in ("categorical_features", "text_features"):
+            given[parameter] = getattr(estimator.encoder, parameter)
     for parameter, value in given.items():
         default = DECIDED[parameter]
         # the columns may be named by an array, whose comparison is one

@@ -57,6 +57,9 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
         Which columns hold categories, as for :class:`TabularEncoder`.
 
+    text_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
+        Which columns hold short text, as for :class:`TabularEncoder`.
+
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes' errors, as for :class:`EDRVFLClassifier`.
 
@@ -164,6 +167,7 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
         weights: str = "loo",
         calibration: str | None = "loo",
         categorical_features: Any = "from_dtype",
+        text_features: Any = "from_dtype",
         class_weight: Mapping[Any, float] | str | None = None,
         coverage_from: str | None = "loo",
         remember: str | None = None,
@@ -177,6 +181,7 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
         self.weights = weights
         self.calibration = calibration
         self.categorical_features = categorical_features
+        self.text_features = text_features
         self.class_weight = class_weight
         self.coverage_from = coverage_from
         self.remember = remember
@@ -222,6 +227,9 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
 
     categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
         Which columns hold categories, as for :class:`TabularEncoder`.
+
+    text_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
+        Which columns hold short text, as for :class:`TabularEncoder`.
 
     coverage_from : {"loo", "split"} or None, default="loo"
         Where `predict_interval` takes its quantiles from. "loo": from the training rows' leave-one-out
@@ -315,6 +323,7 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
         finalists: int | None = None,
         weights: str = "loo",
         categorical_features: Any = "from_dtype",
+        text_features: Any = "from_dtype",
         coverage_from: str | None = "loo",
         remember: str | None = None,
         max_seconds: float | None = None,
@@ -326,6 +335,7 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
         self.finalists = finalists
         self.weights = weights
         self.categorical_features = categorical_features
+        self.text_features = text_features
         self.coverage_from = coverage_from
         self.remember = remember
         self.max_seconds = max_seconds

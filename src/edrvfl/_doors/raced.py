@@ -34,6 +34,7 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
     "finalists": [Count(1), None],
     "weights": [StrOptions({"loo", "equal"})],
     "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
+    "text_features": ["array-like", StrOptions({"from_dtype"}), None],
     "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
     "n_jobs": [Integral, None],
 }

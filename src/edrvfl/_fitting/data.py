@@ -146,7 +146,7 @@ class InMemory:
         counts = self.rows.weights.counts
         if encoder is None or self.columns is None:
             return learn_inputs(self.rows.X, counts, None)
-        return learn_inputs(self.rows.X, counts, encoder, self.columns.categorical)
+        return learn_inputs(self.rows.X, counts, encoder, self.columns.coded, self.columns.parts)
 
     def draws(self, begin: Start, settings: Settings) -> Draws:
         """Return the random layers of a network. Folds share them with it."""
@@ -246,7 +246,7 @@ class InParts:
         columns = self.columns
         if encoder is None or columns is None:
             return learn_parted_inputs(self.parted, None)
-        return learn_parted_inputs(self.parted, encoder, columns.categorical)
+        return learn_parted_inputs(self.parted, encoder, columns.coded, columns.parts)
 
     def draws(self, begin: Start, settings: Settings) -> Draws:
         """Return the random layers of a network."""

@@ -101,7 +101,8 @@ def prepared(estimator: Any, columns: Columns | None, seed: int) -> Any:
         chosen["oob_score"] = given["oob_score"] or True
     if columns is not None and str(given.get("categorical_features")) == "from_dtype":
         most = min(MOST_CATEGORIES, given.get("max_bins", MOST_CATEGORIES))
-        few = [j for j, known in enumerate(columns.categories) if known is not None and len(known) <= most]
+        known = ((start, columns.categories[j]) for j, start in enumerate(columns.starts[:-1]))
+        few = [start for start, categories in known if categories is not None and len(categories) <= most]
         chosen |= {"categorical_features": few} if few else {}
     return guest.set_params(**chosen)
 

@@ -35,6 +35,7 @@ class InputSettings:
 
     encoder: EncoderSettings | None  # None takes finite numbers as they are
     categorical_features: Hashable = "from_dtype"  # which columns hold categories: also None, or a tuple
+    text_features: Hashable = "from_dtype"  # which hold short text, likewise
     scaling: str | None = None  # "gradient"; "loo" until that has proven itself
     kernel: str = "laplace"  # of the ridge that finds factors and proves them
     rounds: int = 1  # how often factors are found at most, each time in the columns times those before
@@ -174,19 +175,22 @@ def encoder_settings(encoder: Any) -> EncoderSettings | None:
     return EncoderSettings(**{name: getattr(encoder, name) for name in names})
 
 
-def column_settings(categorical_features: Any) -> Hashable:
-    """Read which columns hold categories: "from_dtype", None, or names, positions or a mask."""
-    if categorical_features is None or isinstance(categorical_features, str):
-        return categorical_features
-    return tuple(getattr(categorical_features, "tolist", lambda: categorical_features)())
+def column_settings(given: Any) -> Hashable:
+    """Read which columns hold categories, or text: "from_dtype", None, or names, positions or a mask."""
+    if given is None or isinstance(given, str):
+        return given
+    return tuple(getattr(given, "tolist", lambda: given)())
 
 
 def input_settings(e: Any) -> InputSettings:
     """Read how an estimator sees columns. A portfolio has no encoder: its members have."""
     if not hasattr(e, "encoder"):
-        return InputSettings(EncoderSettings(), column_settings(e.categorical_features))
-    columns = getattr(e.encoder, "categorical_features", "from_dtype")
-    return InputSettings(encoder_settings(e.encoder), column_settings(columns), e.input_scaling)
+        return InputSettings(
+            EncoderSettings(), column_settings(e.categorical_features), column_settings(e.text_features)
+        )
+    named = ("categorical_features", "text_features")
+    columns, texts = (column_settings(getattr(e.encoder, name, "from_dtype")) for name in named)
+    return InputSettings(encoder_settings(e.encoder), columns, texts, e.input_scaling)
 
 
 def network_settings(e: Any) -> NetworkSettings:

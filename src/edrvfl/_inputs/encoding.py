@@ -11,11 +11,11 @@ import numpy
 
 from .._seam.arrays import Array, array_namespace, from_numpy, ignore_overflow
 from .categories import Tally
+from .columns import Columns, Part
 from .inputs import CUT, Bins, Categories, Inputs, Numbers, OneHots, Ranks
 from .moments import Moments
 from .rows import to_host
 from .sums import InMemory, InOrder, Look, Measure, TrainingSums
-from .table import Columns
 
 QUARTILES = (0.25, 0.5, 0.75)
 RANK_STEPS = 64  # between quantiles
@@ -69,22 +69,26 @@ def learn_inputs(
     counts: Array | None,
     settings: EncoderSettings | None,
     categorical: Sequence[bool] | None = None,
+    parts: Sequence[Part] | None = None,
 ) -> Inputs:
     """Learn the encoding of the columns of X (m, d) from rows of weight `counts` (m,).
 
     Number columns hold numbers, categorical ones codes 0, 1, ..., or -1 for a category that is not known.
-    NaN is missing in both. Settings of None leave the columns as they are.
+    NaN is missing in both. `parts` tells what columns are; without it each is a column of its own. Settings
+    of None leave the columns as they are.
     """
     d = X.shape[1]
     if settings is None or d == 0:
         return Inputs(d, tuple(range(d)), ("",) * d)
-    return learn_from_sums(InMemory(X, counts), settings, categorical, d)
+    parts = [Part(j, j) for j in range(d)] if parts is None else parts
+    return learn_from_sums(InMemory(X, counts), settings, categorical, parts)
 
 
 def learn_from_sums(
-    rows: TrainingSums, settings: EncoderSettings, categorical: Sequence[bool] | None, d: int
+    rows: TrainingSums, settings: EncoderSettings, categorical: Sequence[bool] | None, parts: Sequence[Part]
 ) -> Inputs:
-    """Learn the encoding of d columns from sums over training rows, see `learn_inputs`."""
+    """Learn the encoding of columns from sums over training rows, see `learn_inputs`."""
+    d = len(parts)
     coded = [] if categorical is None else [j for j in range(d) if categorical[j]]
     plain = [j for j in range(d) if categorical is None or not categorical[j]]
     with ignore_overflow():  # infinities are clipped
@@ -96,8 +100,9 @@ def learn_from_sums(
             )
             for j, weights in zip(coded, look.codes, strict=True)
         }
-        plain, tallies = _varied(look, plain, tallies)
+        plain, tallies = _varied(look, plain, tallies, parts)
         numbers, knots = _learn_scales(rows, look, plain, settings) if plain else (None, {})
+        knots = {j: k if parts[j].bins else NOTHING for j, k in knots.items()}
         wanted = [k.wanted for k in knots.values()] + [tally.wanted for tally in tallies.values()]
         most = _most_columns(wanted, settings.max_columns)
         knots = {j: k.narrowed(most) for j, k in knots.items()}
@@ -107,18 +112,27 @@ def learn_from_sums(
         if numbers is not None:
             gaps = bool((look.missing[plain] > 0).any())
             measured = rows.total(Measure(numbers, bins, gaps))
-            numbers = _standardised(numbers, measured.numbers, look.total)
+            variances = [parts[j].variance for j in plain]
+            numbers = _standardised(numbers, measured.numbers, look.total, variances)
             bins = None if bins is None else _standard_bins(bins, measured.bins)
-        return _inputs(rows.like, look, (numbers, bins), knots, tallies)
+        return _inputs(rows.like, look, (numbers, bins), knots, tallies, parts)
 
 
-def _varied(look: Look, plain: list[int], tallies: dict[int, Tally]) -> tuple[list[int], dict[int, Tally]]:
+def _varied(
+    look: Look, plain: list[int], tallies: dict[int, Tally], parts: Sequence[Part]
+) -> tuple[list[int], dict[int, Tally]]:
     """Leave out constant columns, which say nothing: neurons that see few columns would see these.
 
     A gap beside values is a variation. If no column varies all stay, so that a network has an input.
     """
     low, high = (to_host(end) for end in look.ends())
-    varied = [j for j in plain if low[j] != high[j] or 0 < look.missing[j] < look.total]
+
+    def varies(j: int) -> bool:
+        if parts[j].least:  # a wave; another part tells of gaps
+            return bool(high[j] - low[j] >= parts[j].least)
+        return bool(low[j] != high[j] or 0 < look.missing[j] < look.total)
+
+    varied = [j for j in plain if varies(j)]
     several = {j: tally for j, tally in tallies.items() if len(tally.groups()[0]) > 1}
     return (varied, several) if varied or several else (plain, tallies)
 
@@ -215,13 +229,18 @@ def _robust_column(
     return float(median), spread, Knots(values, weights)
 
 
-def _standardised(numbers: Numbers, found: Moments, total: float) -> Numbers:
-    """Add the moments of the scaled numbers. Numbers without a fill take the mean of those observed."""
+def _standardised(numbers: Numbers, found: Moments, total: float, variances: Sequence[float]) -> Numbers:
+    """Add the moments of the scaled numbers, which give them these variances.
+
+    Numbers without a fill take the mean of those observed.
+    """
     # rows at the mean add nothing to the scatter
     mean, variance = found.mean, found.scatter / total
     xp = array_namespace(mean)
     # a column whose spread is lost in rounding is only centred
     sd = xp.where(variance > 0, xp.sqrt(variance), xp.ones_like(variance))
+    if any(wanted != 1.0 for wanted in variances):
+        sd = sd / from_numpy([wanted**0.5 for wanted in variances], sd)
     fill = mean if numbers.fill is None else numbers.fill
     return dataclasses.replace(numbers, fill=fill, mean=mean, sd=sd)
 
@@ -275,12 +294,15 @@ def _inputs(
     scaled: tuple[Numbers | None, Bins | None],
     knots: dict[int, Knots],
     tallies: dict[int, Tally],
+    parts: Sequence[Part],
 ) -> Inputs:
     """Put the encoded columns in order: numbers, where they are missing, bins, values, categories."""
     numbers, bins = scaled
     named: list[tuple[int, str | int]] = [(j, "") for j in knots]
     missing = categories = None
-    gaps = [j for j in knots if 0 < look.missing[j] < look.total]  # not where all are missing
+    # not where all are missing, and the parts of a column are missing together
+    first = {parts[j].column: j for j in reversed(knots)}.values()
+    gaps = [j for j in sorted(first) if 0 < look.missing[j] < look.total]
     if gaps:
         named += [(j, "missing") for j in gaps]
         missing = from_numpy(gaps, like, array_namespace(like).int64)
@@ -294,8 +316,16 @@ def _inputs(
         hots += more
     named += [(hot.source, hot.label) for hot in hots]
     onehots = _onehots(hots, like) if hots else None
-    source, labels = (tuple(part) for part in zip(*named, strict=True))
+    source = tuple(parts[j].source for j, _ in named)
+    labels = tuple(_label(parts[j], label) for j, label in named)
     return Inputs(len(named), source, labels, numbers, missing, bins, categories, onehots)
+
+
+def _label(part: Part, label: str | int) -> str | int:
+    """Return what an encoded column adds to the name of its column of X."""
+    if isinstance(label, int) or label == "missing" or not part.label:
+        return label
+    return f"{part.label}_{label}" if label else part.label
 
 
 def _hots_of_values(at: numpy.ndarray, shares: numpy.ndarray, j: int, column: int, unit: float) -> list[Hot]:
@@ -343,10 +373,12 @@ def largest_width(X: Array, settings: EncoderSettings | None, columns: Columns |
     d = int(X.shape[1])
     if settings is None or columns is None:
         return d
+    parts = columns.parts
     xp = array_namespace(X)
     gaps = int(xp.sum(xp.astype(xp.isnan(xp.max(X, axis=0)), xp.int64)))  # a sum would overflow
     known = [len(categories) for categories in columns.categories if categories is not None]
     wanted = sum(min(n, settings.max_categories) for n in known)
     if settings.numbers == "bins":
-        wanted += (d - len(known)) * max(settings.n_bins, settings.max_values)
+        plain = sum(part.bins for part in parts) - len(known)
+        wanted += plain * max(settings.n_bins, settings.max_values)
     return d + gaps + max(min(wanted, settings.max_columns), len(known))

@@ -45,11 +45,14 @@ def read_training_numbers(estimator: BaseEstimator, X: Any) -> Array:
 
 
 def read_training_table(
-    estimator: BaseEstimator, X: Any, categorical_features: Any = "from_dtype"
+    estimator: BaseEstimator,
+    X: Any,
+    categorical_features: Any = "from_dtype",
+    text_features: Any = "from_dtype",
 ) -> tuple[Array, Columns]:
     """Return X as a matrix of numbers and codes, with what was learnt of its columns; note their names."""
     refuse_source(estimator, X)
-    return learn_table(open_training_table(estimator, X), categorical_features)
+    return learn_table(open_training_table(estimator, X), categorical_features, text_features)
 
 
 def open_training_table(estimator: BaseEstimator, X: Any) -> Table:

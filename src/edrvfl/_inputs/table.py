@@ -1,5 +1,7 @@
 """A frame or an array becomes one matrix of floats: numbers as they are, categories as codes.
 
+A column of dates or of text becomes several columns, which are numbers too.
+
 Codes 0 .. q-1 are places among the column's sorted values, -1 is a value that was never seen, NaN is missing.
 Codes only relabel the values, so they are made for all rows at once; what is learnt from training rows
 alone comes later, in `encoding.py`.
@@ -9,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from numbers import Integral
-from typing import Annotated, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import narwhals.stable.v2 as narwhals
 import numpy
@@ -20,8 +21,12 @@ from sklearn import get_config
 from sklearn.utils import check_array
 
 from .._seam.arrays import Array, array_namespace, device, from_numpy, ignore_overflow, row_blocks
-from .._seam.fields import Long
 from .._seam.sklearn import _convert_to_numpy, get_namespace_and_device, supported_float_dtypes
+from .columns import Columns as Columns
+from .columns import Kind, declared_columns, refuse_both
+from .dates import WORDS, Clock, Dates, clock_of, refuse_written_dates
+from .rows import to_host
+from .text import Text, holds_text
 from .values import (
     Values,
     code,
@@ -36,18 +41,6 @@ from .values import (
 )
 
 CATEGORY_TYPES = (narwhals.Categorical, narwhals.Enum, narwhals.String, narwhals.Binary)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Columns:
-    """What is known about the columns of X: which hold categories, and which categories."""
-
-    categorical: Annotated[tuple[bool, ...], Long("d")]
-    # the sorted values of a column of categories, float64 or text in an object array; None for numbers
-    categories: Annotated[tuple[numpy.ndarray | None, ...], Long("d")]
-    names: Annotated[tuple[str, ...], Long("d")]  # "x0", "x1", ... if X has none
-
-    stays_in_numpy: ClassVar = True  # when arrays move: frames are read with the categories
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,12 +94,12 @@ def open_table(X: Any, dtype: Any = None, estimator: Any = None) -> Table:
             return _open_frame(frame, dtype, options)
         X = _open_rows(X, options)
     kind = getattr(X.dtype, "kind", "f")
-    if kind in "OUST":
+    if kind in "OUSTmM":
         X = check_array(X, dtype=None, **options)
+        if kind in "mM":
+            X = X.astype(f"{kind}8[us]")  # lists of finer units would be of integers
         columns = tuple(X[:, j].tolist() for j in range(X.shape[1]))
         return Table(X.shape, dtype or numpy.dtype(numpy.float64), None, columns)
-    if kind in "mM":
-        raise TypeError("X holds dates or times; turn these into numbers.")
     matrix = check_array(X, dtype=float_dtypes(X) if dtype is None else [dtype], **options)
     return Table(matrix.shape, matrix.dtype, matrix)
 
@@ -167,13 +160,11 @@ def _is_plain(kind: Any, library: narwhals.Implementation) -> bool:
 
 
 def _refuse_columns(columns: Sequence[Any]) -> None:
-    """Refuse columns that are neither numbers nor categories, by their names."""
-    dates, nested, sparse, other = [], [], [], []
+    """Refuse columns of types of which nothing can be learnt, by their names."""
+    nested, sparse, other = [], [], []
     for column in columns:
         kind, native = column.dtype, getattr(column.to_native(), "dtype", None)
-        if kind.is_temporal():
-            dates.append(str(column.name))
-        elif kind.is_nested():
+        if kind.is_nested():
             nested.append(str(column.name))
         elif type(native).__name__ == "SparseDtype":
             sparse.append(str(column.name))
@@ -185,91 +176,187 @@ def _refuse_columns(columns: Sequence[Any]) -> None:
             "'.sparse.to_dense()' to convert to dense."
         )
     for bad, why in [
-        (dates, "They hold dates or times; turn these into numbers, for instance days since a fixed day."),
         (nested, "They hold lists or records; make a column of each of their fields."),
         (other, "Turn them into one of these."),
     ]:
         if bad:
             raise TypeError(
-                "X may hold columns of numbers, booleans, categories and text, but these are not: "
+                "X may hold columns of numbers, booleans, categories, dates and text, but these are not: "
                 f"{', '.join(bad)}. {why}"
             )
 
 
-def learn_table(table: Table, categorical_features: Any = "from_dtype") -> tuple[Array, Columns]:
-    """Learn which columns hold categories and which, and return the coded matrix with what was learnt.
+def learn_table(
+    table: Table,
+    categorical_features: Any = "from_dtype",
+    text_features: Any = "from_dtype",
+    finds_text: bool = True,
+) -> tuple[Array, Columns]:
+    """Learn what the columns hold, and return the coded matrix with what was learnt.
 
     Parameters
     ----------
     table : what `open_table` returned
     categorical_features : "from_dtype" takes columns of categories, of text, and of objects that are not all
         numbers. A list of names or of positions, or a mask, adds columns of numbers to these. None takes
-        no column, and text is an error.
+        no column, and text is an error unless `text_features` names it.
+    text_features : "from_dtype" takes columns of text whose values hardly repeat: see `holds_text`. A list or
+        a mask adds columns to these. None takes no column.
+    finds_text : whether text is found by this rule; else text that is not declared is categories
     """
     d = table.shape[1]
-    declared = _declared(categorical_features, table)
+    declared = declared_columns(categorical_features, "categorical_features", d, table.named)
+    texts = declared_columns(text_features, "text_features", d, table.named)
+    refuse_both(declared, texts, table.names)
     if table.matrix is not None:
+        if any(texts):
+            raise ValueError(
+                f"{table.call(texts.index(True))} is named in text_features, but it holds numbers."
+            )
         _refuse_infinite(table.matrix, table)
         found = [_learn_number_column(table.matrix[:, j]) if declared[j] else None for j in range(d)]
         columns = Columns(tuple(declared), tuple(found), table.names)
         return _code_matrix(table, columns), columns
-    X = _empty_matrix(table)
-    categories: list[numpy.ndarray | None] = [None] * d
+    rules = Rules(categorical_features is None, finds_text and text_features is not None)
+    contents: list[Content] = []
     for j in range(d):
         with table.naming(j), ignore_overflow():
-            X[:, j], categories[j] = _learn_column(table, j, declared[j], categorical_features is None)
-    _refuse_infinite(X, table)
-    return X, Columns(tuple(c is not None for c in categories), tuple(categories), table.names)
+            contents.append(_learn_column(table, j, declared[j], texts[j], rules))
+    found = [content.categories for content in contents]
+    kinds = tuple(content.kind for content in contents)
+    some = any(kind is not None for kind in kinds)
+    columns = Columns(tuple(c is not None for c in found), tuple(found), table.names, kinds if some else None)
+    return _filled(table, columns, contents), columns
 
 
 def read_table(table: Table, columns: Columns) -> Array:
     """Return the coded matrix of new rows."""
+    if table.matrix is not None and columns.kinds is not None:
+        X = to_host(table.matrix)  # where dates or text are expected numbers are refused, and gaps are not
+        table = replace(table, matrix=None, columns=tuple(X[:, j].tolist() for j in range(X.shape[1])))
     if table.matrix is not None:
         _refuse_infinite(table.matrix, table)
         return _code_matrix(table, columns)
-    X = _empty_matrix(table)
-    for j, (column, categories) in enumerate(zip(table.columns, columns.categories, strict=True)):
+    return _filled(table, columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How what a column holds is found."""
+
+    only_numbers: bool  # whether text that is not declared is an error
+    finds_text: bool  # whether columns of text may be text without being declared
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Content:
+    """What a column holds, and its values if they have been looked at."""
+
+    kind: Kind | None = None
+    categories: numpy.ndarray | None = None
+    clock: Clock | None = None
+    values: Values | None = None
+    places: numpy.ndarray | None = None  # of each row among the values, if these are not the rows' own
+
+
+def _learn_column(table: Table, j: int, declared: bool, text: bool, rules: Rules) -> Content:
+    """Find out what a column holds."""
+    column = table.columns[j]
+    if not isinstance(column, list) and is_number_type(column) and not (declared or text):
+        return Content()
+    if (clock := clock_of(column)) is not None:
+        if declared or text:
+            raise TypeError(
+                f"holds {WORDS[clock.holds]}, which are no categories and no text. Turn them into text first."
+            )
+        return Content(Dates.learn(clock), clock=clock)
+    if rules.only_numbers and not text:
+        return Content(values=read_numbers(column))
+    values, places = column_values(column)
+    if not isinstance(values, list):
+        by_type = not isinstance(column, list) and column.dtype in CATEGORY_TYPES
+        if not (declared or by_type or text):
+            return Content(values=values, places=places)  # objects that are all numbers
+        if text and not numpy.isnan(values).all():
+            raise ValueError("is named in text_features, but it holds numbers.")
+    elif not (declared or text) and column_holds_text(column):
+        refuse_written_dates(values, places)
+        n_present = _count_present(values, places)
+        text = rules.finds_text and holds_text(values, n_present)
+        if not text:
+            warn_of_stray_text(values, places, table.call(j))
+    if text:
+        return Content(Text(), values=values, places=places)
+    values = _rounded(values, table)
+    return Content(None, learn_categories(values), values=values, places=places)
+
+
+def _count_present(values: list[str | None], places: numpy.ndarray | None) -> int:
+    present = numpy.fromiter((text is not None for text in values), bool, len(values))
+    return int((present if places is None else present[places]).sum())
+
+
+def _filled(table: Table, columns: Columns, contents: Sequence[Content] | None = None) -> numpy.ndarray:
+    """Return the coded matrix of columns, of which some have been looked at."""
+    # by columns, as it is filled and as pandas does
+    X = numpy.empty((table.shape[0], columns.width), dtype=table.dtype, order="F")
+    starts = columns.starts
+    for j, start in enumerate(starts[:-1]):
         with table.naming(j), ignore_overflow():
-            X[:, j] = read_numbers(column) if categories is None else _code_column(table, column, categories)
-    _refuse_infinite(X, table)
+            content = None if contents is None else contents[j]
+            X[:, start : starts[j + 1]] = _coded(table, columns, j, content or Content())
+    _refuse_infinite(X, table, columns)
     return X
 
 
-def _empty_matrix(table: Table) -> numpy.ndarray:
-    """Allocate the matrix of a frame by columns, as it is filled and as pandas does."""
-    return numpy.empty(table.shape, dtype=table.dtype, order="F")
+def _coded(table: Table, columns: Columns, j: int, content: Content) -> numpy.ndarray:
+    """Return the coded columns (m, n) of a column."""
+    column, kind, categories = table.columns[j], columns.kind_of[j], columns.categories[j]
+    if isinstance(kind, Dates):
+        clock = content.clock or clock_of(column)
+        if clock is None:
+            _refuse_undated(column, kind)
+        return kind.coded(clock, table.shape[0])
+    values, places = content.values, content.places
+    if kind is None and categories is None:
+        found = read_numbers(column) if values is None else numpy.asarray(values)
+    else:
+        if values is None:
+            values, places = column_values(column)
+        if kind is not None:
+            found = kind.coded(_as_texts(values))
+        else:
+            assert categories is not None
+            # numbers among text are compared as they were written
+            found = code(values if categories.dtype == object else _rounded(values, table), categories)
+    found = found if places is None else found[places]
+    return found.reshape(len(found), -1)
 
 
-def _learn_column(
-    table: Table, j: int, declared: bool, only_numbers: bool
-) -> tuple[numpy.ndarray, numpy.ndarray | None]:
-    """Return the numbers or codes of a column, and its categories if it holds some."""
-    column = table.columns[j]
-    if only_numbers or (not declared and not isinstance(column, list) and is_number_type(column)):
-        return read_numbers(column), None
-    values, places = column_values(column)
-    by_type = not isinstance(column, list) and column.dtype in CATEGORY_TYPES
-    if not isinstance(values, list) and not (declared or by_type):
-        return values, None  # objects that are all numbers
-    if isinstance(values, list) and not declared and column_holds_text(column):
-        warn_of_stray_text(values, places, table.call(j))
-    values = _rounded(values, table)
-    categories = learn_categories(values)
-    codes = code(values, categories)
-    return (codes if places is None else codes[places]), categories
+def _as_texts(values: Values) -> list[Any]:
+    """Return values as a list, in which None is missing."""
+    if isinstance(values, list):
+        return values
+    return [
+        None if missing else value
+        for value, missing in zip(values.tolist(), numpy.isnan(values), strict=True)
+    ]
+
+
+def _refuse_undated(column: Any, kind: Dates) -> None:
+    """Refuse a column that is expected to hold dates and holds other values; gaps are welcome."""
+    values, _ = column_values(column)
+    for value in values if isinstance(values, list) else values[~numpy.isnan(values)].tolist():
+        if value is not None:
+            raise TypeError(
+                f"holds {value!r}, but {WORDS[kind.holds]} are expected, as in the fit. Turn it into "
+                f"{WORDS[kind.holds]} first, for instance by pandas.to_datetime."
+            )
 
 
 def _rounded(values: Values, table: Table) -> Values:
     """Give numbers the precision of the fit: 0.1 in float32 and 0.1 in float64 are one category."""
     return values if isinstance(values, list) else values.astype(table.dtype).astype(numpy.float64)
-
-
-def _code_column(table: Table, column: Any, categories: numpy.ndarray) -> numpy.ndarray:
-    values, places = column_values(column)
-    if categories.dtype != object:  # numbers among text are compared as they were written
-        values = _rounded(values, table)
-    codes = code(values, categories)
-    return codes if places is None else codes[places]
 
 
 def _learn_number_column(x: Array) -> numpy.ndarray:
@@ -294,7 +381,7 @@ def _code_matrix(table: Table, columns: Columns) -> Array:
     return X
 
 
-def _refuse_infinite(X: Array, table: Table) -> None:
+def _refuse_infinite(X: Array, table: Table, columns: Columns | None = None) -> None:
     """Refuse infinite values, by the names of their columns."""
     xp = array_namespace(X)
     with ignore_overflow():
@@ -305,49 +392,9 @@ def _refuse_infinite(X: Array, table: Table) -> None:
     for rows in row_blocks(X, *X.shape):
         infinite = infinite | xp.any(xp.isinf(X[rows, :]), axis=0)
     if bool(xp.any(infinite)):
-        bad = [table.call(j) for j in range(X.shape[1]) if bool(infinite[j])]
+        given = range(X.shape[1]) if columns is None else [part.column for part in columns.parts]
+        bad = [table.call(j) for i, j in enumerate(given) if bool(infinite[i])]
         raise ValueError(
             f"{', '.join(bad)}: X contains infinity or a value too large for {X.dtype}. Replace such "
             "values, for instance by NaN, which stands for missing."
         )
-
-
-def _declared(categorical_features: Any, table: Table) -> list[bool]:
-    """Return the mask of the columns that are declared to hold categories."""
-    d = table.shape[1]
-    if categorical_features is None or (
-        isinstance(categorical_features, str) and categorical_features == "from_dtype"
-    ):
-        return [False] * d
-    items = [] if isinstance(categorical_features, str) else list(categorical_features)
-    mask = [isinstance(item, (bool, numpy.bool_)) for item in items]
-    if items and all(mask):
-        if len(items) != d:
-            raise ValueError(f"categorical_features is a mask of {len(items)} values, but X has {d} columns.")
-        return [bool(item) for item in items]
-    if items and all(isinstance(item, str) for item in items):
-        return _declared_by_name(items, table.named)
-    if isinstance(categorical_features, str) or any(mask) or not all(isinstance(i, Integral) for i in items):
-        raise ValueError(
-            'categorical_features must be "from_dtype", None, a list of names, a list of positions or a mask '
-            f"(not a mixture of these), got {categorical_features!r}."
-        )
-    if outside := [int(item) for item in items if not 0 <= item < d]:
-        raise ValueError(
-            f"categorical_features names positions {outside}, but X has the columns 0 to {d - 1}."
-        )
-    positions = set(items)
-    return [j in positions for j in range(d)]
-
-
-def _declared_by_name(items: list[str], named: tuple[str, ...] | None) -> list[bool]:
-    if named is None:
-        raise ValueError(
-            "categorical_features holds names, but X has no names of columns. Use positions or a mask."
-        )
-    if unknown := [item for item in items if item not in named]:
-        raise ValueError(
-            f"categorical_features names columns that X does not have: {', '.join(map(repr, unknown))}. "
-            f"X has {', '.join(map(repr, named))}."
-        )
-    return [name in items for name in named]

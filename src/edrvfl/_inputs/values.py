@@ -53,7 +53,10 @@ def numbers_or_text(values: list[Any]) -> Values:
     values = [value if type(value) is str or not is_missing(value) else None for value in values]
     kinds = set(map(type, values)) - {type(None)}
     if any(issubclass(kind, DATES) for kind in kinds):
-        raise TypeError("holds dates or times; turn these into numbers, or into text if they are categories.")
+        raise TypeError(
+            "holds dates or times where numbers, text or categories are expected; turn these into numbers, "
+            "or into text if they are categories."
+        )
     if any(issubclass(kind, (complex, numpy.complexfloating)) for kind in kinds):
         raise ValueError("holds complex numbers. Complex data not supported")
     if all(issubclass(kind, NUMBERS) for kind in kinds):

@@ -79,9 +79,9 @@ def _search(model: Any) -> str:
 
 def _encoder(model: Any) -> str:
     columns, inputs = model.encoding_.columns, model.encoding_.inputs
-    made = Counter(int(source) for source in inputs.source)
-    kinds = ["categories" if categorical else "numbers" for categorical in columns.categorical]
-    rows = [(name, kinds[j], made[j]) for j, name in enumerate(columns.names)]
+    parts = columns.parts
+    made = Counter(parts[source].column for source in inputs.source)
+    rows = [(name, columns.words(j), made[j]) for j, name in enumerate(columns.names)]
     said = f"{_count(len(rows), 'column')} become {inputs.width}."
     return _sentence(said) + _table("by column", ["column", "holds", "encoded columns"], rows)
 

@@ -7,15 +7,17 @@ of such columns are read in one more pass, which is taken only then.
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy
 
+from .._inputs.columns import Columns, declared_columns
+from .._inputs.dates import WORDS, Dates
 from .._inputs.rows import to_host
-from .._inputs.table import Columns, Table, learn_table, open_table
-from .._inputs.values import Values, column_values, learn_categories, text_of
+from .._inputs.table import Table, learn_table, open_table
+from .._inputs.text import Text, holds_text
+from .._inputs.values import Values, column_holds_text, column_values, learn_categories, text_of
 from .._seam.arrays import Array
 from .parts import Part
 from .watched import WatchedParts
@@ -27,10 +29,31 @@ class Kind:
 
     numbers: bool = False  # whether it holds numbers in a part, the values of which were not noted
     categories: numpy.ndarray | None = None  # sorted, float64 or text; None if no part holds categories
+    known: Dates | Text | None = None  # dates, or text that was declared
+    cells: int = 0  # how many hold a category
+    may_be_text: bool = True  # whether these may be text: they are of no type that is made for categories
 
     def __add__(self, other: Kind) -> Kind:
         """Return what the column holds in both sets of parts."""
-        return Kind(self.numbers or other.numbers, union(self.categories, other.categories))
+        known, its = self.known, other.known
+        for one, two in ((self, other), (other, self)):
+            if isinstance(one.known, Dates) and (two.numbers or two.categories is not None):
+                raise TypeError(f"holds {WORDS[one.known.holds]} in one block and other values in another.")
+        if isinstance(known, Dates) and isinstance(its, Dates):
+            known = known + its
+        return Kind(
+            self.numbers or other.numbers,
+            union(self.categories, other.categories),
+            its if known is None else known,
+            self.cells + other.cells,
+            self.may_be_text and other.may_be_text,
+        )
+
+    def found(self) -> Dates | Text | None:
+        """Return the dates or the text that the column of all rows holds, None if it holds something else."""
+        if self.known is not None or self.numbers or self.categories is None or not self.may_be_text:
+            return self.known
+        return Text() if holds_text(self.categories.tolist(), self.cells) else None
 
     @property
     def is_mixed(self) -> bool:
@@ -39,7 +62,7 @@ class Kind:
 
     def settled(self, single: bool) -> numpy.ndarray | None:
         """Return the categories of the column of all rows, None for numbers, in the precision of the fit."""
-        if self.numbers or self.categories is None:
+        if self.numbers or self.categories is None or self.found() is not None:
             return None
         if single and self.categories.dtype != object:
             return numpy.unique(self.categories.astype(numpy.float32).astype(numpy.float64))
@@ -70,7 +93,13 @@ class Kinds:
 
     def __add__(self, other: Kinds) -> Kinds:
         """Return what the columns hold in both sets of parts."""
-        return Kinds(self.names, tuple(map(operator.add, self.kinds, other.kinds)))
+        kinds = []
+        for name, ours, its in zip(self.names, self.kinds, other.kinds, strict=True):
+            try:
+                kinds.append(ours + its)
+            except TypeError as error:
+                raise TypeError(f"Column {name!r} {error}") from error
+        return Kinds(self.names, tuple(kinds))
 
     @property
     def mixed(self) -> list[int]:
@@ -81,18 +110,33 @@ class Kinds:
         """Return what `learn_table` says of all rows; `single` if all numbers are float32."""
         assert not self.mixed
         found = tuple(kind.settled(single) for kind in self.kinds)
-        return Columns(tuple(c is not None for c in found), found, self.names)
+        known = tuple(kind.found() for kind in self.kinds)
+        some = any(kind is not None for kind in known)
+        return Columns(tuple(c is not None for c in found), found, self.names, known if some else None)
 
 
-def look_at_columns(table: Table, categorical_features: Any) -> tuple[Array, Kinds]:
+def look_at_columns(table: Table, encoder: Any) -> tuple[Array, Kinds]:
     """Check a part as `learn_table` does; return its coded matrix and what its columns hold.
 
-    Categories that are numbers are not rounded: the precision of all parts is not yet known.
+    Categories that are numbers are not rounded: the precision of all parts is not yet known. Whether text is
+    text or categories is not known either, so that it counts as categories here.
     """
+    declared, texts = encoder.categorical_features, encoder.text_features
+    finds_text = texts is not None
     if table.matrix is None:
         table = replace(table, dtype=numpy.dtype(numpy.float64))
-    X, columns = learn_table(table, categorical_features)
-    kinds = [Kind(c is None and not _is_missing(X[:, j]), c) for j, c in enumerate(columns.categories)]
+    X, columns = learn_table(table, declared, texts, finds_text=False)
+    named = declared_columns(declared, "categorical_features", table.shape[1], table.named)
+    kinds = []
+    for j, (start, categories) in enumerate(zip(columns.starts, columns.categories, strict=False)):
+        x, known = X[:, start], columns.kind_of[j]
+        if known is not None or categories is None:
+            kinds.append(Kind(known is None and not _is_missing(x), None, known))
+            continue
+        may_be_text = finds_text and not named[j] and table.matrix is None
+        may_be_text = may_be_text and column_holds_text(table.columns[j])
+        cells = int(numpy.count_nonzero(~numpy.isnan(to_host(x))))
+        kinds.append(Kind(False, categories, None, cells, may_be_text))
     return X, Kinds(columns.names, tuple(kinds))
 
 
@@ -112,7 +156,7 @@ class ReadTexts:
         if part.n_rows == 0:
             return None
         table = open_table(part.X)
-        kinds = tuple(Kind(False, _texts(_values(table, j))) for j in self.columns)
+        kinds = tuple(Kind(False, _texts(_values(table, j)), may_be_text=False) for j in self.columns)
         return Kinds(tuple(table.names[j] for j in self.columns), kinds)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy
 
+from .._inputs.columns import Part
 from .._inputs.encoding import EncoderSettings, learn_from_sums
 from .._inputs.inputs import Inputs
 from .._inputs.rows import Rows, weights_on_host
@@ -87,7 +88,10 @@ class PartedSums:
 
 
 def learn_parted_inputs(
-    parted: PartedRows, settings: EncoderSettings | None, categorical: Sequence[bool] | None = None
+    parted: PartedRows,
+    settings: EncoderSettings | None,
+    categorical: Sequence[bool] | None = None,
+    parts: Sequence[Part] | None = None,
 ) -> Inputs:
     """Learn the encoding of the columns, as `learn_inputs` does from rows in memory."""
     d = parted.reader.n_features
@@ -96,4 +100,5 @@ def learn_parted_inputs(
     ranked: tuple[int, ...] = ()
     if settings.numbers != "standard":
         ranked = tuple(j for j in range(d) if categorical is None or not categorical[j])
-    return learn_from_sums(PartedSums(parted, ranked, settings.max_values), settings, categorical, d)
+    parts = [Part(j, j) for j in range(d)] if parts is None else parts
+    return learn_from_sums(PartedSums(parted, ranked, settings.max_values), settings, categorical, parts)

@@ -21,7 +21,7 @@ class Reader:
     """How a part becomes rows of a fit, after all parts were surveyed."""
 
     columns: Columns | None
-    n_features: int
+    n_features: int  # of the coded matrix
     like: Array  # an array in the precision, of the library and on the device of the fit
     classes: numpy.ndarray | None  # (k,), that are fitted; None for values
     costs: numpy.ndarray | None  # (k,), class weights
@@ -33,7 +33,7 @@ class Reader:
         """Return the reader of the parts that were surveyed, without class weights."""
         return cls(
             columns=survey.columns,
-            n_features=survey.n_features,
+            n_features=survey.n_features if survey.columns is None else survey.columns.width,
             like=like,
             classes=survey.labels,
             costs=None,

@@ -96,8 +96,7 @@ class Surveyor:
     """Look at one part for the first time. Numbers and labels are checked as in a fit in memory."""
 
     estimator: Any  # with the parameters of the fit, but not fitted
-    categorical_features: Any = None
-    encodes: bool = True
+    encoder: Any = None  # a record that has `categorical_features` and `text_features`
 
     def __call__(self, part: Part) -> Survey | None:
         """Return what the part tells; None if it has no rows."""
@@ -107,9 +106,9 @@ class Surveyor:
     def _look(self, part: Part) -> Survey:
         check = copy(self.estimator)  # takes the names of this part's columns
         y = numpy.asarray(self.estimator._check_targets(part.y))
-        if self.encodes:
+        if self.encoder is not None:
             table = open_training_table(check, part.X)
-            X, kinds = look_at_columns(table, self.categorical_features)
+            X, kinds = look_at_columns(table, self.encoder)
             single = table.dtype == numpy.float32
         else:
             X, kinds = read_training_numbers(check, part.X), None
@@ -134,8 +133,7 @@ class Surveyor:
 
 def take_survey(parts: WatchedParts, estimator: Any, encoder: Any) -> Survey:
     """Look at all parts for the first time, and note the columns in the estimator."""
-    categorical = None if encoder is None else encoder.categorical_features
-    look = Surveyor(clone(estimator), categorical, encoder is not None)
+    look = Surveyor(clone(estimator), encoder)
     found: Survey | None = parts.total(look)
     name = type(estimator).__name__
     if found is None or found.weights.n_rows == 0:

@@ -93,7 +93,7 @@ class Candidate:
     @property
     def reading(self) -> Hashable:
         """A key: networks that share it read the columns of a frame in the same way."""
-        return self.inputs.encoder is None, self.inputs.categorical_features
+        return self.inputs.encoder is None, self.inputs.categorical_features, self.inputs.text_features
 
     def at(self, depth: int) -> Any:
         """Return the network of this depth, not fitted."""

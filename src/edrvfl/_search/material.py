@@ -76,7 +76,7 @@ def _as_given(X: Any, table: Array, columns: Columns | None) -> Any:
     """Return the rows as splitters and scorers see them: a frame, or an array in NumPy."""
     if hasattr(X, "columns"):  # they may ask for columns by name
         return X
-    if columns is None or not any(columns.categorical):
+    if columns is None or not (any(columns.categorical) or columns.kinds):
         return to_host(table)
     # codes mean nothing to a scorer
     return to_host(X) if hasattr(X, "__dlpack__") else numpy.asarray(X, dtype=object)

@@ -11,8 +11,10 @@ import numpy
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from ..._inputs.columns import Columns
+from ..._inputs.dates import Dates
 from ..._inputs.inputs import Bins, Categories, Inputs, Numbers, OneHots, Ranks
-from ..._inputs.table import Columns
+from ..._inputs.text import Text
 from ..._layers.records import DrawSettings
 from ..._loo.calibrate import Calibration
 from ..._loo.coverage import Margins, OwnProbabilities, Widths
@@ -36,7 +38,7 @@ from .writing import Kinds, Writer, is_ours, parameters
 
 VERSION = 2  # of the format; files of every version up to this one can be loaded
 MAX_BYTES = 2**32
-INPUTS = (Bins, Categories, Columns, Inputs, Numbers, OneHots, Ranks)
+INPUTS = (Bins, Categories, Columns, Dates, Inputs, Numbers, OneHots, Ranks, Text)
 OF_MODELS = (Calibration, DrawSettings, KernelVoter, Margins, OwnProbabilities, StoredLayer, Widths)
 MEMORIES = (Judge, KernelMemory, Memory, NetworkMemory, RowsMemory, Sums)
 MODELS = (Coverage, Encoding, KernelModel, Network, Portfolio)
@@ -81,7 +83,7 @@ FITTED: Mapping[str, Mapping[str, Any]] = {
     "TabularEncoder": {"encoding_": Encoding},
 }
 # What all estimators have, and what only some have.
-COLUMNS: Mapping[str, Any] = {"n_features_in_": Annotated[int, Between(1, side="d")]}
+COLUMNS: Mapping[str, Any] = {"n_features_in_": Annotated[int, Between(1, side="given")]}
 OPTIONAL: Mapping[str, Any] = {
     "feature_names_in_": Annotated[numpy.ndarray, Names()],
     "target_name_": str,
@@ -165,10 +167,16 @@ def unpacked_model(content: bytes, estimators: Mapping[str, type], max_bytes: in
         try:
             for name in FITTED[type(model).__name__]:
                 setattr(model, name, with_networks(getattr(model, name), restored))
-            try_model(record_of(model), getattr(model, "coverage_", None), model.n_features_in_)
+            try_model(record_of(model), getattr(model, "coverage_", None), _width(model))
         except Exception as error:  # whatever a hostile file makes go wrong has one name
             _refuse(error)
     return model
+
+
+def _width(model: Any) -> int:
+    """Return how many columns the coded matrix of a model has."""
+    columns = record_of(model).columns
+    return int(model.n_features_in_ if columns is None else columns.width)
 
 
 def _stored_model(content: bytes, estimators: Mapping[str, type], max_bytes: float) -> Any:
@@ -218,7 +226,8 @@ def _check_fitted(model: Any, fitted: dict[str, Any]) -> None:
     name, kind = next(iter(own.items()))
     record = fitted[name]
     need(type(record) is kind, name, f"a record {kind.__name__}")
-    base = {"classifies": is_classifier(model), "dtype": record.like.dtype}
+    # the coded matrix is as wide as X where there are neither dates nor text
+    base = {"classifies": is_classifier(model), "dtype": record.like.dtype, "d": fitted["n_features_in_"]}
     known: Known = dict(base)
     for attribute, hint in {**COLUMNS, **OPTIONAL, **own}.items():
         if attribute in fitted:
@@ -228,7 +237,7 @@ def _check_fitted(model: Any, fitted: dict[str, Any]) -> None:
     for inputs in record.encodings():
         plain = inputs.numbers is None and inputs.categories is None
         need(plain is (record.columns is None), f"{name}.columns", "absent where X is taken as it is")
-    sides = {**base, "d": known["d"], "k": record.n_outputs}  # the network of the spread has others
+    sides = {**base, "d": known["d"], "given": known["given"], "k": record.n_outputs}  # the spread has others
     check(fitted.get("coverage_"), Coverage | None, "coverage_", sides)
     if "memory_" in fitted:
         remembers(fitted["memory_"], record, known["d"])

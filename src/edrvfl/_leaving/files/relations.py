@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy
 
+from ..._inputs.columns import Columns
+from ..._inputs.dates import Dates, zone_of
 from ..._inputs.inputs import Categories, Inputs, Numbers
-from ..._inputs.table import Columns
 from ..._layers.draws import DRAW_SCHEME
 from ..._loo.calibrate import Calibration
 from ..._loo.coverage import Margins, OwnProbabilities, Widths
@@ -21,6 +22,8 @@ from ..._models.network import Network
 from ..._models.portfolio import Portfolio
 from ..._seam.fields import Known
 
+LONGEST_ZONE = 64  # letters of a name
+
 
 def need(condition: Any, where: str, wanted: str) -> None:
     """Refuse a value for which a condition does not hold."""
@@ -28,7 +31,7 @@ def need(condition: Any, where: str, wanted: str) -> None:
         raise ValueError(f"`{where}` must be {wanted}.")
 
 
-def _columns(columns: Columns, where: str, _: Known) -> None:
+def _columns(columns: Columns, where: str, known: Known) -> None:
     need(len(set(columns.names)) == len(columns.names), f"{where}.names", "different names")
     right = columns.categorical == tuple(values is not None for values in columns.categories)
     need(right, f"{where}.categorical", "true where there are categories, and only there")
@@ -36,6 +39,18 @@ def _columns(columns: Columns, where: str, _: Known) -> None:
         if values is not None:
             right = _are_sorted(values)
             need(right, f"{where}.categories", "sorted texts, or sorted finite numbers, or absent")
+    both = zip(columns.categories, columns.kind_of, strict=True)
+    one = all(values is None or kind is None for values, kind in both)
+    need(one, f"{where}.kinds", "absent where there are categories")
+    known["d"] = columns.width  # the columns of the coded matrix, in which the places of the encoding are
+
+
+def _dates(dates: Dates, where: str, _: Known) -> None:
+    plain = dates.holds == "date" or (dates.origin == 0 and dates.zone is None)
+    need(plain, f"{where}.origin", "0, and the zone absent, of what is no date")
+    if dates.zone is not None:
+        need(len(dates.zone) <= LONGEST_ZONE, f"{where}.zone", "the name of a time zone")
+        zone_of(dates.zone)
 
 
 def _are_sorted(values: numpy.ndarray) -> bool:
@@ -129,8 +144,9 @@ def _portfolio(portfolio: Portfolio, where: str, known: Known) -> None:
 
 
 def _encoding(encoding: Encoding, where: str, _: Known) -> None:
+    parts = encoding.columns.parts
     for j, label in zip(encoding.inputs.source, encoding.inputs.labels, strict=True):
-        categories = encoding.columns.categories[j]
+        categories = encoding.columns.categories[parts[j].column]
         right = isinstance(label, str) or (categories is not None and label < len(categories))
         need(right, f"{where}.inputs.labels", "texts, or codes of categories")
 
@@ -216,6 +232,7 @@ RELATIONS: Mapping[Any, Callable[[Any, str, Known], None]] = {
     Categories: _categories,
     Columns: _columns,
     Coverage: _coverage,
+    Dates: _dates,
     Encoding: _encoding,
     Inputs: _inputs,
     KernelModel: _classes,

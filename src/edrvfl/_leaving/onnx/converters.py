@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from .encoder import holds_dates
 from .export import Fitted, build
 from .graph import Graph, label_values
 
@@ -71,8 +72,10 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Add the graph of an estimator to the one that skl2onnx builds."""
     fitted = Fitted.of(operator.raw_operator, None)
     graph = Graph(_dtype(operator), namer=scope.get_unique_variable_name)
-    names = [_in_precision(graph, variable) for variable in operator.inputs]
-    if len(names) not in (1, fitted.n_columns):
+    dates = [holds_dates(fitted.columns, j) for j in range(fitted.n_columns)]
+    each = dates if len(operator.inputs) == len(dates) else [False] * len(operator.inputs)
+    names = [_in_precision(graph, *pair) for pair in zip(operator.inputs, each, strict=True)]
+    if len(names) not in (1, fitted.n_columns) or (any(dates) and each is not dates):
         raise NotImplementedError(
             f"{type(operator.raw_operator).__name__} takes one tensor of {fitted.n_columns} columns, or each "
             f"column as a tensor, but it gets {len(names)} inputs. Concatenate them first."
@@ -95,10 +98,12 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         container.add_node(node.op_type, *tensors, node.domain, version, node.name, **attributes)
 
 
-def _in_precision(graph: Graph, variable: Any) -> str:
-    """Return an input in the graph's precision; text as it is."""
+def _in_precision(graph: Graph, variable: Any, dates: bool) -> str:
+    """Return an input in the graph's precision, text as it is, dates as whole numbers."""
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
 
     name: str = variable.full_name
+    if dates:
+        return graph.cast(name, numpy.int64)
     own = DoubleTensorType if graph.dtype == numpy.float64 else FloatTensorType
     return name if isinstance(variable.type, (StringTensorType, own)) else graph.cast(name, graph.dtype)

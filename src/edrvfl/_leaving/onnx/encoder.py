@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy
 
+from ..._inputs.columns import Columns
+from ..._inputs.dates import Dates
 from ..._inputs.inputs import CUT, SMOOTH, Bins, Categories, Inputs, Numbers, OneHots, Ranks
-from ..._inputs.table import Columns
+from .dates import date_parts
 from .graph import Graph, Name, texts
 
 Source = Name | Sequence[Name]  # one tensor (rows, d), or d tensors (rows, 1)
@@ -18,11 +20,11 @@ MISSING_TEXTS = ("", "nan", "<missing>")  # the first that is no category of the
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """The columns of X in the graph, in float64: numbers as they are, categories as codes."""
+    """The columns of the coded matrix in the graph, in float64: numbers as they are, categories as codes."""
 
     numbers: Name | None  # (rows, number columns)
     codes: Name | None  # (rows, categorical columns)
-    place: numpy.ndarray  # (d,), where a column of X stands, among the numbers or among the codes
+    place: numpy.ndarray  # (d,), where a coded column stands, among the numbers or among the codes
     widths: tuple[int, int]  # of numbers and codes
     bound: float  # how large a number may be
 
@@ -40,18 +42,24 @@ def holds_text(columns: Columns | None, j: int) -> bool:
     return categories is not None and categories.dtype == object
 
 
+def holds_dates(columns: Columns | None, j: int) -> bool:
+    """Tell whether a column holds dates, times of day or durations."""
+    return columns is not None and isinstance(columns.kind_of[j], Dates)
+
+
 def read_columns(graph: Graph, columns: Columns | None, X: Source, d: int, bound: float) -> Table:
-    """Return the d columns of X in float64.
+    """Return the coded columns of the d columns of X in float64.
 
     The codes are those of `_inputs/table.py`: places among the sorted categories, -1 for a value never
     seen, NaN for missing.
     """
     known = (None,) * d if columns is None else columns.categories
-    is_number = numpy.array([categories is None for categories in known])
+    coded = (False,) * d if columns is None else columns.coded
+    is_number = ~numpy.array(coded)
     place = numpy.where(is_number, numpy.cumsum(is_number), numpy.cumsum(~is_number)) - 1
     numbers = codes = None
     if is_number.any():
-        numbers = graph.to_double(_columns_of(graph, X, numpy.flatnonzero(is_number), d))
+        numbers = _read_numbers(graph, columns, X, d)
     if not is_number.all():
         parts = []
         for j, categories in enumerate(known):
@@ -61,6 +69,28 @@ def read_columns(graph: Graph, columns: Columns | None, X: Source, d: int, bound
         codes = graph.concat(parts)
     widths = int(is_number.sum()), int((~is_number).sum())
     return Table(numbers, codes, place, widths, bound)
+
+
+def _read_numbers(graph: Graph, columns: Columns | None, X: Source, d: int) -> Name:
+    """Return the numbers of X, and the parts of its dates, in their order."""
+    kinds = (None,) * d if columns is None else columns.kind_of
+    known = (None,) * d if columns is None else columns.categories
+    parts: list[Name] = []
+    plain: list[int] = []
+
+    def give_plain() -> None:
+        if plain:
+            parts.append(graph.to_double(_columns_of(graph, X, numpy.array(plain), d)))
+            plain.clear()
+
+    for j, (kind, categories) in enumerate(zip(kinds, known, strict=True)):
+        if isinstance(kind, Dates):
+            give_plain()
+            parts.append(date_parts(graph, _columns_of(graph, X, numpy.array([j]), d), kind))
+        elif categories is None:
+            plain.append(j)
+    give_plain()
+    return graph.concat(parts)
 
 
 def _columns_of(graph: Graph, X: Source, places: numpy.ndarray, d: int) -> Name:

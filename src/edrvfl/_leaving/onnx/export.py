@@ -11,13 +11,14 @@ from typing import Any
 import numpy
 from sklearn.utils.validation import check_is_fitted
 
-from ..._inputs.table import Columns
+from ..._inputs.columns import Columns
+from ..._inputs.text import Text
 from ..._models.encoding import Encoding
 from ..._models.model import Model
 from ..._version import __version__
 from ..moving import record_of, to_numpy
 from .answers import log_odds, pooled
-from .encoder import Encoder, Source, holds_text, missing_text, read_columns
+from .encoder import Encoder, Source, holds_dates, holds_text, missing_text, read_columns
 from .graph import IR_VERSION, ML_OPSET, OPSET, Graph, Name, import_onnx, texts
 from .voters import answer
 
@@ -45,8 +46,10 @@ class Fitted:
         names = None if named is None else tuple(texts(list(map(str, named)), "Column name"))
         d = int(model.n_features_in_)
         columns = records[0].columns
-        if names is None and columns is not None and any(holds_text(columns, j) for j in range(d)):
-            names = columns.names  # a tensor cannot hold numbers and text
+        _refuse_text(columns)
+        several = (holds_text(columns, j) or holds_dates(columns, j) for j in range(d))
+        if names is None and columns is not None and any(several):
+            names = columns.names  # a tensor cannot hold numbers and text, nor dates
         return cls(records, names, d)
 
     @property
@@ -100,7 +103,10 @@ def to_onnx(
         Checked, with standard operators only (opset 18, and LabelEncoder of ai.onnx.ml 3 for text). An
         estimator that was fitted on an array has one input, "X" of shape (rows, columns); one that was
         fitted on a frame has an input of shape (rows, 1) for each column, under the column's name: numbers
-        and booleans as numbers, NaN where missing, categories and text as strings, "" where missing. A
+        and booleans as numbers, NaN where missing, categories as strings, "" where missing. Dates, times of
+        day and durations are whole microseconds, as ``column.astype("datetime64[us]").astype("int64")``
+        gives them, of the least int64 where missing; dates with a zone are by the clocks of the zone that
+        they had in the fit, which the property ``time_zones`` names. Short text cannot be exported. A
         classifier has the outputs "label" and "probabilities", a regressor "value", an encoder "encoded".
 
     Examples
@@ -169,6 +175,18 @@ def _encoder(graph: Graph, record: Model, fitted: Fitted, X: Source) -> Encoder:
     return Encoder(graph, read_columns(graph, record.columns, X, fitted.n_columns, largest**0.25))
 
 
+def _refuse_text(columns: Columns | None) -> None:
+    """Refuse columns of short text, by name: ONNX has no operator that takes text to pieces."""
+    if columns is None or columns.kinds is None:
+        return
+    names = zip(columns.names, columns.kinds, strict=True)
+    if texts := [name for name, kind in names if isinstance(kind, Text)]:
+        raise NotImplementedError(
+            f"ONNX cannot hash short text, which is in {', '.join(map(repr, texts))}. Leave such columns out "
+            "of the fit, or name them in categorical_features; save() keeps a model with text."
+        )
+
+
 def _record_of(model: Any, n_layers: Any) -> Model:
     """Return what decides the answers of a fitted estimator, in NumPy."""
     record: Any = record_of(model)
@@ -195,7 +213,11 @@ def _inputs(graph: Graph, fitted: Fitted) -> list[Any]:
     if fitted.names is None:
         return [helper.make_tensor_value_info("X", number, ["rows", fitted.n_columns])]
     text = graph.onnx.TensorProto.STRING
-    kinds = [text if fitted.holds_text(j) else number for j in range(fitted.n_columns)]
+    dates = graph.onnx.TensorProto.INT64
+    kinds = [
+        text if fitted.holds_text(j) else dates if holds_dates(fitted.columns, j) else number
+        for j in range(fitted.n_columns)
+    ]
     return [
         helper.make_tensor_value_info(name, kind, ["rows", 1])
         for name, kind in zip(fitted.names, kinds, strict=True)
@@ -203,7 +225,7 @@ def _inputs(graph: Graph, fitted: Fitted) -> list[Any]:
 
 
 def _properties(fitted: Fitted) -> dict[str, str]:
-    """Return what a reader of the file may want to know: the text that stands for missing, by column."""
+    """Return what a reader of the file may want to know, by column: what stands for missing, and zones."""
     names: Sequence[str] = fitted.names or ()
     columns = fitted.columns
     texts = {
@@ -211,4 +233,10 @@ def _properties(fitted: Fitted) -> dict[str, str]:
         for j, name in enumerate(names)
         if columns is not None and holds_text(columns, j)
     }
-    return {"missing_text": json.dumps(texts)} if texts else {}
+    dates = {
+        name: columns.kind_of[j].zone  # type: ignore[union-attr]
+        for j, name in enumerate(names)
+        if columns is not None and holds_dates(columns, j)
+    }
+    found = {"missing_text": texts, "time_zones": dates}
+    return {name: json.dumps(values) for name, values in found.items() if values}
