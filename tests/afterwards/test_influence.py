@@ -15,6 +15,7 @@ from edrvfl import (
     KernelRidgeClassifier,
     KernelRidgeRegressor,
 )
+from edrvfl._afterwards import readouts
 from edrvfl._fitting import kernel as kernel_fit
 
 SMALL = {"n_hidden": 12, "n_layers": 2, "remember": "rows", "random_state": 0}
@@ -139,13 +140,12 @@ def test_rows_that_came_later_have_influence_and_those_that_went_have_none():
     model = EDRVFLClassifier(**SMALL, **PAPER).fit(X[:50], y[:50]).update(X[50:], y[50:])
     model.forget(X[:4], y[:4])
     check(model, new, 3)
-    found = model.influence(new, n=100)
-    assert set(found.training_row) == set(range(4, 66))
-    doubtful = model.doubtful_rows(n=100)
-    assert set(doubtful.row) == set(range(4, 66))
+    known = set(model.memory_.rows.ids)
+    assert len(known) == 62
+    assert set(model.influence(new, n=100).training_row) == known == set(model.doubtful_rows(n=100).row)
 
 
-def test_what_cannot_be_told_is_refused():
+def test_what_cannot_be_told_is_refused(monkeypatch):
     X, y, _, new = weighted_rows()
     for remember in (None, "sums"):
         model = EDRVFLClassifier(**{**SMALL, "remember": remember}).fit(X, y)
@@ -154,6 +154,12 @@ def test_what_cannot_be_told_is_refused():
                 ask(new)
         with pytest.raises(ValueError, match=f"fitted with remember={remember!r}"):
             model.doubtful_rows()
+    singular = EDRVFLClassifier(**{**SMALL, "n_hidden": 150}, regularization=0.0)
+    with pytest.raises(ValueError, match="Fit with a larger regularization"):
+        singular.fit(X, y).influence(new)
+    monkeypatch.setattr(readouts, "free_bytes", lambda _: 1000)
+    with pytest.raises(ValueError, match=r"system of a kernel over 63 rows takes .* Fit with fewer rows"):
+        KernelRidgeClassifier(**ROWS).fit(X, y).influence(new)
     model = EDRVFLClassifier(**SMALL).fit(X, y)
     with pytest.raises(ValueError, match=r"of must name a class: one of \[0, 1, 2\]. Got 7"):
         model.influence(new, of=7)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy
 
-from .._seam.arrays import ignore_overflow
 from .explained import Explained
 
 ROBUST = 1.4826  # standard deviations of a normal distribution in its median absolute deviation
@@ -32,7 +31,7 @@ def honest_answers(explained: Explained) -> numpy.ndarray:
     known, judged = explained.known, explained.rows.answers
     if judged is not None and not numpy.isnan(judged).any():
         return judged
-    with ignore_overflow():
+    with explained.computing():
         P = explained.answers([one.left_out() for one in explained.read_outs])[known.at]
     return P if judged is None else numpy.where(numpy.isnan(judged), P, judged)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +17,8 @@ from .._loo.pool import averaged, pooled
 from .._models.memory import Memory, RowsMemory
 from .._models.network import Network
 from .._models.portfolio import Portfolio
-from .._seam.arrays import converted
+from .._seam.arrays import converted, ignore_overflow
+from .._seam.threads import suitable_threads
 from .readouts import Known, ReadOuts, read_outs_of
 
 
@@ -38,10 +42,17 @@ class Explained:
 
     @property
     def categorical(self) -> numpy.ndarray:
-        """Which columns hold categories."""
+        """Which columns of the coded matrix hold codes of categories."""
         columns = self.model.columns
         d = self.known.came.shape[1]
-        return numpy.zeros(d, dtype=bool) if columns is None else numpy.array(columns.categorical)
+        return numpy.zeros(d, dtype=bool) if columns is None else numpy.array(columns.coded)
+
+    @contextmanager
+    def computing(self) -> Iterator[None]:
+        """Compute: features may overflow, which answers refuse, and small problems have one thread."""
+        largest = max((voter.product for voter in self.voters), key=math.prod)
+        with ignore_overflow(), suitable_threads(self.known.came, *largest):
+            yield
 
     def answers(self, scores: list[numpy.ndarray]) -> numpy.ndarray:
         """Return what users get (rows, k) for the scores (read-outs, rows, k) of each voter."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from .._seam.arrays import ignore_overflow, row_blocks
+from .._seam.arrays import row_blocks
 from .explained import Explained
 
 FEW = 64  # new rows at a time
@@ -42,7 +42,7 @@ def _few(X: numpy.ndarray) -> Iterator[slice]:
 def _of_some(
     explained: Explained, X: numpy.ndarray, of: numpy.ndarray | None, n: int
 ) -> tuple[numpy.ndarray, ...]:
-    with ignore_overflow():
+    with explained.computing():
         scores = [one.scores(X) for one in explained.read_outs]
         reaches = [one.reach(X) for one in explained.read_outs]
         P = explained.answers([own.copy() for own in scores])

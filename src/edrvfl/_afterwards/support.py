@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy
 
 from .._inputs.rows import row_hashes
-from .._seam.arrays import ignore_overflow, row_blocks
+from .._seam.arrays import row_blocks
 from .explained import Explained
 from .readouts import Spread
 
@@ -45,7 +45,7 @@ def ranks(explained: Explained, X: numpy.ndarray) -> numpy.ndarray:
     known = explained.known
     some = _some_rows(known.X)
     weights = numpy.bincount(known.at, explained.rows.counts)[some]
-    with ignore_overflow():
+    with explained.computing():
         spreads = [one.spread(some) for one in explained.read_outs]
         spreads.append(column_spread(known.X[some], explained.categorical))
         rankings = [[Ranking.of(own, weights) for own in levels] for levels, _ in spreads]
