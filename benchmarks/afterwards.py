@@ -26,13 +26,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_predict
 
-from edrvfl import (
-    EDRVFLClassifier,
-    EDRVFLPortfolioClassifier,
-    EDRVFLPortfolioRegressor,
-    EDRVFLRegressor,
-    KernelRidgeClassifier,
-)
+from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier, EDRVFLPortfolioRegressor, EDRVFLRegressor
 from edrvfl.bench.data import DataError, load_dataset
 
 TABLES = [
@@ -186,7 +180,7 @@ def cost():
     m, n = (300, 20) if SMALL else (10_000, 1_000)
     X, y = make_classification(m + n, 20, n_informative=8, n_classes=3, random_state=0)
     X, new, y = X[:m], X[m:], y[:m]
-    for kind in (EDRVFLClassifier, KernelRidgeClassifier, EDRVFLPortfolioClassifier):
+    for kind in (EDRVFLClassifier, EDRVFLPortfolioClassifier):
         fit, model = seconds(lambda kind=kind: kind(**ROWS).fit(X, y))
         found = {
             f"influence of {m} rows on {n}": lambda model=model: model.influence(new),

@@ -1,13 +1,17 @@
 """Support: ranks of new rows among the training rows, each as the others see it."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers import features_by_layer, noisy_rows, noisy_values
+from hypothesis import given
+from hypothesis import strategies as st
+from small_models import frame
 from test_influence import CLASSIFIERS, weighted_rows
 
 from edrvfl import EDRVFLClassifier, EDRVFLRegressor, KernelRidgeClassifier, KernelRidgeRegressor
 from edrvfl._afterwards.explained import Explained
-from edrvfl._afterwards.support import Ranking
+from edrvfl._afterwards.support import Ranking, column_spread
 from edrvfl._ridge.kernels import KERNELS
 
 SMALL = {"n_layers": 2, "n_hidden": 40, "random_state": 0, "remember": "rows"}
@@ -75,6 +79,49 @@ def test_training_rows_are_seen_by_the_others_alone():
                 )
                 k = kernel.alike(kernel.measure(Z[kept])(Z[[place]]), voter.width)[0]
                 np.testing.assert_allclose(levels[0, u], 1 - k @ np.linalg.solve(K, k), rtol=1e-8)
+
+
+def farthest(x, others, categorical):
+    """How far out a row is in the column where it is farthest from others, cell by cell."""
+    far = []
+    for j, value in enumerate(x):
+        known = [other[j] for other in others]
+        numbers = [cell for cell in known if not np.isnan(cell)]
+        if np.isnan(value):
+            far.append(0.0 if len(numbers) < len(known) else np.inf)
+        elif categorical[j]:
+            far.append(0.0 if value in known else np.inf)
+        else:
+            far.append(abs(value - np.mean(numbers)) / np.std(numbers))
+    return max(far)
+
+
+@given(seed=st.integers(0, 999), m=st.integers(8, 30))
+def test_columns_are_measured_by_the_other_rows(seed, m):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((m, 4)) * [1.0, 1e-6, 1e6, 1.0]
+    X[:, 3] = rng.integers(0, 5, m)
+    X[rng.random((m, 4)) < 0.1] = np.nan
+    new = np.vstack([X[:3] * 1.7, np.full((1, 4), np.nan), [[0, 0, 0, 9]], [[0, 0, 0, -1]]])
+    categorical = np.array([False, False, False, True])
+    levels, measure = column_spread(X, categorical)
+    alone = [farthest(x, np.delete(X, i, axis=0), categorical) for i, x in enumerate(X)]
+    np.testing.assert_allclose(levels[0], alone, rtol=1e-6)
+    np.testing.assert_allclose(measure(new)[0], [farthest(x, X, categorical) for x in new], rtol=1e-6)
+
+
+def test_a_category_and_a_gap_that_no_row_had_are_beyond_all():
+    X, codes, _ = frame(80)
+    X = X.drop(columns="e").assign(f=np.arange(80.0))
+    model = EDRVFLClassifier(**{**SMALL, "n_hidden": 10}).fit(X, codes)
+    new = X[:4].copy()
+    known = model.support(new)
+    new["d"] = pd.Categorical([9.0, *new["d"][1:]])
+    new.loc[1, "ü"] = "never"
+    new.loc[2, "f"] = None
+    found = model.support(new)
+    np.testing.assert_array_equal(found[:3], 1)
+    assert found[3] == known[3]
 
 
 def test_a_rank_counts_weights():
