@@ -11,8 +11,11 @@ from types import SimpleNamespace as Record
 import numpy as np
 
 
-def load(path):
-    """Return the record that answers: a Network, KernelModel, Portfolio or Encoding (sections 1 to 3)."""
+def load(path, other=None):
+    """Return the record that answers: a Network, KernelModel, Portfolio or Encoding (sections 1 to 3).
+
+    `other` is the name of another fitted attribute to return.
+    """
     content = np.fromfile(path, np.uint8).tobytes()
     assert hashlib.sha256(content[:35] + b"0" * 64 + content[99:]).hexdigest().encode() == content[35:99]
     start, arrays, shared = 8 + int.from_bytes(content[:8], "little"), {}, []
@@ -42,7 +45,7 @@ def load(path):
     for entry in description["shared"]:
         shared.append(value_of(entry))
     (name,) = {"network_", "model_", "portfolio_", "encoding_"} & set(description["fitted"])
-    return value_of(description["fitted"][name])
+    return value_of(description["fitted"][other or name])
 
 
 def circle(share):
@@ -133,7 +136,21 @@ def encode(columns, inputs, table, dtype):
     if (part := inputs.onehots) is not None:
         V = Z[:, part.columns]
         parts.append(np.where((part.low <= V) & (part.high > V), part.on, part.off))
+    if (codes := getattr(inputs, "codes", None)) is not None:
+        plain = np.hstack([*parts, X[:, :0]]).astype(dtype)
+        plain = plain * (1 if inputs.factors is None else inputs.factors[: plain.shape[1]])
+        return np.hstack([plain, np.where(np.isnan(X[:, codes]), -2, X[:, codes])]).astype(dtype)
     return np.hstack(parts or [X]).astype(dtype) * (1 if inputs.factors is None else inputs.factors)
+
+
+def differences(inputs, E, landmarks):
+    """Compare rows with landmarks, column by column; a code counts as two columns (section 8)."""
+    D = np.abs(E[:, None] - landmarks)
+    if (codes := getattr(inputs, "codes", None)) is None:
+        return D
+    n = E.shape[1] - len(codes)
+    apart = (D[..., n:] != 0) * (1.0 if inputs.factors is None else inputs.factors[n:])
+    return np.concatenate([D[..., :n], apart, apart], axis=2)
 
 
 def draw(network, l, dtype):
@@ -203,9 +220,9 @@ def answer(model, table):
     if model.kind != "Network":
         if model.kind == "KernelModel":
             E = encode(model.columns, model.voter.inputs, table, model.voter.alpha.dtype)
-            K = KERNELS[getattr(model.voter, "kernel", "laplace")](
-                np.abs(E[:, None] - model.voter.landmarks), model.voter.bandwidth, E.shape[1]
-            )
+            D = differences(model.voter.inputs, E, model.voter.landmarks)
+            kernel = KERNELS[getattr(model.voter, "kernel", "laplace")]
+            K = kernel(D, model.voter.bandwidth, D.shape[2])
             scores = model.voter.scale * (K @ model.voter.alpha) + model.voter.prior
         else:
             answers = np.stack([answer(voter, table) for voter in model.voters])
@@ -222,3 +239,14 @@ def answer(model, table):
     answers = [RULES[model.rule](s) if model.rule in RULES else s for s in scores]
     P = answers[-1] if model.joint else np.average(answers, axis=0, weights=model.votes)
     return calibrate(model.calibrations[-1], softmax(P) if model.rule == "mean" else P)
+
+
+def read_outs(memory, kept, network):
+    """Solve the read-outs of a network from the sums that its fit remembers (section 10)."""
+    for l, (beta, lam) in enumerate(zip(network.readouts, kept.lams, strict=True)):
+        sums, c = kept.sums[min(l, len(kept.sums) - 1)], len(beta)
+        found = np.linalg.solve(sums.G[:c, :c] + lam * np.eye(c), sums.R[:c])
+        if memory.sd is not None:
+            found = found * memory.sd
+            found[network.inputs.width if network.joint else -1] += memory.mean
+        yield found

@@ -125,6 +125,16 @@ def _fitted(name):
             _portfolio(EDRVFLPortfolioRegressor, EDRVFLRegressor, KernelRidgeRegressor).fit(X, value),
             X,
         ),
+        "portfolio_remembers": lambda: (
+            _portfolio(EDRVFLPortfolioClassifier, EDRVFLClassifier, KernelRidgeClassifier, remember="rows")
+            .fit(T[:50], texts[:50])
+            .update(T[50:], texts[50:], ids=texts[50:]),
+            T,
+        ),
+        "regressor_remembers": lambda: (
+            EDRVFLRegressor(**SMALL, correct_weight=0.5, remember="sums").fit(X[:50], value[:50]),
+            X,
+        ),
         "kinds": lambda: (
             EDRVFLClassifier(
                 **SMALL, encoder=TabularEncoder("bins", text_features=["say"]), input_scaling=None

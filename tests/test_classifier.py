@@ -9,7 +9,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy import sparse
 from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
 from sklearn.datasets import load_wine, make_classification
@@ -151,11 +150,6 @@ def test_infinite_values_are_refused_and_without_an_encoder_missing_ones_too(win
         for method in (small.predict, lambda X: small.fit(X, y)):
             with pytest.raises(ValueError, match=message):
                 method(bad)
-
-
-def test_sparse_input(wine, small):
-    with pytest.raises(TypeError, match=r"dense data is required\. Use '.toarray\(\)'"):
-        small.fit(sparse.csr_array(wine[0].to_numpy()), wine[1])
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 import sklearn
-from helpers import Recorder, to_host
+from helpers import PAPER, Recorder, to_host
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -261,7 +261,7 @@ def test_split_sets_are_guaranteed_among_classes_that_come_once(rng):
         X = y[:, None] % 7 + 0.3 * rng.standard_normal((500, 1))
         train, test = slice(0, 100), slice(100, 500)
         model = EDRVFLClassifier(
-            n_layers=1, n_hidden=10, calibration=None, coverage_from="split", random_state=seed
+            n_layers=1, n_hidden=10, calibration=None, coverage_from="split", random_state=seed, **PAPER
         ).fit(X[train], y[train])
         assert set(model.classes_) == set(y[train])
         sets = model.predict_set(X[test], 0.8)

@@ -8,8 +8,11 @@ import polars as pl
 import pytest
 from cases import ALL, EVERYBODY, NETWORKS, SIX, answer, figures, fitted, rows_for
 from helpers import Recorder
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.decomposition import TruncatedSVD
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
 
 from edrvfl import (
     EDRVFLClassifier,
@@ -109,6 +112,19 @@ def test_a_fit_that_fails_changes_nothing(name):
     np.testing.assert_array_equal(answer(model, X), expected)
     with pytest.raises(NotFittedError):
         fresh.predict(X)
+
+
+@pytest.mark.parametrize("name", [*SIX, "class search", "class network, numbers as they are"])
+def test_sparse_rows_are_refused_with_the_way_to_do_it(name):
+    model, X, y = fitted(name)
+    rows = sparse.csr_array(np.abs(X))
+    kind = type(model).__name__.replace("SearchCV", r"\w+")  # the best estimator of a search answers
+    advice = rf"of shape \(\d0, 5\), but dense .* make_pipeline\(TruncatedSVD\(100\), {kind}\(\)\)"
+    for ask in (lambda: clone(model).fit(rows, y), lambda: model.predict(rows)):
+        with pytest.raises(TypeError, match=advice):
+            ask()
+    followed = make_pipeline(TruncatedSVD(3, random_state=0), clone(model)).fit(rows, y)
+    assert followed.predict(rows).shape == y.shape
 
 
 @every_class_of_them

@@ -20,6 +20,8 @@ ORDER = (
     "plot_layers",
     "plot_importance",
     "plot_early_stop",
+    "plot_stream",
+    "plot_forget",
     "plot_deployment",
     "plot_gpu",
     "plot_blocks",

@@ -65,19 +65,16 @@ def test_training_rows_are_seen_by_the_others_alone():
             if name == "network":
                 for l, D in enumerate(features_by_layer(model.network_, rows.X)):
                     omega = base * memory.voters[0].omega(l)
-                    A = D[kept].T @ (omega[kept, None] * D[kept]) + memory.voters[0].lams[l] * np.eye(
-                        D.shape[1]
-                    )
-                    np.testing.assert_allclose(
-                        levels[l, u], D[place] @ np.linalg.solve(A, D[place]), rtol=1e-8
-                    )
+                    A = D[kept].T @ (omega[kept, None] * D[kept])
+                    A += memory.voters[0].lams[l] * np.eye(D.shape[1])
+                    leverage = D[place] @ np.linalg.solve(A, D[place])
+                    np.testing.assert_allclose(levels[l, u], leverage, rtol=1e-8)
             else:
                 voter = model.model_.voter
                 Z, kernel = voter.inputs.apply(rows.X), KERNELS[voter.kernel]
-                K = kernel.alike(kernel.measure(Z[kept]).own(), voter.width) + voter.lam * np.diag(
-                    1 / base[kept]
-                )
-                k = kernel.alike(kernel.measure(Z[kept])(Z[[place]]), voter.width)[0]
+                measure = kernel.measure(Z[kept], voter.inputs.contrasts(Z[kept]))
+                K = kernel.alike(measure.own(), voter.width) + voter.lam * np.diag(1 / base[kept])
+                k = kernel.alike(measure(Z[[place]]), voter.width)[0]
                 np.testing.assert_allclose(levels[0, u], 1 - k @ np.linalg.solve(K, k), rtol=1e-8)
 
 

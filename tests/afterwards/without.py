@@ -65,7 +65,11 @@ def _solved(D, Y, w, kept, lam, memory, bias):
 def _kernel(model, memory, kept):
     (own,), rows, voter = memory.voters, memory.rows, model.voter
     Y, w = targets(model, memory) - voter.prior, memory.weights(rows.y, own.counts)
-    measure, width = KERNELS[voter.kernel].measure, voter.width
+    width = voter.width
+
+    def measure(L):
+        return KERNELS[voter.kernel].measure(L, voter.inputs.contrasts(L))
+
     Z = voter.inputs.apply(rows.X)
     if own.solver == "landmarks":  # K(x, Z) (K(Z, Z) whitened by its eigenvectors)
         L = voter.landmarks

@@ -196,7 +196,7 @@ class Holding:
 
 def test_a_large_array_reaches_the_workers_as_a_memory_map():
     """Copying it with every unit would cost more than many a unit."""
-    with schedule._in_processes(2) as workers:
+    with schedule._in_processes(1) as workers:
         found = [workers.submit(cell, SearchUnit((0,))).result() for cell in (Holding(1000), Holding(1))]
     assert [value["type"] for value in found] == ["memmap", "ndarray"]
 

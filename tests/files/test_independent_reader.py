@@ -68,6 +68,24 @@ def test_kept_files(name):
 
 def test_it_is_short_and_alone():
     text = Path(reader.__file__).read_text()
-    assert len(text.splitlines()) <= 235
+    assert len(text.splitlines()) <= 255
     assert "import edrvfl" not in text
     assert "from edrvfl" not in text
+
+
+@pytest.mark.parametrize("name", ["portfolio_remembers", "regressor_remembers"])
+def test_what_a_fit_remembers_gives_its_read_outs(name, tmp_path):
+    model, _ = small_model(name)
+    model.save(tmp_path / "m")
+    record, memory = reader.load(tmp_path / "m"), reader.load(tmp_path / "m", "memory_")
+    networks = 0
+    for kept, voter in zip(memory.voters, getattr(record, "voters", [record]), strict=True):
+        if kept.kind == "NetworkMemory":
+            networks += 1
+            for found, beta in zip(reader.read_outs(memory, kept, voter), voter.readouts, strict=True):
+                np.testing.assert_allclose(found, beta, atol=1e-9 * np.abs(beta).max())
+        else:
+            rows = np.bincount(kept.part[kept.part >= 0])
+            assert all(rows >= kept.sizes)  # copies are one landmark
+    assert networks
+    assert len(memory.rows.keys) == model.memory_.rows.n_rows

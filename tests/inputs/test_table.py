@@ -424,7 +424,7 @@ def test_other_types_are_named(column):
     ("X", "error", "message"),
     [
         (pl.LazyFrame({"a": [1]}), TypeError, "lazy frame. Collect it first"),
-        (sparse.csr_array(np.eye(2)), TypeError, "Sparse data was passed"),
+        (sparse.csr_array(np.eye(2)), TypeError, r"Sparse data was passed for X, of shape \(2, 2\)"),
         (
             pd.DataFrame({"a": pd.arrays.SparseArray([0, 1])}),
             TypeError,

@@ -41,8 +41,8 @@ def hard():
 
 @pytest.fixture
 def search():
-    network = EDRVFLClassifier(n_layers=4, random_state=0, **PAPER)
-    return EDRVFLSearchCV(network, SPACE, n_iter=12, cv=3, random_state=0)
+    network = EDRVFLClassifier(n_layers=3, random_state=0, **PAPER)
+    return EDRVFLSearchCV(network, SPACE, n_iter=6, cv=3, random_state=0)
 
 
 def grid_of(space, **params):
@@ -348,7 +348,7 @@ def test_memory_is_a_budget(wine, search):
     "params", [{"ensemble_size": 2, "scoring": "balanced_accuracy"}], ids=["two networks, a scorer by call"]
 )
 def test_scikit_learns_checks_pass(params):
-    network = EDRVFLClassifier(n_layers=2)
+    network = clone(SMALL).set_params(random_state=None)
     assert_passes_scikit_learns_checks(EDRVFLSearchCV(network, SPACE, n_iter=2, cv=2, **params))
 
 

@@ -195,7 +195,7 @@ class Landmarks(Primal):
     def __init__(self, voter: KernelVoter, lam: float, known: Known) -> None:
         self._voter, self._lam = voter, lam
         kernel, Z = KERNELS[voter.kernel], voter.landmarks.astype(float)
-        measure = kernel.measure(Z)
+        measure = _measure(voter, Z)
         G = kernel.alike(measure.own(), voter.width)
         jitter = 4 * EPS * len(G)
         while not bool((factor := factorise(add_to_diagonal(G * 1.0, jitter))).regular):
@@ -225,6 +225,11 @@ def _encoded(voter: KernelVoter, X: numpy.ndarray) -> numpy.ndarray:
     return voter.inputs.apply(X).astype(voter.landmarks.dtype, copy=False).astype(float, copy=False)
 
 
+def _measure(voter: KernelVoter, Z: numpy.ndarray) -> Any:
+    """Return what measures rows against encoded rows Z."""
+    return KERNELS[voter.kernel].measure(Z, voter.inputs.contrasts(Z))
+
+
 class Part:
     """One exact system W^(1/2) K W^(1/2) + lam I of a kernel."""
 
@@ -237,7 +242,7 @@ class Part:
             )
         self._voter, self._kernel, self.lam = voter, kernel, lam
         self.w, self.root = w, numpy.sqrt(w)
-        self._measure = kernel.measure(_encoded(voter, X))
+        self._measure = _measure(voter, _encoded(voter, X))
         K = kernel.alike(self._measure.own(), voter.width)
         K *= self.root[:, None]
         K *= self.root

@@ -222,6 +222,9 @@ class EDRVFLClassifier(Layered, ClassifierMixin, Classifies):
         What `predict_set` needs beside the probabilities; None if `coverage_from` is, and where neither
         leave-one-out answers nor held-back rows tell it.
 
+    memory_ : Memory
+        What the fit kept for `update` and `forget`. Only if `remember` is not None.
+
     network_ : Network
         Everything that decides an answer: the fitted arrays, layer by layer, in the namespace and on the
         device of the training `X`, the encoding of the columns, how the layers vote, the calibrations, the

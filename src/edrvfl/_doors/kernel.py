@@ -133,6 +133,9 @@ class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
     coverage_ : Coverage or None
         What `predict_set` needs beside the probabilities. None if `coverage_from` is.
 
+    memory_ : Memory
+        What the fit kept for `update` and `forget`. Only if `remember` is not None.
+
     model_ : KernelModel
         Everything that decides an answer: the landmarks and their coefficients, the encoding of the columns,
         the calibration, and the classes.
@@ -297,6 +300,9 @@ class KernelRidgeRegressor(KernelRidge, RegressorMixin, Predicts):
     coverage_ : Coverage or None
         What `predict_interval` needs beside the predictions: sorted errors, and where the widths of intervals
         vary, a small network for the spread. None if `coverage_from` is.
+
+    memory_ : Memory
+        What the fit kept for `update` and `forget`. Only if `remember` is not None.
 
     model_ : KernelModel
         Everything that decides an answer: the landmarks and their coefficients, and the encoding of the

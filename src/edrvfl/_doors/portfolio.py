@@ -122,6 +122,9 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     coverage_ : Coverage or None
         What `predict_set` needs beside the probabilities. None if `coverage_from` is.
 
+    memory_ : Memory
+        What the fit kept for `update` and `forget`. Only if `remember` is not None.
+
     portfolio_ : Portfolio
         Everything that decides an answer: the members that are kept, their weights, and the calibration.
 
@@ -283,6 +286,9 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
     coverage_ : Coverage or None
         What `predict_interval` needs beside the predictions: sorted errors, and where the widths of intervals
         vary, a small network for the spread. None if `coverage_from` is.
+
+    memory_ : Memory
+        What the fit kept for `update` and `forget`. Only if `remember` is not None.
 
     portfolio_ : Portfolio
         Everything that decides an answer: the members that are kept, and their weights.

@@ -178,6 +178,9 @@ class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
         What `predict_interval` needs beside the predictions: sorted errors, and where the widths of intervals
         vary, a small network for the spread. None if `coverage_from` is.
 
+    memory_ : Memory
+        What the fit kept for `update` and `forget`. Only if `remember` is not None.
+
     network_ : Network
         Everything that decides an answer: the fitted arrays, layer by layer, in the namespace and on the
         device of the training `X`, the encoding of the columns, how the layers vote, and the seed.

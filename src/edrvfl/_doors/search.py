@@ -132,11 +132,12 @@ class EDRVFLSearchCV(CallbackSupportMixin, Tuned):
     >>> from sklearn.datasets import load_iris
     >>> from edrvfl import EDRVFLClassifier, EDRVFLSearchCV
     >>> X, y = load_iris(return_X_y=True)
-    >>> search = EDRVFLSearchCV(EDRVFLClassifier(random_state=0), n_iter=20, cv=3, random_state=0).fit(X, y)
+    >>> network = EDRVFLClassifier(n_layers=3, random_state=0)
+    >>> search = EDRVFLSearchCV(network, n_iter=4, cv=3, random_state=0).fit(X, y)
     >>> search.best_score_ > 0.95
     True
-    >>> len(search.cv_results_["params"])
-    200
+    >>> len(search.cv_results_["params"])  # four configurations at three depths
+    12
 
     A regressor is tuned in the same way:
 
@@ -144,7 +145,8 @@ class EDRVFLSearchCV(CallbackSupportMixin, Tuned):
     >>> from edrvfl import EDRVFLRegressor
     >>> X, y = load_diabetes(return_X_y=True)
     >>> space = {"n_hidden": [16, 64], "activation": ["relu", "sigmoid"]}
-    >>> search = EDRVFLSearchCV(EDRVFLRegressor(random_state=0), space, n_iter=None, cv=3).fit(X, y)
+    >>> network = EDRVFLRegressor(n_layers=3, random_state=0)
+    >>> search = EDRVFLSearchCV(network, space, n_iter=None, cv=3).fit(X, y)
     >>> 0.4 < search.best_score_ < 0.6
     True
     """

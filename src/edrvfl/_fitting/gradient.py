@@ -37,14 +37,17 @@ class Ridge:
         frequent = xp.argsort(-sample.prior)[: min(GRADIENT_CLASSES, sample.prior.shape[0])]
         counts = xp.astype(sample.weights.counts_of(X.shape[0], sample.raw) / sample.unit, X.dtype)
         alpha, width = xp.take(self.alpha, frequent, axis=1), self.system.width(self.choice.values[0])
-        squares = to_host(self.system.kernel.squared_gradients(X, alpha, counts, width)).astype(float)
-        if self.inputs.factors is not None:  # found in columns that were multiplied before
-            squares = squares * to_host(self.inputs.factors).astype(float) ** 2
-        places = numpy.unique(self.inputs.source, return_inverse=True)[1]
-        squares = (numpy.bincount(places, squares) / numpy.bincount(places))[places]
-        mean = squares.mean()
+        steepness = self.system.kernel.squared_gradients(X, alpha, counts, width, self.system.contrasts)
+        squares, seen = to_host(steepness).astype(float), sample.inputs
+        if seen.factors is not None:  # found in columns that were multiplied before
+            squares = squares * to_host(seen.factors).astype(float) ** 2
+        sources, places = numpy.unique(seen.source, return_inverse=True)
+        of_sources = numpy.bincount(places, squares) / numpy.bincount(places)
+        mean = of_sources[places].mean()
         if not (numpy.isfinite(mean) and mean > 0):  # no input matters, so none matters more than another
             return self.inputs
+        # the kernel may see a column of categories as one of codes
+        squares = of_sources[numpy.searchsorted(sources, self.inputs.source)]
         factors = from_numpy(numpy.sqrt(squares / mean), sample.raw)
         return dataclasses.replace(self.inputs, factors=factors)
 

@@ -106,10 +106,10 @@ class Many:
         """
         X, kernel, classes = part.encoded(), KERNELS[part.kernel], isinstance(part.targets, Classes)
         xp, m, problem = array_namespace(X), X.shape[0], part.regression(X)
-        width = width_of(part.kernel, chosen[0], X.shape[1])
+        width, contrasts = width_of(part.kernel, chosen[0], part.inputs.n_compared), part.inputs.contrasts(X)
 
         def compared(Z: Array) -> Callable[[Array], Array]:
-            measure = kernel.measure(Z)
+            measure = kernel.measure(Z, contrasts)
             return lambda rows: kernel.alike(measure(rows), width)
 
         hold = not on_accelerator(X) or m * m * itemsize(X) <= HELD_SHARE * free_bytes(X)

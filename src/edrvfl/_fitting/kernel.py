@@ -120,7 +120,7 @@ def fit_kernel(
     in_units = rows.targets.in_units(xp.stack([xp.ones_like(prior), prior]))
     scale, offset = in_units[0, :], in_units[1, :]
     voter = KernelVoter(
-        inputs, landmarks, found.alpha, scale, offset, choice.values[0], found.lam, settings.kernel
+        sample.inputs, landmarks, found.alpha, scale, offset, choice.values[0], found.lam, settings.kernel
     )
     loo = xp.astype(found.loo, prior.dtype) + prior
     return KernelSolved(voter, loo, solver, lams or (found.lam,), parts)

@@ -11,6 +11,7 @@ from scipy.special import softmax
 
 from .._inputs.chosen import Judged, codes_of, ranking
 from .._inputs.inputs import Inputs
+from .._inputs.levels import compared
 from .._inputs.rows import Rows, draw_rows, to_host
 from .._inputs.targets import RowWeights, Targets, Values
 from .._loo.calibrate import Calibration
@@ -76,7 +77,9 @@ class Sample:
         unit = rows.weights.unit
         refuse_extreme(rows.weights.base, unit, X.shape[0], dtype)
         prior = mean_targets(rows)
-        return cls(X, inputs, kernel, dtype, rows.targets, rows.weights, prior, unit, judged, rows.twins)
+        return cls(
+            X, compared(inputs), kernel, dtype, rows.targets, rows.weights, prior, unit, judged, rows.twins
+        )
 
     def encoded(self, which: Array | None = None) -> Array:
         """Return the encoded rows (m, d), or some of them."""
@@ -143,7 +146,8 @@ class System:
         self._exact = landmarks is None
         self.landmarks = X if landmarks is None else landmarks
         self.kernel = KERNELS[sample.kernel]
-        self.measure = self.kernel.measure(self.landmarks)
+        self.contrasts = sample.inputs.contrasts(X)
+        self.measure = self.kernel.measure(self.landmarks, self.contrasts)
         self._apart = self.measure.own() if self._exact else self.measure(X)
         self._features: tuple[float, LandmarkFeatures] | None = None
         self._near: Calibration | None = None
@@ -151,7 +155,7 @@ class System:
 
     def width(self, bandwidth: float) -> float:
         """Return the width of the kernel in units of the encoded columns."""
-        return width_of(self._sample.kernel, bandwidth, self.landmarks.shape[1])
+        return width_of(self._sample.kernel, bandwidth, self._sample.inputs.n_compared)
 
     def readout(self, bandwidth: float, lam: float) -> KernelReadOut:
         """Solve the system of a bandwidth and a penalty."""

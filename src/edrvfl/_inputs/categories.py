@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, replace
 
 import numpy
 
 from .._seam.arrays import Array
 from .rows import to_host
+from .values import text_of
 
 DIGITS = 10  # of a share of the weight: sums in another order must not change which categories are kept
 
@@ -29,19 +31,33 @@ class Tally:
     weights: numpy.ndarray  # of the codes 0, 1, ...
     missing: bool  # whether some are missing
     frequent: numpy.ndarray  # codes that may get a column of their own, the heaviest first
+    values: numpy.ndarray | None = None  # the category of each code, whose text is hashed; None: the code
+    shared: int = 1  # columns at most of the categories without one of their own
 
     @classmethod
-    def of(cls, weights: numpy.ndarray, missing: bool, total: float, least: float) -> Tally:
+    def of(
+        cls,
+        weights: numpy.ndarray,
+        missing: bool,
+        total: float,
+        least: float,
+        values: numpy.ndarray | None = None,
+    ) -> Tally:
         """Rank categories by the weights of their codes. Those of less weight than `least` are rare."""
         shares = numpy.round(weights / total, DIGITS)
         frequent = numpy.flatnonzero((weights > 0) & (shares >= round(least / total, DIGITS)))
         # among equals the smaller code goes first
-        return cls(weights, missing, frequent[numpy.argsort(-shares[frequent], kind="stable")])
+        return cls(weights, missing, frequent[numpy.argsort(-shares[frequent], kind="stable")], values)
 
     def narrowed(self, most: int) -> Tally:
-        """Keep the heaviest categories, so that with the rare ones they have at most `most` columns."""
-        crowded = len(self.frequent) + self.has_rare > most
-        return Tally(self.weights, self.missing, self.frequent[: most - 1] if crowded else self.frequent)
+        """Let all categories together have at most `most` columns.
+
+        Where there are too many the heaviest keep half of the columns, and the others share the rest.
+        """
+        if self.wanted < most:
+            return self
+        own = min(len(self.frequent), most // 2)
+        return replace(self, frequent=self.frequent[:own], shared=most - own)
 
     @property
     def has_rare(self) -> bool:
@@ -51,7 +67,7 @@ class Tally:
     @property
     def wanted(self) -> int:
         """How many columns the categories ask for beside the first."""
-        return max(0, len(self.frequent) + self.has_rare - 1)
+        return max(0, len(self.frequent) + self.has_rare * self.shared - 1)
 
     def groups(self) -> tuple[list[str | int], numpy.ndarray]:
         """Return the label of each one-hot column, and the place among them of every code.
@@ -62,10 +78,18 @@ class Tally:
         groups: list[str | int] = kept.tolist()
         places = numpy.full(len(self.weights) + 3, -1.0)
         if self.has_rare or not (groups or self.missing):  # a column of its own for each source column
-            places[1:-2][self.weights > 0] = len(groups)
-            groups.append("rare")
+            codes = numpy.setdiff1d(numpy.flatnonzero(self.weights > 0), kept)
+            used, among = numpy.unique(self._hashes(codes), return_inverse=True)
+            places[1 + codes] = len(groups) + among
+            groups += ["rare"] if self.shared == 1 else [f"shared{i}" for i in used]
         places[1 + kept] = numpy.arange(len(kept))
         if self.missing:
             places[-1] = len(groups)
             groups.append("missing")
         return groups, places
+
+    def _hashes(self, codes: numpy.ndarray) -> numpy.ndarray:
+        """Return which of the shared columns each category has: its text decides, whatever the others are."""
+        values = codes if self.values is None else self.values[codes]
+        texts = (text_of(value).encode("utf-8", "surrogatepass") for value in values.tolist())
+        return numpy.fromiter((zlib.crc32(text) % self.shared for text in texts), int, len(codes))

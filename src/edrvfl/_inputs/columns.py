@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Annotated, Any, ClassVar, TypeAlias
 
@@ -26,6 +26,7 @@ class Part:
     least: float = 0.0  # it says nothing if it varies by less than this in training
     bins: bool = True  # whether single values and stretches of it mean something
     variance: float = 1.0  # that it has when it is encoded
+    categories: numpy.ndarray | None = field(default=None, compare=False)  # whose texts are hashed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +72,7 @@ class Columns:
         for j, kind in enumerate(self.kind_of):
             first = len(found)
             if kind is None:
-                found.append(Part(j, first))
+                found.append(Part(j, first, categories=self.categories[j]))
             elif isinstance(kind, Text):
                 share = VARIANCE / kind.n_columns
                 found += [Part(j, first, label, bins=False, variance=share) for label in kind.parts]

@@ -29,7 +29,7 @@ class EncoderSettings:
     numbers: str = "standard"  # or "robust", "bins" or "ranks"
     n_bins: int = 16
     max_values: int = 12  # with "bins", a number column of 3 to so many values is one-hot
-    max_categories: int = 32  # one-hot columns of one categorical column; the rarest share one of them
+    max_categories: int = 64  # one-hot columns of one categorical column; of more, the rarest share half
     min_frequency: int = 2  # lighter categories are rare: what one row says, no other row has confirmed
     max_columns: int = 800  # for bins and categories, beside one column for each source column
 
@@ -95,11 +95,11 @@ def learn_from_sums(
         look = rows.look(coded)
         least = settings.min_frequency * look.one  # weights of any scale: two rows' worth, not the weight 2
         tallies = {
-            j: Tally.of(weights, bool(look.missing[j] > 0), look.total, least).narrowed(
-                settings.max_categories
-            )
+            j: Tally.of(weights, bool(look.missing[j] > 0), look.total, least, parts[j].categories)
             for j, weights in zip(coded, look.codes, strict=True)
         }
+        n_frequent = {j: len(tally.frequent) for j, tally in tallies.items()}
+        tallies = {j: tally.narrowed(settings.max_categories) for j, tally in tallies.items()}
         plain, tallies = _varied(look, plain, tallies, parts)
         numbers, knots = _learn_scales(rows, look, plain, settings) if plain else (None, {})
         knots = {j: k if parts[j].bins else NOTHING for j, k in knots.items()}
@@ -108,6 +108,7 @@ def learn_from_sums(
         knots = {j: k.narrowed(most) for j, k in knots.items()}
         # even where the budget is spent, the most frequent category stays apart from the others
         tallies = {j: tally.narrowed(max(1, most) + 1) for j, tally in tallies.items()}
+        many = [j for j, tally in tallies.items() if len(tally.frequent) < n_frequent[j]]
         bins = _raw_bins(list(knots.values()), rows.like)
         if numbers is not None:
             gaps = bool((look.missing[plain] > 0).any())
@@ -115,7 +116,10 @@ def learn_from_sums(
             variances = [parts[j].variance for j in plain]
             numbers = _standardised(numbers, measured.numbers, look.total, variances)
             bins = None if bins is None else _standard_bins(bins, measured.bins)
-        return _inputs(rows.like, look, (numbers, bins), knots, tallies, parts)
+        inputs = _inputs(rows.like, look, (numbers, bins), knots, tallies, parts)
+    if not many:
+        return inputs
+    return dataclasses.replace(inputs, many=from_numpy(many, rows.like, array_namespace(rows.like).int64))
 
 
 def _varied(

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from .._seam.arrays import Array, array_namespace, ignore_overflow, row_blocks, take_columns
+from .._seam.arrays import Array, array_namespace, device, ignore_overflow, row_blocks, take_columns
 from .._seam.fields import Between, Long, Places, floats
 
 SMOOTH = 3.0  # a robust column stays within this many robust deviations, by x / sqrt(1 + (x / 3)^2)
+MISSING = -2.0  # the code of a missing category, where codes are compared; -1 was never seen
 CUT = 8.0  # no robust column, bin or value goes further from 0: rare values would rule a layer
 
 
@@ -146,6 +147,27 @@ class Inputs:
     onehots: OneHots | None = None
     # by which the encoded columns are multiplied; None for ones
     factors: Annotated[Array, floats("width")] | None = None
+    # the columns of X with more categories than one-hot columns; `levels.py` makes codes of them for kernels
+    many: Annotated[Array, Places("many", ("d",))] | None = None
+    # the columns of X whose codes are the last encoded columns; a kernel asks whether two codes are equal
+    codes: Annotated[Array, Places("codes", ("d",))] | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether the columns of X stay as they are."""
+        return self.numbers is None and self.categories is None and self.codes is None
+
+    @property
+    def n_compared(self) -> int:
+        """How many columns a kernel compares: a code counts as two, the one-hot columns that would differ."""
+        return self.width if self.codes is None else self.width + int(self.codes.shape[0])
+
+    def contrasts(self, like: Array) -> Array:
+        """Return how far two categories are apart in each column of codes."""
+        xp, q = array_namespace(like), self.n_compared - self.width
+        if self.factors is None:
+            return xp.ones((q,), dtype=like.dtype, device=device(like))
+        return xp.astype(self.factors[self.width - q :], like.dtype)
 
     def apply(self, X: Array) -> Array:
         """Return the rows of X as the network sees them. Temporaries are of the size of the result."""
@@ -167,9 +189,13 @@ class Inputs:
         for part in self._encoded(X):
             yield part if self.factors is None else part * self.factors[start : start + part.shape[1]]
             start += part.shape[1]
+        if self.codes is not None:  # their factors tell how far different codes are apart
+            codes = taken(X, self.codes)
+            xp = array_namespace(codes)
+            yield xp.where(xp.isnan(codes), xp.full_like(codes, MISSING), codes)
 
     def _encoded(self, X: Array) -> Iterator[Array]:
-        if self.numbers is None and self.categories is None:
+        if self.plain:
             yield X
             return
         bases = []

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from .._seam.arrays import Array, array_namespace
 from .rows import to_host
-from .table import Columns, Table, as_frame, float_dtypes, learn_table, open_table, read_table
+from .table import Columns, Table, as_frame, float_dtypes, learn_table, open_table, read_table, refuse_sparse
 from .values import is_missing
 
 
@@ -128,6 +128,7 @@ def name_bad_columns(estimator: BaseEstimator, X: Any) -> Iterator[None]:
     """Refuse columns of dates, and make an error about a frame name the columns that are not numbers."""
     # An array has no named columns, and asking costs more than a small predict.
     frame = X if hasattr(X, "__dlpack__") else as_frame(X)
+    refuse_sparse(X, estimator)
     if numpy.ma.is_masked(X):
         row, column = (int(place) for place in numpy.argwhere(numpy.ma.getmaskarray(X))[0])
         raise ValueError(

@@ -17,6 +17,7 @@ from typing import Any
 import narwhals.stable.v2 as narwhals
 import numpy
 from narwhals.exceptions import DuplicateError
+from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.utils import check_array
 
@@ -87,6 +88,7 @@ def open_table(X: Any, dtype: Any = None, estimator: Any = None) -> Table:
     if isinstance(X, numpy.ma.MaskedArray):
         X = _unmasked(X)
     if not hasattr(X, "__dlpack__"):  # an array is no frame, and asking costs more than a small predict
+        refuse_sparse(X, estimator)
         frame = as_frame(X)
         if isinstance(frame, narwhals.LazyFrame):
             raise TypeError("X must be a table in memory, but it is a lazy frame. Collect it first.")
@@ -102,6 +104,16 @@ def open_table(X: Any, dtype: Any = None, estimator: Any = None) -> Table:
         return Table(X.shape, dtype or numpy.dtype(numpy.float64), None, columns)
     matrix = check_array(X, dtype=float_dtypes(X) if dtype is None else [dtype], **options)
     return Table(matrix.shape, matrix.dtype, matrix)
+
+
+def refuse_sparse(X: Any, estimator: Any) -> None:
+    """Refuse a sparse matrix, and say how a few dense columns are made of its many."""
+    if issparse(X):
+        model = "..." if estimator is None else f"{type(estimator).__name__}()"
+        raise TypeError(
+            f"Sparse data was passed for X, of shape {X.shape}, but dense columns are needed. Make a few of "
+            f"them first, make_pipeline(TruncatedSVD(100), {model}), or pass X.toarray() if memory allows."
+        )
 
 
 def as_frame(X: Any) -> Any:

@@ -37,7 +37,7 @@ class KernelVoter:
     @property
     def width(self) -> float:
         """The width of the kernel: the bandwidth times what 1 means over so many columns."""
-        return width_of(self.kernel, self.bandwidth, self.landmarks.shape[1])
+        return width_of(self.kernel, self.bandwidth, self.inputs.n_compared)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +94,7 @@ def kernel_scores(voter: KernelVoter, X: Array, Z: Array | None = None) -> Array
     xp, (s, k), dtype = array_namespace(X), voter.alpha.shape, voter.alpha.dtype
     scores = xp.empty((X.shape[0], k), dtype=X.dtype, device=device(X))
     kernel = KERNELS[voter.kernel]
-    measure = kernel.measure(voter.landmarks)
+    measure = kernel.measure(voter.landmarks, voter.inputs.contrasts(voter.landmarks))
     for rows in row_blocks(X, X.shape[0], 3 * s + 2 * voter.inputs.width):
         encoded = voter.inputs.apply(X[rows, :]) if Z is None else Z[rows, :]
         apart = measure(xp.astype(encoded, dtype, copy=False))

@@ -64,7 +64,7 @@ class PartedNetwork:
 
         Inputs that are not encoded may have large means, whose squares would drown the variance.
         """
-        return self._depth.inputs.numbers is None and self._depth.inputs.categories is None
+        return self._depth.inputs.plain
 
     def _kept(self) -> dict[int, Array] | None:
         """Return a place for features between two passes, by part; None if they are computed again.

@@ -31,12 +31,48 @@ CACHED = 32_768  # numbers that a core's cache holds several times
 # --- how far rows are apart ------------------------------------------------------------------------------
 
 
+class Codes:
+    """The columns of the rows of Z (s, d) that hold codes of categories: equal in two rows, or different.
+
+    There are as many of them as `contrasts` (q,), none for None, and they are the last ones. A difference
+    counts as that of two rows in one-hot columns: each of two columns differs by the contrast.
+    """
+
+    def __init__(self, Z: Array, contrasts: Array | None) -> None:
+        xp = array_namespace(Z)
+        none = xp.zeros((0,), dtype=Z.dtype, device=device(Z))
+        self.contrasts = none if contrasts is None else contrasts
+        self.n = int(self.contrasts.shape[0])
+        self._columns = xp.matrix_transpose(self.of(Z))
+
+    def of(self, X: Array) -> Array:
+        """Return the codes among the columns of X."""
+        return X[:, X.shape[1] - self.n :]
+
+    def others(self, X: Array) -> Array:
+        """Return the other columns of X."""
+        return X[:, : X.shape[1] - self.n] if self.n else X
+
+    def differ(self, X: Array, j: int) -> Array:
+        """Return 1 where the rows x of X (m, d) and z of Z have different codes in the column j, else 0."""
+        codes = self.of(X)[:, j]
+        return array_namespace(X).astype(codes[:, None] != self._columns[j, :], X.dtype)
+
+    def add(self, X: Array, gains: Array, out: Array) -> None:
+        """out += sum_j gain_j [x_j != z_j] for every row x of X (m, d) and z of Z."""
+        for j in range(self.n):
+            out += self.differ(X, j) * gains[j]
+
+
 class Euclid:
     """Euclidean distances to the rows of Z (s, d), whose part of the work is done once."""
 
-    def __init__(self, Z: Array) -> None:
+    def __init__(self, Z: Array, contrasts: Array | None = None) -> None:
         xp = array_namespace(Z)
         self._Z, self._bound = Z, float(xp.finfo(Z.dtype).max) ** 0.25
+        self._codes = Codes(Z, contrasts)
+        self._gains = 2 * self._codes.contrasts * self._codes.contrasts
+        Z = self._codes.others(Z)
         self._center = xp.mean(xp.clip(Z, -self._bound, self._bound), axis=0)  # large offsets would cancel
         Z = self._centred(Z)
         self._squares, self._minus = xp.sum(Z * Z, axis=1), -2 * xp.matrix_transpose(Z)
@@ -48,18 +84,21 @@ class Euclid:
     def __call__(self, X: Array) -> Array:
         """|x - z| = sqrt(|x|^2 + |z|^2 - 2 x'z) for every row x of X (m, d), by blocks.
 
-        What could be rounding is 0: a copy of a row is where the row is, whichever library multiplies.
+        Different codes add 2 c^2 to the square, c being their contrast. What could be rounding is 0: a copy
+        of a row is where the row is, whichever library multiplies.
         """
         xp, s = array_namespace(X), self._squares.shape[0]
         rounding = 16 * float(xp.finfo(X.dtype).eps)
         out = xp.empty((X.shape[0], s), dtype=X.dtype, device=device(X))
         for rows in row_blocks(X, X.shape[0], 2 * s + X.shape[1]):
-            block = self._centred(X[rows, :])
+            block = self._centred(self._codes.others(X[rows, :]))
             own = xp.sum(block * block, axis=1)[:, None]
             squares = block @ self._minus
             squares += own
             squares += self._squares
-            out[rows, :] = xp.sqrt(xp.where(squares > rounding * own, squares, xp.zeros_like(squares)))
+            squares = xp.where(squares > rounding * own, squares, xp.zeros_like(squares))
+            self._codes.add(X[rows, :], self._gains, squares)
+            out[rows, :] = xp.sqrt(squares)
         return out
 
     def own(self) -> Array:
@@ -81,8 +120,11 @@ class Columns:
     Columns of two values, as one-hot ones are, cost one product of matrices together.
     """
 
-    def __init__(self, Z: Array) -> None:
+    def __init__(self, Z: Array, contrasts: Array | None = None) -> None:
         xp = array_namespace(Z)
+        self.whole, self.codes = Z, Codes(Z, contrasts)
+        Z = self.codes.others(Z)
+        self.n = int(Z.shape[1]) + 2 * self.codes.n  # a column of codes counts as two that differ
         self.Z, self.low, self.high = Z, xp.min(Z, axis=0), xp.max(Z, axis=0)
         self.two = self._of_two(Z)
 
@@ -93,6 +135,8 @@ class Columns:
 
     def sums(self, X: Array, of_column: Callable[[Array], Array]) -> Array:
         """sum_j g(|x_j - z_j|) for every row x of X (m, d) and z of Z, by blocks that a cache holds."""
+        same = of_column(0 * self.codes.contrasts)
+        gains, whole, X = 2 * (of_column(self.codes.contrasts) - same), X, self.codes.others(X)
         xp, m, s = array_namespace(X), X.shape[0], self.Z.shape[0]
         two = self.two & self._of_two(X)
         out = self._of_pairs(X, numpy.flatnonzero(two), of_column)
@@ -101,6 +145,9 @@ class Columns:
             rows = slice(start, min(start + step, m))
             for j in numpy.flatnonzero(~two).tolist():
                 out[rows, :] += of_column(xp.abs(X[rows, j][:, None] - Z[j, :]))
+            if self.codes.n:
+                out[rows, :] += 2 * xp.sum(same)
+                self.codes.add(whole[rows, :], gains, out[rows, :])
         return out
 
     def _of_pairs(self, X: Array, which: numpy.ndarray, of_column: Callable[[Array], Array]) -> Array:
@@ -129,8 +176,8 @@ class Columns:
 class CityBlock:
     """Sums of absolute differences to the rows of Z (s, d)."""
 
-    def __init__(self, Z: Array) -> None:
-        self._columns = Columns(Z)
+    def __init__(self, Z: Array, contrasts: Array | None = None) -> None:
+        self._columns = Columns(Z, contrasts)
 
     def __call__(self, X: Array) -> Array:
         """sum_j |x_j - z_j| for every row x of X (m, d)."""
@@ -138,7 +185,7 @@ class CityBlock:
 
     def own(self) -> Array:
         """Return the distances between the rows of Z."""
-        return self(self._columns.Z)
+        return self(self._columns.whole)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,8 +199,8 @@ class Pair:
 class Uncompared:
     """The rows of Z (s, d), for a kernel that compares column by column with the width."""
 
-    def __init__(self, Z: Array) -> None:
-        self._columns = Columns(Z)
+    def __init__(self, Z: Array, contrasts: Array | None = None) -> None:
+        self._columns = Columns(Z, contrasts)
 
     def __call__(self, X: Array) -> Pair:
         """Return X (m, d) beside the columns of Z."""
@@ -161,7 +208,7 @@ class Uncompared:
 
     def own(self) -> Pair:
         """Return Z beside its own columns."""
-        return Pair(self._columns.Z, self._columns)
+        return Pair(self._columns.whole, self._columns)
 
 
 # --- how alike they are, and how steep scores are --------------------------------------------------------
@@ -191,7 +238,7 @@ def additive(pair: Pair, width: float) -> Array:
 
 
 def _mean_of_columns(pair: Pair, width: float) -> Array:
-    xp, d = array_namespace(pair.X), max(1, pair.X.shape[1])
+    xp, d = array_namespace(pair.X), max(1, pair.columns.n)
     return pair.columns.sums(pair.X, lambda apart: xp.exp(apart * (-1 / width)) * (1 / d))
 
 
@@ -216,20 +263,34 @@ def _matern_slope(distance: Array, width: float) -> Array:
     return laplace(distance, width / ROOT3) * (3 / width**2)
 
 
-Squares = Callable[[Array, Array, Array, float], Array]
+Squares = Callable[..., Array]
+
+
+def _of_codes(M: Array, X: Array, alpha: Array, counts: Array, codes: Codes, scale: Array) -> list[Array]:
+    """sum_x sum_c (scale_j sum_z alpha_zc M(x, z) [x_j != z_j])^2 for each column of codes.
+
+    This is the slope in the one-hot column of a row's own category.
+    """
+    xp, found = array_namespace(X), []
+    for j in range(codes.n):
+        gradient = ((M * codes.differ(X, j)) @ alpha) * scale[j]
+        found.append(xp.sum(counts @ (gradient * gradient)))
+    return found
 
 
 def _radial(slope: Callable[[Array, float], Array]) -> Squares:
     """mean_x sum_c (ds_c / dx_j)^2 where ds_c / dx = -sum_z alpha_zc M(x, z) (x - z), M = -k'(r) / r."""
 
-    def squares(X: Array, alpha: Array, counts: Array, width: float) -> Array:
-        xp, M = array_namespace(X), slope(Euclid(X).own(), width)
+    def squares(X: Array, alpha: Array, counts: Array, width: float, contrasts: Array | None = None) -> Array:
+        xp, M, codes = array_namespace(X), slope(Euclid(X, contrasts).own(), width), Codes(X, contrasts)
+        of_codes = _of_codes(M, X, alpha, counts, codes, codes.contrasts)
+        X = codes.others(X)
         total = xp.zeros((X.shape[1],), dtype=X.dtype, device=device(X))
         for c in range(alpha.shape[1]):
             weighted = M * alpha[:, c]
             gradient = xp.sum(weighted, axis=1)[:, None] * X - weighted @ X
             total += counts @ (gradient * gradient)
-        return total / xp.sum(counts)
+        return (xp.concat([total, xp.stack(of_codes)]) if of_codes else total) / xp.sum(counts)
 
     return squares
 
@@ -237,13 +298,15 @@ def _radial(slope: Callable[[Array, float], Array]) -> Squares:
 def _by_column(outer: Callable[[Columns, float], tuple[Array, bool]]) -> Squares:
     """mean_x sum_c (ds_c / dx_j)^2 where ds_c / dx_j = -sum_z alpha_zc M_j(x, z) sign(x_j - z_j)."""
 
-    def squares(X: Array, alpha: Array, counts: Array, width: float) -> Array:
-        xp, columns = array_namespace(X), Columns(X)
+    def squares(X: Array, alpha: Array, counts: Array, width: float, contrasts: Array | None = None) -> Array:
+        xp, columns = array_namespace(X), Columns(X, contrasts)
         M, by_column = outer(columns, width)
 
         def shrunk(apart: Array) -> Array:
             return xp.exp(apart * (-1 / width)) if by_column else 0 * apart + 1
 
+        of_codes = _of_codes(M, X, alpha, counts, columns.codes, shrunk(columns.codes.contrasts))
+        X = columns.Z
         total = list(xp.zeros((X.shape[1],), dtype=X.dtype, device=device(X)))
         for j in numpy.flatnonzero(~columns.two).tolist():
             apart = X[:, j][:, None] - X[:, j]
@@ -259,31 +322,33 @@ def _by_column(outer: Callable[[Columns, float], tuple[Array, bool]]) -> Squares
                 found += counts @ (gradient * gradient)
             for i, j in enumerate(which.tolist()):
                 total[j] = found[i]
-        return xp.stack(total) / xp.sum(counts)
+        return xp.stack([*total, *of_codes]) / xp.sum(counts)
 
     return squares
 
 
 def _product_slope(columns: Columns, width: float) -> tuple[Array, bool]:
     """exp(-|x - z|_1 / width) / width, for all columns alike."""
-    distance = columns.sums(columns.Z, lambda apart: apart)
+    distance = columns.sums(columns.whole, lambda apart: apart)
     return laplace(distance, width) * (1 / width), False
 
 
 def _additive_slope(columns: Columns, width: float) -> tuple[Array, bool]:
     """(2 / (d width)) mean, which each column multiplies by its own exp(-|x_j - z_j| / width)."""
-    mean = _mean_of_columns(Pair(columns.Z, columns), width)
-    return mean * (2 / (max(1, columns.Z.shape[1]) * width)), True
+    mean = _mean_of_columns(Pair(columns.whole, columns), width)
+    return mean * (2 / (max(1, columns.n) * width)), True
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """A kernel: what is measured between rows, how alike that makes them, and how steep it is."""
 
-    measure: Callable[[Array], Any]  # of the landmarks; called with rows, or `own` for the landmarks
+    # of the landmarks and the contrasts of their codes, if any; called with rows, or `own` for the landmarks
+    measure: Callable[[Array, Array | None], Any]
     alike: Callable[[Any, float], Array]  # (what was measured, width) -> K
     unit: Callable[[int], float]  # the width of a bandwidth of 1 over so many columns
-    # (X, alpha, counts, width) -> mean_x sum_c (ds_c / dx_j)^2 of the scores s = K alpha, for each column
+    # (X, alpha, counts, width, contrasts) -> mean_x sum_c (ds_c / dx_j)^2 of the scores s = K alpha, for each
+    # column
     squared_gradients: Squares
     dear: bool = False  # whether a width costs far more than copying K, and no distances are held
 

@@ -235,8 +235,7 @@ def _check_fitted(model: Any, fitted: dict[str, Any]) -> None:
     depth, grown, loo = (known.get(side, 0) for side in ("depth", "grown", "loo"))
     need(grown >= depth and loo in (0, grown), "loo_", "empty, or as long as the other figures of the layers")
     for inputs in record.encodings():
-        plain = inputs.numbers is None and inputs.categories is None
-        need(plain is (record.columns is None), f"{name}.columns", "absent where X is taken as it is")
+        need(inputs.plain is (record.columns is None), f"{name}.columns", "absent where X is taken as it is")
     sides = {**base, "d": known["d"], "given": known["given"], "k": record.n_outputs}  # the spread has others
     check(fitted.get("coverage_"), Coverage | None, "coverage_", sides)
     if "memory_" in fitted:

@@ -84,8 +84,9 @@ def _inputs(inputs: Inputs, where: str, known: Known) -> None:
         "bins": inputs.bins,
         "hots": inputs.onehots,
         "categories": inputs.categories,
+        "codes": inputs.codes,
     }
-    if inputs.numbers is None and inputs.categories is None:  # X as it is
+    if inputs.plain:  # X as it is
         plain = inputs.width == known["d"] and all(part is None for part in made.values())
         need(plain, where, "without parts, and as wide as X, where X is taken as it is")
         return

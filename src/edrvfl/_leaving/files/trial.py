@@ -23,6 +23,8 @@ def trial_rows(inputs: Inputs, d: int, dtype: Any, gaps: bool) -> numpy.ndarray:
         X[:, places] *= numpy.where(numpy.isfinite(divisor), divisor, 1.0)
     if inputs.categories is not None:
         X[:, inputs.categories.columns] = numpy.arange(-1, N_ROWS - 1)[:, None]
+    if inputs.codes is not None:
+        X[:, inputs.codes] = numpy.arange(-1, N_ROWS - 1)[:, None]
     X[0] = 0.0
     if gaps:
         X[-1] = numpy.nan

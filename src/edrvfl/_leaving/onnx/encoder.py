@@ -10,7 +10,7 @@ import numpy
 
 from ..._inputs.columns import Columns
 from ..._inputs.dates import Dates
-from ..._inputs.inputs import CUT, SMOOTH, Bins, Categories, Inputs, Numbers, OneHots, Ranks
+from ..._inputs.inputs import CUT, MISSING, SMOOTH, Bins, Categories, Inputs, Numbers, OneHots, Ranks
 from .dates import date_parts
 from .graph import Graph, Name, texts
 
@@ -141,7 +141,7 @@ class Encoder:
 def encode(graph: Graph, inputs: Inputs, table: Table) -> Name:
     """Return the encoded columns (rows, width) in float64, as `Inputs.apply` does."""
     parts, bases, base_widths = [], [], 0
-    if inputs.numbers is None and inputs.categories is None:
+    if inputs.plain:
         assert table.numbers is not None
         parts.append(table.numbers)
     if inputs.numbers is not None:
@@ -159,10 +159,23 @@ def encode(graph: Graph, inputs: Inputs, table: Table) -> Name:
         base_widths += len(inputs.categories.start)
     if inputs.onehots is not None:
         parts.append(_one_hot(graph, inputs.onehots, graph.concat(bases), base_widths))
-    encoded = graph.concat(parts)
-    if inputs.factors is not None:
-        encoded = graph.add("Mul", encoded, graph.constant(inputs.factors))
-    return encoded
+    if inputs.codes is None:
+        return _times(graph, graph.concat(parts), inputs.factors)
+    if parts:
+        factors = None if inputs.factors is None else inputs.factors[: inputs.width - len(inputs.codes)]
+        parts = [_times(graph, graph.concat(parts), factors)]
+    return graph.concat([*parts, _codes(graph, inputs.codes, table)])
+
+
+def _times(graph: Graph, encoded: Name, factors: numpy.ndarray | None) -> Name:
+    return encoded if factors is None else graph.add("Mul", encoded, graph.constant(factors))
+
+
+def _codes(graph: Graph, columns: numpy.ndarray, table: Table) -> Name:
+    """Return codes of categories as a kernel compares them: a missing one has a code of its own."""
+    assert table.codes is not None
+    codes = graph.columns(table.codes, table.place[columns], table.widths[1])
+    return graph.add("Where", graph.add("IsNaN", codes), graph.constant(MISSING), codes)
 
 
 def _numbers(graph: Graph, table: Table, columns: numpy.ndarray | None) -> Name:

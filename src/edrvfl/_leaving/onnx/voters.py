@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 import numpy
@@ -183,12 +183,12 @@ def _kernel_scores(graph: Graph, model: KernelModel, encoded: Name) -> Name:
 
 
 def _laplace(graph: Graph, voter: KernelVoter, encoded: Name) -> Name:
-    distances = graph.add("Sqrt", _squared_distances(graph, voter.landmarks, encoded))
+    distances = _distances(graph, voter, encoded)
     return graph.add("Exp", graph.add("Mul", distances, graph.constant(-1 / voter.width)))
 
 
 def _matern(graph: Graph, voter: KernelVoter, encoded: Name) -> Name:
-    distances = graph.add("Sqrt", _squared_distances(graph, voter.landmarks, encoded))
+    distances = _distances(graph, voter, encoded)
     q = graph.add("Mul", distances, graph.constant(ROOT3 / voter.width))
     return graph.add("Mul", graph.add("Add", q, graph.constant(1.0)), graph.add("Exp", graph.add("Neg", q)))
 
@@ -197,30 +197,63 @@ def _product(graph: Graph, voter: KernelVoter, encoded: Name) -> Name:
     def scaled(apart: Name) -> Name:
         return graph.add("Mul", apart, graph.constant(-1 / voter.width))
 
-    return graph.add("Exp", _over_columns(graph, voter.landmarks, encoded, scaled))
+    return graph.add("Exp", _over_columns(graph, voter, encoded, scaled))
 
 
 def _additive(graph: Graph, voter: KernelVoter, encoded: Name) -> Name:
-    d = max(1, voter.landmarks.shape[1])
+    d = max(1, voter.inputs.n_compared)
 
     def shrunk(apart: Name) -> Name:
         near = graph.add("Exp", graph.add("Mul", apart, graph.constant(-1 / voter.width)))
         return graph.add("Mul", near, graph.constant(1 / d))
 
-    mean = _over_columns(graph, voter.landmarks, encoded, shrunk)
+    mean = _over_columns(graph, voter, encoded, shrunk)
     return graph.add("Mul", mean, mean)
 
 
-def _over_columns(
-    graph: Graph, landmarks: numpy.ndarray, encoded: Name, of_column: Callable[[Name], Name]
-) -> Name:
-    """Return sum_j g(|x_j - z_j|), column by column: all at once would be rows x landmarks x columns."""
-    d, total = landmarks.shape[1], graph.constant(0.0)
-    for j in range(d):
+def _over_columns(graph: Graph, voter: KernelVoter, encoded: Name, of_column: Callable[[Name], Name]) -> Name:
+    """Return sum_j g(|x_j - z_j|), column by column: all at once would be rows x landmarks x columns.
+
+    Different codes count as two columns that differ by their contrast.
+    """
+    landmarks, total = voter.landmarks, graph.constant(0.0)
+    d = landmarks.shape[1]
+    for different, contrast in _different(graph, voter, encoded):
+        apart = of_column(graph.add("Mul", different, graph.constant(contrast)))
+        total = graph.add("Add", total, graph.add("Mul", apart, graph.constant(2.0)))
+    for j in range(d - _n_codes(voter)):
         column = graph.columns(encoded, numpy.array([j]), d)
         apart = graph.add("Sub", column, _stored(graph, landmarks[:, j][None, :]))
         total = graph.add("Add", total, of_column(graph.add("Abs", apart)))
     return total
+
+
+def _n_codes(voter: KernelVoter) -> int:
+    return 0 if voter.inputs.codes is None else len(voter.inputs.codes)
+
+
+def _different(graph: Graph, voter: KernelVoter, encoded: Name) -> Iterator[tuple[Name, float]]:
+    """Yield 1 where codes differ (rows, landmarks), else 0, and their contrast, for each column of codes."""
+    d, contrasts = voter.landmarks.shape[1], voter.inputs.contrasts(voter.landmarks)
+    for i in range(_n_codes(voter)):
+        j = d - _n_codes(voter) + i
+        column = graph.columns(encoded, numpy.array([j]), d)
+        equal = graph.add("Equal", column, _stored(graph, voter.landmarks[:, j][None, :]))
+        yield graph.cast(graph.add("Not", equal), numpy.float64), float(contrasts[i])
+
+
+def _distances(graph: Graph, voter: KernelVoter, encoded: Name) -> Name:
+    """Return |x - z| (rows, landmarks); different codes add twice the square of their contrast."""
+    d = voter.landmarks.shape[1]
+    n = d - _n_codes(voter)
+    squares = graph.constant(0.0)
+    if n:
+        others = encoded if n == d else graph.columns(encoded, numpy.arange(n), d)
+        squares = _squared_distances(graph, voter.landmarks[:, :n], others)
+    for different, contrast in _different(graph, voter, encoded):
+        more = graph.add("Mul", different, graph.constant(2 * contrast**2))
+        squares = graph.add("Add", squares, more)
+    return graph.add("Sqrt", squares)
 
 
 def _squared_distances(graph: Graph, landmarks: numpy.ndarray, encoded: Name) -> Name:
