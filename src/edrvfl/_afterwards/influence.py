@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy
@@ -10,7 +9,7 @@ import numpy
 from .._seam.arrays import row_blocks
 from .explained import Explained
 
-FEW = 64  # new rows at a time
+PAIRS = 2**24  # of training rows and new ones: what is held of them at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,13 +29,11 @@ def most_moving(explained: Explained, X: numpy.ndarray, of: numpy.ndarray | None
     output.
     """
     n = min(n, explained.rows.n_rows)
-    found = [_of_some(explained, X[r], None if of is None else of[r], n) for r in _few(X)]
+    few = max(64, PAIRS // explained.rows.n_rows)  # with few, training rows pass through the layers often
+    some = [slice(i, i + few) for i in range(0, len(X), few)]
+    found = [_of_some(explained, X[r], None if of is None else of[r], n) for r in some]
     together = [numpy.concatenate(each) for each in zip(*found, strict=True)]
     return Moved(*together)
-
-
-def _few(X: numpy.ndarray) -> Iterator[slice]:
-    return (slice(i, i + FEW) for i in range(0, len(X), FEW))
 
 
 def _of_some(
