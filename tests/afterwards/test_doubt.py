@@ -9,7 +9,7 @@ from helpers import noisy_rows, noisy_values
 from test_influence import CLASSIFIERS, REGRESSORS, weighted_rows
 from without import without
 
-from edrvfl import EDRVFLClassifier, EDRVFLRegressor, KernelRidgeClassifier
+from edrvfl import EDRVFLClassifier, EDRVFLRegressor, KernelRidgeClassifier, load
 from edrvfl._afterwards.doubt import honest_answers
 from edrvfl._afterwards.explained import Explained
 from edrvfl._fitting import kernel as kernel_fit
@@ -87,6 +87,19 @@ def test_values_are_doubted_in_standard_deviations_of_the_errors():
     np.testing.assert_allclose(found.doubt, np.abs(errors / spread).max(axis=1)[found.row])
     assert (found.doubt > 3).all()
     np.testing.assert_array_equal(found.given, y[found.row])
+
+
+def test_a_file_keeps_what_rows_tell(tmp_path):
+    X, y, w, new = weighted_rows()
+    model = CLASSIFIERS["portfolio"].fit(X, y, w)
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    np.testing.assert_array_equal(again.support(new), model.support(new))
+    for ask in (lambda one: one.doubtful_rows(n=9), lambda one: one.influence(new, n=3)):
+        found, expected = ask(again), ask(model)
+        assert found.keys() == expected.keys()
+        for name, column in expected.items():
+            np.testing.assert_array_equal(found[name], column)
 
 
 def test_a_row_that_is_alone_in_its_class_is_not_doubted():
