@@ -17,7 +17,7 @@ from edrvfl._ridge.kernels import KERNELS
 SMALL = {"n_layers": 2, "n_hidden": 40, "random_state": 0, "remember": "rows"}
 MODELS = {
     "network": EDRVFLClassifier(**SMALL),
-    "wide network": EDRVFLClassifier(**{**SMALL, "n_hidden": 400}, regularization=0.1),
+    "wide network": EDRVFLClassifier(**{**SMALL, "n_hidden": 200}, regularization=0.1),
     "bins": EDRVFLRegressor(**SMALL, encoder="bins"),
     "kernel": KernelRidgeClassifier(random_state=0, remember="rows"),
     "landmarks": KernelRidgeRegressor(random_state=0, remember="rows", n_landmarks=60),
