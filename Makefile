@@ -38,6 +38,7 @@ SPHINX = $(RUN) $(BIN)/python -m sphinx -q -W --keep-going -b html
 # The site, in docs/_build/html. The examples run; those that did not change since the last time do not.
 docs: .venv/.docs
 	@echo 'Building the site, and running the examples that changed: some minutes the first time ...'
+	$(RUN) $(BIN)/python docs/make_browser.py
 	$(SPHINX) docs docs/_build/html
 	$(BIN)/python docs/check_site.py
 

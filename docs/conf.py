@@ -70,7 +70,11 @@ html_theme = "pydata_sphinx_theme"
 html_title = "edrvfl"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_extra_path = ["../results/report.html"]
+# The page "Answers in a browser" has its runtime and its model where docs/make_browser.py could bring them.
+html_extra_path = [
+    "../results/report.html",
+    *(["_build/extra"] if (HERE / "_build" / "extra").exists() else []),
+]
 html_show_sourcelink = False
 html_copy_source = False
 ALONE = (
@@ -79,6 +83,7 @@ ALONE = (
     "method",
     "compare",
     "study",
+    "extending",
     "results",
     "paper_map",
     "decisions",

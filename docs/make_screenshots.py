@@ -1,4 +1,5 @@
-"""Photograph the first screen of the report: report-1280.png, report-390.png and report-dark.png.
+"""Photograph the report: its first screen as report-1280.png, report-390.png and report-dark.png, and the
+panel of a dataset as report-dataset.png.
 
 `python docs/make_screenshots.py [REPORT [FOLDER]]` takes `results/report.html` and writes into `docs` unless
 others are named. It needs selenium, which the extra `test` brings, and Chromium with its driver.
@@ -16,10 +17,11 @@ from selenium import webdriver
 from selenium.webdriver.support.ui import WebDriverWait
 
 ROOT = Path(__file__).parents[1]
-SCREENS = {  # name: width, height, colour scheme
-    "report-1280": (1280, 800, "light"),
-    "report-390": (390, 844, "light"),
-    "report-dark": (1280, 800, "dark"),
+SCREENS = {  # name: width, height, colour scheme, place
+    "report-1280": (1280, 800, "light", ""),
+    "report-390": (390, 844, "light", ""),
+    "report-dark": (1280, 800, "dark", ""),
+    "report-dataset": (1280, 800, "light", "#caption-dataset-wine-quality-white"),
 }
 FLAGS = "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars --no-first-run"
 
@@ -35,13 +37,17 @@ def open_browser(profile: str, capabilities: dict[str, object] | None = None) ->
     return webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
 
 
-def photograph(browser: webdriver.Chrome, report: Path, width: int, height: int, scheme: str) -> bytes:
-    """Return the first screen as PNG."""
+def photograph(
+    browser: webdriver.Chrome, report: Path, width: int, height: int, scheme: str, place: str
+) -> bytes:
+    """Return the screen at a place of the page, or the first one, as PNG."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    wishes = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}  # the page jumps to a place
+    media = {"features": [{"name": name, "value": value} for name, value in wishes.items()]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-    browser.get(report.resolve().as_uri())
+    browser.get("about:blank")  # or a place on the same page would not be found anew
+    browser.get(report.resolve().as_uri() + place)
     # the page's script is its end, and makes buttons of the heads
     ready = (
         "return document.readyState === 'complete' && !!document.querySelector('#table-standing th button')"

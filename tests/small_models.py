@@ -43,7 +43,7 @@ def kinds(m=60):
     """A frame of every kind of column: numbers, categories, dates, times of day, durations and text."""
     table, codes, value = frame(m)
     table["when"] = pd.Series(pd.date_range("2023-12-28 06:00", periods=m, freq="29h", tz="Europe/Paris"))
-    table["at"] = [datetime.time(i % 24, i) for i in range(m)]
+    table["at"] = [datetime.time(i % 24, i % 60) for i in range(m)]
     table["wait"] = pd.to_timedelta(np.abs(value), unit="h")
     table["say"] = [f"a {'high Größe' if c else 'low one'} of {i}" for i, c in enumerate(codes)]
     table.loc[::11, ["when", "wait", "say"]] = None

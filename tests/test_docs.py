@@ -18,7 +18,7 @@ from sklearn.metrics import log_loss
 
 import edrvfl
 from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier
-from edrvfl._fitting.portfolio import KERNELS_KEPT
+from edrvfl._fitting.settings import EFFORTS
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -71,6 +71,7 @@ def test_the_guide_is_what_is_run_here():
         "regression",
         "running",
         "search",
+        "your_table",
     }
     assert {page.stem for page in (DOCS / "guide").glob("*.md")} == runs
 
@@ -109,6 +110,8 @@ def test_the_page_on_looking_runs():
 
 def test_the_page_on_what_comes_after_the_fit_runs():
     names = run_page("docs/guide/afterwards.md")
+    assert names["model"].frozen_since_ == (600, 2)
+    assert any("leave-one-out" in part for part in names["frozen"])
     assert set(names["wrong"]) <= set(names["doubtful"].row)
     assert names["support"][2:].min() > names["support"][:2].max()
 
@@ -229,7 +232,7 @@ def test_the_guide_counts_the_members():
         len(members),
         len(members) - len(networks),
         len(networks),
-        KERNELS_KEPT,
+        EFFORTS["usual"].kept,
         max(network.n_layers for network in networks),
     ]
 

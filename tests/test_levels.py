@@ -15,6 +15,10 @@ from edrvfl import (
     TabularEncoder,
     load,
 )
+from edrvfl._fitting.iterated import fit_iterated
+from edrvfl._fitting.systems import Choice, Draw, KernelSettings, Sample, System
+from edrvfl._inputs.encoding import EncoderSettings, learn_inputs
+from edrvfl._inputs.rows import prepare_values
 from edrvfl._ridge.kernels import KERNELS
 
 EFFECTS = np.random.default_rng(7).normal(0, 2, 40)
@@ -64,13 +68,18 @@ def test_leave_one_out_is_as_good_as_on_new_rows():
     assert abs(model.loo_r2_score_ - model.score(new, truth)) < 0.05
 
 
-def test_every_way_to_solve_agrees_with_the_exact_one():
-    """Landmarks that are all rows, parts, and iteration are other ways to the same answer, or nearly."""
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_an_iterated_system_agrees_with_a_factorised_one(kernel):
     X, y = shops(300)
-    given = {**FIXED, "encoder": TabularEncoder("robust", max_categories=6)}
-    exact = KernelRidgeRegressor(kernel="product", **given).fit(X, y)
-    landmarks = KernelRidgeRegressor(kernel="product", **{**given, "n_landmarks": 295}).fit(X, y)
-    assert_allclose(landmarks.predict(X), exact.predict(X), atol=0.2)
+    codes = np.column_stack([X["size"], X["shop"].fillna("none").astype("category").cat.codes])
+    rows = prepare_values(codes, y, None)
+    inputs = learn_inputs(rows.X, None, EncoderSettings(max_categories=6), (False, True))
+    sample = Sample.of(rows, inputs, kernel)
+    system, choice = System(sample), Choice.of(KernelSettings(1.0, 0.05), sample)
+    _, landmarks, found = fit_iterated(sample, Draw(rows, 0), 300, choice, 0)
+    K = system.kernel.alike(system.measure(landmarks), system.width(1.0))
+    exact = system.readout(1.0, 0.05)
+    assert_allclose(K.T @ found.alpha, K @ exact.alpha, atol=0.01)
 
 
 LIBRARIES = {

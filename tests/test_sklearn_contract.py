@@ -63,9 +63,13 @@ SETTINGS = {  # why it is here: the estimator
     "classifier, dual joint read-out, numbers as they are, matrix": variant(
         "dRVFL", **WIDE, **NUMBERS_AS_THEY_ARE, calibration="matrix", ensemble="mean"
     ),
-    "classifier, rows held back": EDRVFLClassifier(**SMALL, **PAPER, coverage_from="split"),
+    "classifier, rows held back, remembered": EDRVFLClassifier(
+        **SMALL, **PAPER, coverage_from="split", remember="rows"
+    ),
     "regressor as it comes": EDRVFLRegressor(),
-    "regressor, dual systems, weighed rows": EDRVFLRegressor(**WIDE, correct_weight=0.4),
+    "regressor, dual systems, weighed rows, sums remembered": EDRVFLRegressor(
+        **WIDE, correct_weight=0.4, remember="sums"
+    ),
     "regressor without a penalty, numbers as they are": EDRVFLRegressor(
         **SMALL, **NUMBERS_AS_THEY_ARE, regularization=0.0
     ),
@@ -79,8 +83,8 @@ SETTINGS = {  # why it is here: the estimator
     "kernel classifier, landmarks": KernelRidgeClassifier(
         n_landmarks=60, class_weight="balanced", input_scaling=None
     ),
-    "kernel classifier, product, ranks": KernelRidgeClassifier(
-        kernel="product", encoder="ranks", input_scaling=None
+    "kernel classifier, product, ranks, remembered": KernelRidgeClassifier(
+        kernel="product", encoder="ranks", input_scaling=None, remember="rows"
     ),
     "kernel regressor, a kernel by leave-one-out": KernelRidgeRegressor(
         kernel="loo", encoder="loo", input_scaling=None
@@ -93,7 +97,7 @@ SETTINGS = {  # why it is here: the estimator
         members=narrow(EDRVFLPortfolioClassifier)
     ),
     "portfolio of classifiers, not calibrated, equal weights": EDRVFLPortfolioClassifier(
-        members=CLASS_MEMBERS[::3], finalists=None, weights="equal", calibration=None
+        members=CLASS_MEMBERS[::3], finalists=None, weights="equal", calibration=None, remember="rows"
     ),
     "portfolio of classifiers, a guest by folds": EDRVFLPortfolioClassifier(
         members=[("tree", DecisionTreeClassifier())]
@@ -114,7 +118,7 @@ N_SETTINGS = len(SETTINGS)
 EXPECTED_FAILURES = {
     # a row is held back or not as a whole, whatever it weighs
     "regressor, joint read-out, rows held back": ["check_sample_weight_equivalence_on_dense_data"],
-    "classifier, rows held back": ["check_sample_weight_equivalence_on_dense_data"],
+    "classifier, rows held back, remembered": ["check_sample_weight_equivalence_on_dense_data"],
 }
 
 

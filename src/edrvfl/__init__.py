@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ._looking.search import SearchDisplay as SearchDisplay
     from ._parts.source import RowBlocks as RowBlocks
     from ._search.space import paper_configurations as paper_configurations
+    from .bench.beside import compare as compare
 
 _MODULES = {
     "DepthDisplay": "_looking.depth",
@@ -51,6 +52,7 @@ _MODULES = {
     "SearchDisplay": "_looking.search",
     "TRUSTED_TYPES": "_doors.files",
     "TabularEncoder": "_doors.encoder",
+    "compare": "bench.beside",
     "feature_importance": "_looking.importance",
     "load": "_doors.files",
     "paper_configurations": "_search.space",

@@ -135,7 +135,7 @@ def check_changes(estimator, X, y, weights, n_new, near=1e-9):
     fewer = by_hand(model, X[:m], y[:m], weights[:m], stays)
     assert model.update(X[m:], y[m:], given[1]) is model
     assert_alike(model, more, X, near)
-    model.forget(X[:gone], y[:gone])
+    model.forget(ids=np.arange(gone))  # of copies values name the newest
     assert_alike(model, both, X, near)
     model.forget(ids=np.arange(m, len(y)))  # arrays are numbered in the order in which they came
     assert_alike(model, fewer, X, near)
@@ -163,6 +163,7 @@ def test_a_network_is_the_one_of_all_rows(data):
     options = (
         NETWORK | {"n_hidden": n, "correct_weight": 1.0, "prune_rate": 0.0, "input_scaling": None} | options
     )
+    whole = data.draw(st.booleans())  # then rows agree by chance
     if classes:
         X, y = noisy_rows(rng, m, 4)
         y[:3] = 0, 1, 2  # no class is new
@@ -171,7 +172,7 @@ def test_a_network_is_the_one_of_all_rows(data):
     else:
         X, y = noisy_values(rng, m, 4, k)
         model = EDRVFLRegressor(**options, coverage_from=None)
-    check_changes(model, X, y, weights, max(1, round(share * m)))
+    check_changes(model, np.round(X) if whole else X, y, weights, max(1, round(share * m)))
 
 
 OTHERS = {
@@ -196,6 +197,21 @@ def test_every_voter_is_the_one_of_all_rows(name, weighted):
     check_changes(model, X, y, rng.choice([0.5, 1.0, 2.0], 110) if weighted else np.ones(110), 20)
 
 
+@pytest.mark.parametrize("kernel", ["laplace", "product", "additive"])
+def test_a_kernel_that_compares_categories_solves_the_system_of_all_rows(rng, kernel):
+    X, y = noisy_values(rng, 120, 3)
+    table = pd.DataFrame(X, columns=list("abc"))
+    table["city"] = np.array(list("uvwxyz"))[rng.integers(0, 6, 120)]
+    table.loc[110, "city"] = "a city that the fit did not see"
+    model = KernelRidgeRegressor(kernel=kernel, encoder="loo", remember="rows").fit(table[:90], y[:90])
+    model.update(table[90:], y[90:])
+    model.forget(table[:15], y[:15])
+    # y - score is lambda times the coefficient of the row, and no coefficients but one set do that
+    voter, sd = model.model_.voter, model.memory_.sd
+    rest = y[15:] - model.predict(table[15:])
+    np.testing.assert_allclose(rest, (voter.lam * voter.alpha * sd)[:, 0], atol=1e-9)
+
+
 def test_landmarks_stay_and_their_coefficients_are_those_of_all_rows(rng):
     X, y = noisy_values(rng, 120, 4, 2)
     model = KernelRidgeRegressor(n_landmarks=30, random_state=0, remember="rows").fit(X[:100], y[:100])
@@ -215,30 +231,39 @@ def test_landmarks_stay_and_their_coefficients_are_those_of_all_rows(rng):
     )  # the normal equations square a condition
 
 
-def test_of_parts_the_smallest_takes_new_rows_and_others_stay(rng):
-    X, y = noisy_values(rng, 100, 3)
+def test_of_parts_the_smallest_takes_new_rows_and_those_that_lose_rows_are_solved_again(rng, limit):
+    limit(PART_ROWS={False: 60, True: 60}, MOST_ROWS={False: 150, True: 150}, LEAST_PART=10)
+    X, y = noisy_rows(rng, 220, 3)
+    weights = rng.choice([0.5, 1.0, 2.0], 220)
     given = {"bandwidth": 1.0, "regularization": 0.1, "input_scaling": None, "encoder": None}
-    model = KernelRidgeRegressor(**given, remember="rows").fit(X[:80], y[:80])
-    voter, memory = model.model_.voter, model.memory_
+    model = KernelRidgeClassifier(**given, **UNCALIBRATED, remember="rows").fit(
+        X[:200], y[:200], weights[:200]
+    )
 
-    def solved(rows):
-        K = KERNELS["laplace"](np.abs(X[rows][:, None] - X[rows]), 1.0, 3)
-        return np.linalg.solve(K + 0.1 * np.eye(len(rows)), (y[rows, None] - memory.mean) / memory.sd) / 2
+    def assert_solved():
+        """Each part solves its rows with the weights of all rows that they were drawn for."""
+        voter, (kept,), rows = model.model_.voter, model.memory_.voters, model.memory_.rows
+        scores = voter.prior
+        for i, lam in enumerate(kept.lams):
+            some = kept.part == i
+            K = KERNELS["laplace"](np.abs(rows.X[some][:, None] - rows.X[some]), 1.0, 3)
+            Y = np.eye(3)[rows.y[some]] - voter.prior
+            alpha = np.linalg.solve(K + np.diag(lam / kept.counts[some]), Y) / len(kept.lams)
+            scores = scores + KERNELS["laplace"](np.abs(X[:, None] - rows.X[some]), 1.0, 3) @ alpha
+            assert kept.sizes[i] == some.sum()
+        expected = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-9)
+        assert model.n_landmarks_ == sum(kept.sizes)
+        return kept
 
-    # as a fit to many rows leaves it, whose parts have thousands of rows
-    halves = [np.arange(i, 80, 2) for i in range(2)]
-    alpha, landmarks = np.vstack([solved(rows) for rows in halves]), X[np.concatenate(halves)]
-    model.model_ = replace(model.model_, voter=replace(voter, landmarks=landmarks, alpha=alpha))
-    kept = KernelMemory("parts", (0.1, 0.1), (40, 40), np.arange(80) % 2, np.ones(80))
-    model.memory_ = replace(memory, voters=(kept,))
-    model.forget(X[:20:2], y[:20:2])  # now the first part is the smallest
-    model.update(X[80:], y[80:])
-    assert model.memory_.voters[0].sizes == (50, 40)
-    assert model.n_landmarks_ == 90
-    total = 0.0
-    for rows in (np.r_[20:80:2, 80:100], np.arange(1, 80, 2)):
-        total = total + KERNELS["laplace"](np.abs(X[:, None] - X[rows]), 1.0, 3) @ solved(rows)
-    np.testing.assert_allclose(model.predict(X), (total * memory.sd + memory.mean)[:, 0], atol=1e-9)
+    kept = assert_solved()
+    assert len(kept.sizes) == 3
+    drawn = np.flatnonzero(kept.part >= 0)
+    assert len(drawn) < 200
+    model.forget(ids=np.append(drawn[kept.part[drawn] == 1][:9], np.flatnonzero(kept.part < 0)[:2]))
+    assert np.argmin(assert_solved().sizes) == 1
+    model.update(X[200:], y[200:], weights[200:])
+    assert set(assert_solved().part[-20:]) == {1}
 
 
 def test_an_iterated_system_meets_its_targets(rng):
@@ -311,8 +336,35 @@ def test_blocks_of_rows_are_summed_and_take_further_rows(rng):
         one.update(X[300:], y[300:])
         one.forget(X[310:320], y[310:320])
     np.testing.assert_allclose(model.predict_proba(X), memory.predict_proba(X), atol=1e-8)
-    with pytest.raises(ValueError, match="equals no remembered row"):
+    with pytest.raises(ValueError, match=r"equals no remembered row.*came in a RowBlocks"):
         model.forget(X[:1], y[:1])
+    with pytest.raises(ValueError, match="RowBlocks, which is read block by block"):
+        model.set_params(remember="rows").fit(RowBlocks.from_arrays(X, y, rows=90))
+
+
+def test_a_portfolio_of_networks_keeps_sums_of_blocks_too(rng):
+    X, y = noisy_rows(rng, 300, 4)
+    members = [(name, member) for name, member in CLASS_MEMBERS if name != "kernel"]
+    model = EDRVFLPortfolioClassifier(members=members, remember="sums", random_state=0)
+    model.fit(RowBlocks.from_arrays(X[:200], y[:200], rows=90))
+    before = model.predict_proba(X)
+    model.update(X[200:], y[200:])
+    assert np.abs(model.predict_proba(X) - before).max() > 0.01
+    model.forget(X[200:], y[200:])
+    np.testing.assert_allclose(model.predict_proba(X), before, atol=1e-9)
+
+
+def test_what_is_kept_does_not_leave_by_onnx_or_move_to_a_device(noisy):
+    pytest.importorskip("onnx")
+    torch = pytest.importorskip("torch")
+    X, y = noisy
+    model = EDRVFLClassifier(**NETWORK, remember="rows").fit(X[:60], y[:60]).update(X[60:], y[60:])
+    plain = edrvfl.to_onnx(copy.copy(model).set_params(remember=None)).SerializeToString()
+    assert edrvfl.to_onnx(model).SerializeToString() == plain
+    with sklearn.config_context(array_api_dispatch=True):
+        moved = edrvfl.to_numpy(clone(model).fit(torch.asarray(X[:60]), torch.asarray(y[:60])))
+    moved.update(X[60:], y[60:])
+    np.testing.assert_allclose(moved.predict_proba(X), model.predict_proba(X), atol=1e-8)
 
 
 # --- names, copies, weights ------------------------------------------------------------------------------
@@ -360,6 +412,11 @@ def test_rows_of_weight_zero_are_no_rows(rng):
     np.testing.assert_array_equal(model.memory_.rows.ids[:4], [1, 2, 3, 4])
     with pytest.raises(ValueError, match="id 5"):
         model.forget(ids=[1, 5])
+    before = model.predict_proba(X)
+    assert model.forget(ids=[])
+    with pytest.raises(ValueError, match="zero"):
+        model.update(X, y, np.zeros(60))
+    np.testing.assert_array_equal(model.predict_proba(X), before)
 
 
 def test_rows_that_were_held_back_are_no_rows(rng):

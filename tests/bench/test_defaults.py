@@ -16,7 +16,13 @@ import edrvfl
 from edrvfl import EDRVFLClassifier
 from edrvfl.bench import defaults
 from edrvfl.bench.cell import DefaultsUnit, seed_of
-from edrvfl.bench.contenders import Contender, as_categories, as_categories_or_codes, as_named_texts
+from edrvfl.bench.contenders import (
+    Contender,
+    as_categories,
+    as_categories_or_codes,
+    as_named_texts,
+    without_dates_and_text,
+)
 from edrvfl.bench.data import load_dataset, load_frame
 from edrvfl.bench.data.frames import frame_dataset
 from edrvfl.bench.defaults import DefaultsCell, make_cells
@@ -106,6 +112,38 @@ def test_texts_are_named_and_their_gaps_filled():
     assert made["a"].tolist() == asked["a"].tolist() == ["x", "missing"]
     assert made["b"].isna().tolist() == [False, True], "CatBoost takes gaps in numbers"
     assert settings == {"cat_features": ("a",)}
+
+
+def dated(m=60):
+    """A frame with a date that has a gap, a text that is always new, and a category."""
+    rng, days = np.random.default_rng(0), pd.to_datetime("2000-01-02") + pd.to_timedelta(range(m), "D")
+    names = [f"row {i} of {word}" for i, word in enumerate(rng.choice(["one", "two"], m))]
+    kinds = rng.choice(["x", "y"], m)
+    frame = pd.DataFrame({"day": days, "name": names, "kind": kinds, "target": rng.choice(["p", "q"], m)})
+    frame.loc[3, "day"] = pd.NaT
+    return frame
+
+
+def test_dates_are_days_for_packages_that_know_none_and_left_out_with_texts_of_the_plain_portfolio():
+    frame = dated().drop(columns="target")
+    for prepare in (as_categories, as_categories_or_codes, as_named_texts):
+        made, asked, _ = prepare(frame[:40], frame[40:])
+        assert made["day"].tolist() == pytest.approx([1, 2, 3, np.nan, *range(5, 41)], nan_ok=True)
+        assert asked["day"].tolist() == list(range(41, 61))
+    made, asked, settings = without_dates_and_text(frame[:40], frame[40:])
+    assert (list(made), list(asked), settings) == (["kind"], ["kind"], {})
+    assert list(frame) == ["day", "name", "kind"], "the study's own frame stays as it is"
+
+
+def test_the_contenders_of_the_tables_take_them_as_they_are():
+    found = frame_dataset("Bundesliga", dated(), "target")  # a name of that group
+    cells = make_cells([found], seeds=1)
+    assert tuple(cell.contender.name for cell in cells) == DEFAULT_GROUPS["tables"]
+    assert "TableVectorizer" in DEFAULT_GROUPS["tables"]
+    for cell in cells:
+        if "portfolio" not in cell.contender.name:  # which have tests of their own, and take longer
+            value = cell.compute(DefaultsUnit(0, 0))
+            assert np.isfinite(list(value.values())).all()
 
 
 # --- a cell ------------------------------------------------------------------------------------------

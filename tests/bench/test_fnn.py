@@ -240,11 +240,24 @@ def _moved(model, X, y, row, expected):
 
 def test_divergence_warns_and_keeps_finite_weights():
     X, y = load_wine(return_X_y=True)
-    model = FNNClassifier("resnet", n_layers=8, learning_rate=50.0, random_state=0)
-    with pytest.warns(ConvergenceWarning, match=r"diverged in epoch 1 .* Lower learning_rate"):
+    model = FNNClassifier("resnet", n_layers=8, learning_rate=50.0, random_state=0, restarts=0)
+    with pytest.warns(ConvergenceWarning, match=r"diverged in epoch 1 .* Lower learning_rate, or allow"):
         model.fit(X, y)
     assert model.n_epochs_ == 0
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_what_diverges_starts_again_from_the_same_weights_with_a_smaller_rate():
+    X, y = load_wine(return_X_y=True)
+    rates = {"n_layers": 8, "n_units": 32, "max_epochs": 30, "random_state": 0}
+    again = FNNClassifier("resnet", learning_rate=50.0, **rates).fit(X, y)  # without a warning
+    assert again.learning_rate_ in (5.0, 0.5, 0.05)
+    assert again.n_epochs_ > 0
+    assert again.score(X, y) > 0.9
+    plain = FNNClassifier("resnet", learning_rate=again.learning_rate_, restarts=0, **rates).fit(X, y)
+    np.testing.assert_array_equal(again.predict_proba(X), plain.predict_proba(X))
+    steady = FNNClassifier("resnet", learning_rate=0.05, **rates).fit(X, y)
+    assert steady.learning_rate_ == 0.05  # what does not diverge is as before
 
 
 # --- estimator -----------------------------------------------------------------------------------------

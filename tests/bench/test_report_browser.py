@@ -284,10 +284,26 @@ def test_what_is_missing_is_a_sentence_with_a_list_that_unfolds(page):
     press(page, "#missing summary")
 
 
+def test_the_name_of_a_dataset_unfolds_its_panel(page):
+    opened = "return [...document.querySelectorAll('#datasets details[open] tbody tr')].length"
+    assert page.execute_script(opened) == 0
+    link = f"{STRICT} tbody th a"
+    name = page.execute_script(f"const a = document.querySelector('{link}'); a.click(); return a.textContent")
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(page, 10).until(lambda _: page.execute_script(opened))
+    (summary,) = texts(page, "#datasets details[open] summary")
+    assert summary.startswith(name)
+    width = "return document.querySelector('#datasets details[open] .dots').clientWidth"
+    assert page.execute_script(width) > 80
+    page.execute_script("document.querySelector('#datasets details[open]').open = false; location.hash = ''")
+
+
 def test_everything_has_an_accessible_name(page, report):
-    assert len(find(page, "svg")) == len(report.drawings)
+    assert len(find(page, "figure svg")) == len(report.drawings)
+    assert all(svg.get_attribute("aria-label") for svg in find(page, "#table-dataset-adult svg"))
     for selector in (
-        "svg",
+        "figure svg",
         "#table-standing",
         STRICT,
         "nav",

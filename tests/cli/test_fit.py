@@ -41,6 +41,23 @@ def test_a_table_becomes_the_model_that_python_fits(edrvfl, guests):
     assert edrvfl(f"fit train.csv --target returns --quiet --force {NETWORK}") == (0, "", "")
 
 
+def test_rows_that_belong_together_are_left_out_together(edrvfl, guests):
+    guests = guests.assign(party=[f"party {i // 4}" if i % 9 else f"{i}" for i in range(120)])
+    guests.to_csv("train.csv", index=False)
+    status, out, _ = edrvfl(f"fit train.csv --target bill --ignore returns --groups party {NETWORK}")
+    assert status == 0
+    X = guests[["age", "city", "room", "member"]]
+    model = library.EDRVFLRegressor(random_state=0).fit(X, guests["bill"], groups=guests["party"])
+    loaded = library.load("m.edrvfl")
+    assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.feature_names_in_.tolist() == list(X)
+    assert f"leave-one-group-out R² {model.loo_r2_scores_[-1]:.4f}" in out
+    for name, phrase in (("party!", "there is no column 'party!' (--groups)"), ("bill", "the target. Name")):
+        status, _, err = edrvfl(f"fit train.csv --target bill --groups {name} {NETWORK} --force")
+        assert status != 0
+        assert phrase in err
+
+
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
 def test_values_are_fitted_from_every_kind_of_file(edrvfl, guests, ending):
     name = f"train.{ending}"
@@ -253,6 +270,52 @@ def test_rows_without_a_target_can_be_left_out(edrvfl, guests, ending, target):
     for typed in (f"fit none.parquet --target {target} {NETWORK} --force", "evaluate m.edrvfl none.parquet"):
         status, _, err = edrvfl(typed, "--drop-missing-target")
         assert (status, "missing in every row" in err) == (2, True)
+
+
+@pytest.fixture
+def visits(guests):
+    """Dates with gaps, and remarks."""
+    days = pd.Series(pd.date_range("2024-02-25 08:00", periods=120, freq="31h"))
+    visits = guests.assign(day=days.dt.strftime("%Y-%m-%dT%H:%M"), say=[f"guest no {i}" for i in range(120)])
+    visits.loc[4, "day"] = None
+    return visits.drop(columns=["city", "room"])
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_dates_and_text_are_read_as_they_were_in_training(edrvfl, visits, answers, ending):
+    parsed = visits.assign(day=pd.to_datetime(visits["day"]))
+    if ending == "csv":
+        visits.to_csv("t.csv", index=False)
+    else:
+        parsed.to_parquet("t.parquet")
+    assert edrvfl(f"fit t.{ending} --target bill --ignore returns {NETWORK}")[0] == 0
+    model = library.load("m.edrvfl")
+    assert [model.network_.columns.words(j) for j in range(4)] == ["numbers", "numbers", "dates", "text"]
+    assert "dates" in edrvfl("inspect m.edrvfl")[1]
+    visits.to_csv("new.csv", index=False)
+    assert edrvfl("predict m.edrvfl new.csv --out p.csv")[0] == 0
+    assert_array_equal(
+        answers("p.csv").to_numpy()[:, 0], model.predict(parsed[["age", "member", "day", "say"]])
+    )
+    visits.assign(day="31.1.2024").to_csv("bad.csv", index=False)
+    status, _, err = edrvfl("predict m.edrvfl bad.csv --out bad.out")
+    assert (status, "column 'day', row 1 (line 2): '31.1.2024' is not a date. Write it like" in err) == (
+        2,
+        True,
+    )
+
+
+def test_dates_may_be_categories_and_labels_and_a_stray_cell_is_noted(edrvfl, visits):
+    few = visits.assign(day=["2024-01-31", "2024-02-29"] * 60, y=["2024-01-01", "2025-01-01"] * 60)
+    few.to_csv("t.csv", index=False)
+    assert edrvfl(f"fit t.csv --target y --ignore say --categories day {NETWORK}")[0] == 0
+    model = library.load("m.edrvfl")
+    assert model.classes_.tolist() == ["2024-01-01", "2025-01-01"]
+    assert model.network_.columns.words(4) == "categories"
+    few.loc[3, "day"] = "tomorrow"
+    few.to_csv("t.csv", index=False)
+    told = edrvfl(f"fit t.csv --target y --ignore say --force {NETWORK}")
+    assert "column 'day' is taken for text, because of 'tomorrow' in row 4 (line 5)" in told[2]
 
 
 def test_times_are_the_same_labels_in_every_command(edrvfl):

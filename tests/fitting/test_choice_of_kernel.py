@@ -14,8 +14,7 @@ from edrvfl import (
 from edrvfl._fitting.data import InMemory, few_of
 from edrvfl._fitting.gradient import fit_ridge
 from edrvfl._fitting.inputs import Proof, best_kernel, learn_network_inputs, prove_inputs
-from edrvfl._fitting.portfolio import KERNELS_KEPT
-from edrvfl._fitting.settings import SUITED, kernel_settings
+from edrvfl._fitting.settings import EFFORTS, RACE_ROWS, SUITED, kernel_settings
 from edrvfl._inputs.rows import prepare_rows, prepare_values
 from edrvfl._inputs.table import Columns
 
@@ -116,15 +115,15 @@ def test_of_many_rows_some_prove(rng, classes):
     X, y = noisy_values(rng, 2_000, 3)
     y = (y > 0).astype(int) if classes else y
     data = data_of(X, y, classes)
-    few = few_of(data, 800, 0)
-    assert few.rows.X.shape[0] == 800
+    few = few_of(data, RACE_ROWS, 0)
+    assert few.rows.X.shape[0] == RACE_ROWS
     means = [float(np.mean(one.rows.targets.rows(slice(None)))) for one in (few, data)]
     assert means[0] == pytest.approx(means[1], abs=0.05)
     assert few_of(data, 2_000, 0) is data
     kernel = KernelRidgeClassifier if classes else KernelRidgeRegressor
     settings = kernel_settings(kernel(kernel="product", encoder="ranks")).candidates()[0].inputs
     proof = prove_inputs(data, settings, 0)
-    assert proof.data.rows.X.shape[0] == 800
+    assert proof.data.rows.X.shape[0] == RACE_ROWS
     learnt = learn_network_inputs(data, settings, 0, proof)
     assert (learnt.inputs.factors is None) is (proof.rounds == 0)
     assert learnt.of_folds == ()  # so many rows are judged by one fit
@@ -145,6 +144,6 @@ def test_of_many_kernels_a_portfolio_fits_the_best(rng, make):
     members = [(name, kernel(kernel=name, encoder="loo")) for name in SUITED]
     model = make(members=members, random_state=0).fit(X, y)
     names = model.members_["member"]
-    assert len(names) == KERNELS_KEPT
+    assert len(names) == EFFORTS["usual"].kept
     assert [one.kernel for one in model.members_["settings"]] == names
     assert {voter.voter.kernel for voter in model.portfolio_.voters} <= set(names)

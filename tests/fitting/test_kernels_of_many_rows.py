@@ -60,7 +60,7 @@ def test_scores_are_those_of_a_factor_and_judged_ones_of_fits_without_the_group(
     order = rng.permutation(240)
     many = replace(Many.of(sample, (1.0, LAM), order, 0), tolerance=1e-6)
     groups = deal(rng.permutation(240)[:70], sample.twins, order, 2)
-    alpha, left_out = many.solved(LAM, groups)
+    alpha, left_out, _ = many.solved(LAM, groups)
     every = np.ones(240, bool)
     np.testing.assert_allclose(kernel_of(sample) @ alpha, solved_by_hand(sample, every), atol=1e-4)
     assert len(groups) >= 2

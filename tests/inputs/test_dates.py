@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from edrvfl import EDRVFLClassifier, TabularEncoder
 from edrvfl._inputs.dates import PARTS, Clock, Dates
+from edrvfl._inputs.rows import prepare_values
 from edrvfl._inputs.table import learn_table, open_table, read_table
 
 DAY, NOON = dt.timedelta(days=1), dt.datetime(2024, 1, 1, 12)
@@ -194,6 +195,16 @@ def test_what_a_date_after_the_last_one_becomes(numbers, what):
     ]
     waves = [i for i, name in enumerate(encoder.get_feature_names_out()) if "year_sin" in name]
     assert_allclose(*encoder.transform(later)[:2, waves], atol=1e-12)  # the same day of the year
+
+
+def test_rows_that_agree_by_chance_do_so_with_a_date_too(rng):
+    """A month of days and three kinds: rows agree by chance, and are no copies, as with the days alone."""
+    when = pd.Timestamp("2024-05-01") + pd.to_timedelta(rng.integers(0, 30, 400), unit="D")
+    X, _ = learn(pd.DataFrame({"when": when, "kind": rng.integers(0, 3, 400)}))
+    for table in (X, X[:, [0, 7]]):
+        assert prepare_values(table, rng.standard_normal(400)).apart
+    copies = np.repeat(rng.standard_normal((40, 3)), 10, axis=0)
+    assert not prepare_values(copies, rng.standard_normal(400)).apart
 
 
 # ---- what is refused

@@ -17,7 +17,7 @@ def test_every_row_is_held_back_as_often_as_any_other():
     X, y = np.arange(20.0)[:, None], np.arange(20.0)
     times = np.zeros(20)
     for seed in range(2_000):
-        (fitted, _, _), held = hold_back(X, y, None, seed, classes=False)
+        (fitted, _, _, _), held = hold_back(X, y, None, seed, classes=False)
         assert sorted([*fitted[:, 0], *held.X[:, 0]]) == list(range(20))
         times[held.y.astype(int)] += 1
     assert times.sum() == 2_000 * 10
@@ -27,7 +27,7 @@ def test_every_row_is_held_back_as_often_as_any_other():
 def test_rows_of_weight_0_are_no_rows(rng):
     X, y, weights = rng.standard_normal((50, 2)), rng.standard_normal((50, 3)), np.ones(50)
     weights[::5] = 0
-    (fitted, Y, counts), held = hold_back(X, y, weights, 3, classes=False)
+    (fitted, Y, counts, _), held = hold_back(X, y, weights, 3, classes=False)
     assert fitted.shape[0] + held.X.shape[0] == len(Y) + len(held.y) == 40
     assert held.counts.min() == counts.min() == 1
     some = np.flatnonzero(weights)
@@ -41,7 +41,7 @@ def test_every_class_stays_in_the_fit(labels):
     y = np.concatenate([np.repeat(labels[:2], 20), labels])
     X, returns = np.arange(52.0)[:, None], 0
     for seed in range(50):
-        (_, fitted, _), held = hold_back(X, y, None, seed, classes=True)
+        (_, fitted, _, _), held = hold_back(X, y, None, seed, classes=True)
         assert set(fitted) == set(labels)
         assert not set(held.returned) & set(labels[:2])
         assert len(fitted) + len(held.y) == 52
@@ -56,7 +56,9 @@ def test_libraries_hold_the_same_rows_back(xp, rng):
     # labels may come in NumPy beside rows of another library
     for labels in (xp.asarray(y), y):
         with sklearn.config_context(array_api_dispatch=True):
-            (fitted, _, counts), held = hold_back(xp.asarray(X), labels, xp.asarray(weights), 7, classes=True)
+            (fitted, _, counts, _), held = hold_back(
+                xp.asarray(X), labels, xp.asarray(weights), 7, classes=True
+            )
         np.testing.assert_array_equal(to_host(fitted), expected[0][0])
         np.testing.assert_array_equal(to_host(counts), expected[0][2])
         np.testing.assert_array_equal(to_host(held.y), expected[1].y)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edrvfl._inputs.chosen import GROUPS, codes_of, groups, ranking
+from edrvfl._inputs.chosen import STRATA, codes_of, ranking, strata
 from edrvfl._inputs.rows import prepare_rows, prepare_values
 
 
@@ -16,14 +16,14 @@ def values_of(y, counts=None):
 def test_classes_are_their_own_groups(rng):
     y = rng.integers(0, 3, 20)
     rows = prepare_rows(np.arange(20.0)[:, None], y)
-    for found in (groups(rows), ranking(rows.targets, None), codes_of(rows.targets)):
+    for found in (strata(rows), ranking(rows.targets, None), codes_of(rows.targets)):
         np.testing.assert_array_equal(found, y)
 
 
 def test_groups_of_values_are_octiles(rng):
     y = rng.standard_normal(800)
     rows = values_of(y)
-    np.testing.assert_array_equal(groups(rows), np.argsort(np.argsort(y)) // 100)
+    np.testing.assert_array_equal(strata(rows), np.argsort(np.argsort(y)) // 100)
     assert set(codes_of(rows.targets)) == {0}
 
 
@@ -35,18 +35,18 @@ def test_neither_order_nor_repetition_nor_units_change_the_groups(seed, k, oppos
         y[:, -1] = -3 * y[:, 0] + (k > 2) * y[:, -1]
     y += 1e-3 * rng.standard_normal((40, k)).round(1)
     counts = rng.integers(1, 4, 40)
-    found = groups(values_of(y, counts.astype(float)))
+    found = strata(values_of(y, counts.astype(float)))
     rows = rng.permutation(np.repeat(np.arange(40), counts))
-    np.testing.assert_array_equal(groups(values_of(y[rows])), found[rows])
-    np.testing.assert_array_equal(groups(values_of(7 * y - 5, counts.astype(float))), found)
+    np.testing.assert_array_equal(strata(values_of(y[rows])), found[rows])
+    np.testing.assert_array_equal(strata(values_of(7 * y - 5, counts.astype(float))), found)
 
 
 @pytest.mark.parametrize("counts", [None, "some"])
 def test_groups_are_in_the_order_of_values_and_equal_values_stay_together(rng, counts):
     y = rng.integers(0, 30, 500) / 3
     rows = values_of(y, None if counts is None else rng.choice([0.5, 1.0, 4.0], 500))
-    found = groups(rows)
-    assert found.max() == GROUPS - 1
+    found = strata(rows)
+    assert found.max() == STRATA - 1
     order = np.argsort(y)
     assert (np.diff(found[order]) >= 0).all()
     for value in np.unique(y):
@@ -54,21 +54,21 @@ def test_groups_are_in_the_order_of_values_and_equal_values_stay_together(rng, c
     weights = np.ones(500) if counts is None else np.asarray(rows.weights.counts)
     shares = np.bincount(found, weights) / weights.sum()
     largest = max(weights[y == value].sum() for value in np.unique(y)) / weights.sum()
-    assert np.abs(shares - 1 / GROUPS).max() < largest
+    assert np.abs(shares - 1 / STRATA).max() < largest
 
 
 @pytest.mark.parametrize("weight", [0.1, 0.7, 1 / 3, 1e-200])
 @pytest.mark.parametrize("m", [12, 20, 36, 100])
 def test_rounding_moves_nobody_to_another_group(weight, m):
     y = np.arange(float(m))
-    np.testing.assert_array_equal(groups(values_of(y, np.full(m, weight))), groups(values_of(y)))
+    np.testing.assert_array_equal(strata(values_of(y, np.full(m, weight))), strata(values_of(y)))
 
 
 def test_few_values_make_few_groups():
-    assert groups(values_of(np.array([1.0, 1.0, 1.0, 2.0]))).tolist() == [0, 0, 0, 1]
-    assert groups(values_of(np.full(5, 0.1))).tolist() == [0] * 5
+    assert strata(values_of(np.array([1.0, 1.0, 1.0, 2.0]))).tolist() == [0, 0, 0, 1]
+    assert strata(values_of(np.full(5, 0.1))).tolist() == [0] * 5
     mostly_zero = np.concatenate([np.zeros(90), np.arange(1, 11)])
-    found = groups(values_of(mostly_zero))
+    found = strata(values_of(mostly_zero))
     assert set(found[:90]) == {0}
     assert found[90:].min() == 1
 

@@ -72,7 +72,7 @@ def test_the_rows_that_are_held_back_are_those_in_memory(problem, seed):
     classes = y.dtype.kind == "U"
     rows = parted(*problem)
     fitted, held = hold_back_parted(rows, seed)
-    (kept_X, kept_y, kept_weight), expected = hold_back(X, y, weight, seed, classes)
+    (kept_X, kept_y, kept_weight, _), expected = hold_back(X, y, weight, seed, classes)
     np.testing.assert_array_equal(held.X, expected.X)
     if classes:
         np.testing.assert_array_equal(held.y, expected.y)

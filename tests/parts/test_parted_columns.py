@@ -30,16 +30,18 @@ class Blocks(RowBlocks):
         super().__init__(read)
 
 
-def assert_alike(parts, whole, categorical="from_dtype", passes=1):
+def assert_alike(parts, whole, categorical="from_dtype", passes=1, text="from_dtype"):
     """The survey of parts knows the columns of the whole, and parts are read as the whole is."""
-    expected_X, expected = learn_table(open_table(whole), categorical)
+    expected_X, expected = learn_table(open_table(whole), categorical, text)
     source = Blocks(parts)
     watched = WatchedParts(source)
-    survey = take_survey(watched, EDRVFLRegressor(), TabularEncoder(categorical_features=categorical))
+    encoder = TabularEncoder(categorical_features=categorical, text_features=text)
+    survey = take_survey(watched, EDRVFLRegressor(), encoder)
     assert source.passes == passes
     columns = survey.columns
     assert columns.names == expected.names
     assert columns.categorical == expected.categorical
+    assert columns.kinds == expected.kinds
     for found, known in zip(columns.categories, expected.categories, strict=True):
         if known is None:
             assert found is None
@@ -135,6 +137,45 @@ def test_fifty_thousand_texts_in_many_parts(rng):
     column = np.concatenate([texts, rng.choice(texts, 50_000)])[rng.permutation(100_000)]
     frame = pd.DataFrame({"a": column})
     assert_alike(cut(frame, *range(10_000, 100_000, 10_000)), frame)
+
+
+def visits(m=260):
+    """Dates with and without a zone, times of day, durations, short text and text that repeats, with gaps."""
+    when = pd.Series(pd.date_range("2023-03-05 07:00", periods=m, freq="5h"))
+    frame = pd.DataFrame({"n": np.arange(m) % 5 / 2.0, "when": when[::-1].to_numpy(), "wait": when - when[9]})
+    frame["zoned"] = when.dt.tz_localize("UTC").dt.tz_convert("Europe/Paris")
+    frame["at"] = when.dt.time
+    frame["say"] = [f"{'quiet' if i % 3 else 'loud'} guest no {i}" for i in range(m)]
+    frame["kind"] = [f"a {i % 7}" for i in range(m)]
+    frame.loc[::8, ["when", "at", "say"]] = None
+    return frame
+
+
+def test_dates_and_text_are_those_of_all_rows():
+    """No part has 100 different texts, and the first date is in the last one; one part has gaps alone."""
+    frame = visits()
+    parts = cut(frame, 1, 90, 170)
+    assert parts[0]["say"].isna().all()
+    for make in (pd.DataFrame, pl.from_pandas):
+        assert_alike([make(part) for part in parts], make(frame))
+    assert_alike(parts, frame, text=None)
+    assert_alike(parts, frame, text=["kind"])
+    assert_alike(parts, frame, categorical=["say"])
+
+
+def test_parts_that_hold_other_things_than_dates_are_named():
+    parts = [visits(30)[["n", "when"]], pd.DataFrame({"n": [1.0], "when": [2.0]})]
+    with pytest.raises(TypeError, match="Column 'when' holds dates in one block and other values in another"):
+        take_survey(WatchedParts(Blocks(parts)), EDRVFLRegressor(), TabularEncoder())
+
+
+def test_a_network_of_parts_is_that_of_memory():
+    frame, y = visits(), np.sin(np.arange(260))
+    blocks = RowBlocks(lambda: iter([(frame[:100], y[:100]), (frame[100:], y[100:])]))
+    models = [EDRVFLRegressor(n_hidden=30, n_layers=2, random_state=0) for _ in range(2)]
+    models[0].fit(frame, y)
+    models[1].fit(blocks)
+    np.testing.assert_allclose(models[1].predict(frame), models[0].predict(frame), rtol=1e-6, atol=1e-8)
 
 
 def test_text_is_refused_where_only_numbers_are_taken():

@@ -37,6 +37,14 @@ def test_distances_are_euclidean(xp, rng, offset):
     np.testing.assert_allclose(to_host(Euclid(xp.asarray(Z))(xp.asarray(X))), cdist(X, Z), atol=1e-8)
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_rows_are_as_alike_among_themselves_as_to_their_copies(xp, rng, kernel):
+    X = mixed_rows(rng, 900)  # more than a block of the columns that are compared one by one
+    measure, alike = KERNELS[kernel].measure(xp.asarray(X)), KERNELS[kernel].alike
+    own, others = (to_host(alike(one, 1.3)) for one in (measure.own(), measure(xp.asarray(X.copy()))))
+    np.testing.assert_allclose(own, others, atol=1e-6)
+
+
 def test_a_row_is_at_no_distance_from_itself(xp, rng):
     X = xp.asarray(rng.standard_normal((300, 50)).astype(np.float32))
     assert (np.diag(to_host(Euclid(X).own())) == 0).all()

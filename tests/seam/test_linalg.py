@@ -76,6 +76,8 @@ def test_the_diagonal_of_the_inverse(xp, rng, dtype):
     expected = np.diagonal(np.linalg.inv(G), axis1=1, axis2=2)
     np.testing.assert_allclose(to_host(diagonal), expected, rtol=1e-5 if dtype == "float32" else 1e-12)
     assert to_host(diagonal).dtype == dtype
+    end = _linalg.inverse_diagonal(factor, 2)
+    np.testing.assert_allclose(to_host(end), to_host(diagonal)[:, -2:], rtol=1e-5)
 
 
 def test_one_system_alone(xp, rng):

@@ -266,7 +266,7 @@ def test_groups_reach_the_splitter(wine, search):
     groups = np.arange(len(y)) % 7
     search.set_params(cv=GroupKFold(3)).fit(X, y, groups=groups)
     assert search.n_splits_ == 3
-    with pytest.raises(TypeError, match="fit got colour; only groups can be passed"):
+    with pytest.raises(TypeError, match="fit got colour; only sample_weight and groups"):
         search.fit(X, y, colour=groups)
 
 

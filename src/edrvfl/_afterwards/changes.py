@@ -145,7 +145,8 @@ def equal_rows(memory: Memory, X: Array, y: numpy.ndarray) -> numpy.ndarray:
     if not found.all():
         raise ValueError(
             f"Row {int(found.argmin())} of X, counted from 0, equals no remembered row with its target: it "
-            "never came, or it was forgotten before. Nothing was forgotten."
+            f"never came, {'came in a RowBlocks, ' * (memory.elsewhere > 0)}or was forgotten before. Nothing "
+            "was forgotten."
         )
     return numpy.asarray(order[at])
 
@@ -162,7 +163,8 @@ def frozen_parts(model: Any, memory: Memory, coverage: Coverage | None) -> tuple
             inputs.bins is not None or (inputs.numbers is not None and inputs.numbers.ranks is not None)
             for inputs in encodings
         ),
-        "names of categories": any(inputs.categories is not None for inputs in encodings),
+        "names of categories": model.columns is not None
+        and any(values is not None for values in model.columns.categories),
         "hidden weights that are differences of two rows": any(
             getattr(getattr(voter, "draws", None), "pair_share", 0) > 0 for voter in voters
         ),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from .._fitting.data import InParts
 from .._fitting.kernel import KernelSolved
 from .._fitting.parts import Reading
 from .._inputs.rows import Rows, as_matrix, row_hashes, to_host
@@ -22,6 +23,7 @@ def remember(keeps: str, reading: Reading, voters: Sequence[Solved], P: numpy.nd
     """Return what a fit keeps: "sums", or "rows" too. P are the leave-one-out answers, if there are any."""
     data, rows = reading.data, reading.data.rows
     targets, costs = rows.targets, None
+    elsewhere = data.parted.weights.n_rows if isinstance(data, InParts) else 0
     if rows.weights.costs is not None and not isinstance(targets, Values):
         costs = numpy.ones(targets.width)
         costs[to_host(targets.codes)] = to_host(rows.weights.costs)
@@ -36,7 +38,8 @@ def remember(keeps: str, reading: Reading, voters: Sequence[Solved], P: numpy.nd
         mean,
         sd,
         None if P is None else data.jury.loss(P),
-        0 if reading.given is None else int(reading.given.X.shape[0]),
+        elsewhere if reading.given is None else int(reading.given.X.shape[0]),
+        elsewhere,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NamedTuple, Self
 
 import numpy
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
@@ -137,23 +137,21 @@ class Remembers(Explains):
         else:
             X, y = self._rows_of(X, y, "forget")
             places = equal_rows(memory, X, y)
-        if len(places) and len(places) == memory.rows.n_rows:
+        if len(places) == memory.rows.n_rows > 0 and not memory.elsewhere:
             raise ValueError("forget would leave no row. Throw the model away instead.")
-        self._change(*without_rows(self._model, memory, places, X, y))
+        if len(places):
+            self._change(*without_rows(self._model, memory, places, X, y))
         return frozen_parts(self._model, memory, self.coverage_)
 
     def _memory_for(self, verb: str) -> Memory:
         """Return what the fit kept, which a verb needs."""
         check_is_fitted(self)
         if self.memory_ is None:
-            self._refuse_without_memory(verb)
+            raise ValueError(
+                f"{verb} needs what this {type(self).__name__} was fitted from, and it was fitted with "
+                f'remember=None. Fit it again with remember="{self._least_kept}".'
+            )
         return self.memory_
-
-    def _refuse_without_memory(self, verb: str) -> NoReturn:
-        raise ValueError(
-            f"{verb} needs what this {type(self).__name__} was fitted from, and it was fitted with "
-            f'remember=None. Fit it again with remember="{self._least_kept}".'
-        )
 
     def _rows_of(self, X: Any, y: Any, method: str) -> tuple[Array, numpy.ndarray]:
         """Return rows beside the model, and codes of their classes or their values."""

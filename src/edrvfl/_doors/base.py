@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any, Self
 
 import narwhals.stable.v2 as narwhals
+import numpy
 from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
@@ -19,6 +20,7 @@ from .._fitting.parts import Given, Reading, read_parts
 from .._fitting.portfolio import LARGEST_SEED
 from .._fitting.settings import InputSettings, input_settings
 from .._inputs.chosen import HeldBack, hold_back
+from .._inputs.grouped import read_groups, refuse_one_group, warn_of_single_groups
 from .._inputs.reading import (
     RowSource,
     names_of,
@@ -63,22 +65,27 @@ class Estimator(BaseEstimator):
     coverage_: Coverage | None
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the estimator.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Training rows: a NumPy array, a pandas, polars or pyarrow table, or, with scikit-learn's array API
-            dispatch on, a torch or CuPy array. Columns may hold numbers, booleans, categories or text, and
-            missing values. Or a :class:`RowBlocks`: rows that are read block by block, with y and the weights
-            in the blocks.
+            dispatch on, a torch or CuPy array. Columns may hold numbers, booleans, categories, dates or text,
+            and missing values. Or a :class:`RowBlocks`: rows that are read block by block, with y and the
+            weights in the blocks.
 
         y : array-like of shape (n_samples,), for a regressor also (n_samples, n_outputs)
             Labels of at least two classes: strings, integers or booleans. Finite numbers for a regressor.
 
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, not negative and not all zero. None gives every row the weight 1.
+
+        groups : array-like of shape (n_samples,), default=None
+            Which rows belong together, such as the visits of a patient: rows of the same value are one group.
+            Then leave-one-out leaves out whole groups, exactly, and all that is learnt from it is about rows
+            of new groups: penalties, depths, weights, calibration, sets and intervals. For rows in memory.
 
         Returns
         -------
@@ -87,14 +94,14 @@ class Estimator(BaseEstimator):
         """
         with unchanged_on_failure(self), _dispatch_for(X):
             keep_target_name(self, y)
-            self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight, groups)
             if _moves(X):  # the model is in NumPy, as the rows are before they are moved
                 for name, value in list(vars(self).items()):
                     if isinstance(value, Record):
                         setattr(self, name, converted(value, to_host))
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         """Fit, and store what was fitted."""
         raise NotImplementedError
 
@@ -142,7 +149,7 @@ class Estimator(BaseEstimator):
 
     @contextmanager
     def _read(
-        self, X: Any, y: Any, sample_weight: Any, heard: Callable[[int], None] | None = None
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, heard: Callable[[int], None] | None = None
     ) -> Iterator[Reading]:
         """Yield the training rows of a fit wherever they are, those that are held back, and the seed."""
         inputs = input_settings(self)
@@ -151,6 +158,11 @@ class Estimator(BaseEstimator):
                 raise ValueError(
                     "y and sample_weight belong to the blocks of a RowBlocks, (X, y) or (X, y, weight). Give "
                     f"{type(self).__name__}.fit the blocks alone."
+                )
+            if groups is not None:
+                raise ValueError(
+                    "groups are for rows in memory, but X is a RowBlocks. Bring the rows to memory, or fit "
+                    "without groups, and judge the model by groups that it did not see."
                 )
             if self.remember == "rows":
                 raise ValueError(
@@ -163,7 +175,8 @@ class Estimator(BaseEstimator):
         ids = names_of(X)
         table, y, columns = self._check_training_rows(X, y, inputs)
         seed = self._draw_seed()
-        rows, held = self._divide_rows(table, y, sample_weight, seed)
+        numbers = read_groups(groups, int(table.shape[0]))
+        rows, held = self._divide_rows(table, y, sample_weight, seed, numbers)
         remembers = self.remember is not None
         given = Given(table, y, ids) if remembers else None
         yield Reading(InMemory(rows, columns, remembers=remembers), held, seed, given)
@@ -188,16 +201,23 @@ class Estimator(BaseEstimator):
         check_consistent_length(X, y)
         return X, y, columns
 
-    def _prepare_rows(self, X: Array, y: Array, sample_weight: Any) -> Rows:
-        """Return the rows that have a weight, with their targets."""
+    def _prepare_rows(
+        self, X: Array, y: Array, sample_weight: Any, groups: numpy.ndarray | None = None
+    ) -> Rows:
+        """Return the rows that have a weight, with their targets and groups."""
         raise NotImplementedError
 
-    def _divide_rows(self, X: Array, y: Array, sample_weight: Any, seed: int) -> tuple[Rows, HeldBack | None]:
+    def _divide_rows(
+        self, X: Array, y: Array, sample_weight: Any, seed: int, groups: numpy.ndarray | None = None
+    ) -> tuple[Rows, HeldBack | None]:
         """Return the rows to fit, prepared, and those that are held back from the fit."""
-        if self.coverage_from != "split":
-            return self._prepare_rows(X, y, sample_weight), None
-        fitted, held = hold_back(X, y, sample_weight, seed, self._classifies)
-        return self._prepare_rows(*fitted), held
+        given, held = (X, y, sample_weight, groups), None
+        if self.coverage_from == "split":
+            given, held = hold_back(X, y, sample_weight, seed, self._classifies, groups)
+        rows = self._prepare_rows(*given)
+        refuse_one_group(rows, type(self).__name__)
+        warn_of_single_groups(rows)
+        return rows, held
 
     def _check_fitted_alike(self, X: Any, method: str) -> None:
         """Refuse to answer before a fit, and for arrays of another library or device than that of the fit."""

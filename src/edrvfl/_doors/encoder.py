@@ -26,14 +26,15 @@ ENCODERS = (
 
 
 class TabularEncoder(TransformerMixin, Estimator):
-    """Turn a table of numbers, categories, text and missing values into columns of numbers.
+    """Turn a table of numbers, categories, dates, text and missing values into columns of numbers.
 
     Everything is learnt from the training rows of `fit`. What comes from numbers has mean 0 and variance 1
     over these rows; columns for categories and for missing values are 0 and 1.
 
     Missing numbers are imputed, and if they occurred in training, another column tells where. Categories
     are one-hot: a missing category is a category, rare ones share a column, and ones never seen are all
-    zero.
+    zero. Dates become days and where they are in the year, the week and the day, and short text becomes
+    columns of hashed pieces of its words.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ class TabularEncoder(TransformerMixin, Estimator):
 
     text_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
         Which columns hold short text, and not categories. "from_dtype" takes columns of text with at least
-        100 different values, which are at least half as many as the cells and have two words or more on
+        100 different values, which are more than half as many as the cells and have two words or more on
         average. Names, positions or a mask add columns to these. None takes no column.
 
     n_bins : int, default=16
@@ -62,9 +63,10 @@ class TabularEncoder(TransformerMixin, Estimator):
         With ``numbers="bins"``: columns with at most so many different numbers are one-hot by the nearest
         of these, instead of bins.
 
-    max_categories : int, default=32
-        How many one-hot columns one column of categories gets at most; the rarest categories share one. A
-        column for missing values may come on top.
+    max_categories : int, default=64
+        How many one-hot columns one column of categories gets at most. Where there are more categories, the
+        heaviest have half of the columns, and the others share the rest by a hash of their texts. A column
+        for missing values may come on top. Kernels tell all categories of such a column apart.
 
     min_frequency : int, default=2
         Categories with less weight than this in the training rows, without weights in fewer rows, share a
@@ -95,7 +97,7 @@ class TabularEncoder(TransformerMixin, Estimator):
     -----
     Frames may be pandas, polars or pyarrow, one in `fit` and another in `transform`. Numbers in a column of
     categories are compared as numbers, everything else as text, so columns of text match columns of
-    categories, and 2 matches 2.0. Dates, nested columns, sparse matrices and infinite numbers are errors;
+    categories, and 2 matches 2.0. Nested columns, sparse matrices and infinite numbers are errors;
     they name the column.
 
     ``sample_weight`` counts rows: weight 2 is the row twice, weight 0 is the row left out.
@@ -209,8 +211,8 @@ class TabularEncoder(TransformerMixin, Estimator):
         Returns
         -------
         names : ndarray of str objects
-            The name of the column, and after "_" the category, the value, the number of the bin, or
-            "missing".
+            The name of the column, and after "_" the part of a date or a text, the category, the value, the
+            number of the bin, or "missing".
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)

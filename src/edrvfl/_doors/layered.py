@@ -63,11 +63,11 @@ class Layered(CallbackSupportMixin, Remembers):
         super()._validate_params()
         check_readout(self)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        tasks = Tasks(self, X, y, sample_weight)
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
+        tasks = Tasks(self, X, y, sample_weight, groups)
         n_layers = self.n_layers
         heard = tasks.begin_reading(None if n_layers == "auto" else n_layers)
-        with self._read(X, y, sample_weight, heard) as reading:
+        with self._read(X, y, sample_weight, groups, heard) as reading:
             data = reading.data
             settings = network_settings(self).for_rows(data.worth)
             learnt = learn_network_inputs(data, settings.inputs, reading.seed)

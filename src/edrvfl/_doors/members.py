@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
@@ -13,16 +13,15 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 
-from .._fitting.settings import SUITED
+from .._fitting.settings import SUITED, Effort
 from .base import Estimator
 from .classifier import EDRVFLClassifier
 from .encoder import TabularEncoder
 from .kernel import KernelRidgeClassifier, KernelRidgeRegressor
 from .regressor import EDRVFLRegressor
 
-# What all networks of the table share. Beside two kernel voters further layers gain nothing, and beside one
-# further neurons did not.
-SIZE: Mapping[str, Any] = {"n_layers": 2, "n_hidden": 512}
+# What all networks of the table share. Beside two kernel voters further layers and neurons gain nothing.
+SIZE: Mapping[str, Any] = {"n_layers": 2, "n_hidden": 256}  # neurons: see `EFFORTS`
 # Of the classifiers, leave-one-out chooses the penalties and who is weighted.
 SHARED: Mapping[str, Any] = {
     **SIZE,
@@ -76,6 +75,14 @@ DECIDED: Mapping[str, Any] = {
     "categorical_features": "from_dtype",
     "text_features": "from_dtype",
 }
+
+
+def members_of(table: Mapping[str, Any], effort: Effort) -> dict[str, Any]:
+    """Return those of a table that an effort has, the networks in its size."""
+    kernels = {f"{kind} kernel" for kind in effort.kernels}
+    networks = {name: one for name, one in table.items() if hasattr(one, "n_hidden") and effort.n_hidden}
+    sized = {name: clone(one).set_params(n_hidden=effort.n_hidden) for name, one in networks.items()}
+    return {name: one for name, one in {**table, **sized}.items() if name in kernels or name in sized}
 
 
 def check_member(name: str, estimator: Any, kinds: tuple[type[Any], ...], classifies: bool) -> None:

@@ -41,6 +41,12 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
         as trees do, see numbers and codes of categories; others see scaled and one-hot columns. They take
         NumPy arrays and frames, and rows in blocks only if all are in memory.
 
+    effort : {"quick", "usual", "thorough"}, default="usual"
+        How much work a fit is. "quick" fits the best of three kernel voters and no network, in a QQ of the
+        time. "usual": the best two of three, and networks. "thorough": the best three of four, which prove
+        themselves on more rows, and larger networks, in TT the time. With members of your own it decides
+        how many kernel voters are fitted, if there are more, and on how many rows these prove themselves.
+
     finalists : int or None, default=None
         How many networks grow beyond their first layer: those of the smallest leave-one-out log-loss. None
         lets all of them grow. A race saves time where members have many layers.
@@ -89,9 +95,10 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     random_state : int, RandomState instance or None, default=None
         Seed of the members.
 
-    verbose : int, default=0
-        1 prints a line for each piece of work. scikit-learn's callbacks are the other way to follow a fit:
-        ``EDRVFLPortfolioClassifier().set_callbacks(sklearn.callback.ProgressBar())``.
+    verbose : int or "auto", default="auto"
+        "auto" shows a progress bar, in a terminal or a notebook, once a fit has taken five seconds. 0 shows
+        nothing, and 1 prints a line for each piece of work. scikit-learn's callbacks are the other way to
+        follow a fit: ``EDRVFLPortfolioClassifier().set_callbacks(sklearn.callback.ProgressBar())``.
 
     Attributes
     ----------
@@ -166,6 +173,7 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
         self,
         *,
         members: Sequence[tuple[str, Any]] | None = None,
+        effort: str = "usual",
         finalists: int | None = None,
         weights: str = "loo",
         calibration: str | None = "loo",
@@ -177,9 +185,10 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
         max_seconds: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
-        verbose: int = 0,
+        verbose: int | str = "auto",
     ) -> None:
         self.members = members
+        self.effort = effort
         self.finalists = finalists
         self.weights = weights
         self.calibration = calibration
@@ -217,6 +226,12 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
         if it has them, else by five folds, and keeps its parameters, but for seeds. Guests that take gaps,
         as trees do, see numbers and codes of categories; others see scaled and one-hot columns. They take
         NumPy arrays and frames, and rows in blocks only if all are in memory.
+
+    effort : {"quick", "usual", "thorough"}, default="usual"
+        How much work a fit is. "quick" fits the best of three kernel voters and no network, in a QQ of the
+        time. "usual": the best two of three, and networks. "thorough": the best three of four, which prove
+        themselves on more rows, and larger networks, in TT the time. With members of your own it decides
+        how many kernel voters are fitted, if there are more, and on how many rows these prove themselves.
 
     finalists : int or None, default=None
         How many networks grow beyond their first layer: those of the smallest leave-one-out squared error.
@@ -259,9 +274,10 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
     random_state : int, RandomState instance or None, default=None
         Seed of the members.
 
-    verbose : int, default=0
-        1 prints a line for each piece of work. scikit-learn's callbacks are the other way to follow a fit:
-        ``EDRVFLPortfolioRegressor().set_callbacks(sklearn.callback.ProgressBar())``.
+    verbose : int or "auto", default="auto"
+        "auto" shows a progress bar, in a terminal or a notebook, once a fit has taken five seconds. 0 shows
+        nothing, and 1 prints a line for each piece of work. scikit-learn's callbacks are the other way to
+        follow a fit: ``EDRVFLPortfolioRegressor().set_callbacks(sklearn.callback.ProgressBar())``.
 
     Attributes
     ----------
@@ -326,6 +342,7 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
         self,
         *,
         members: Sequence[tuple[str, Any]] | None = None,
+        effort: str = "usual",
         finalists: int | None = None,
         weights: str = "loo",
         categorical_features: Any = "from_dtype",
@@ -335,9 +352,10 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
         max_seconds: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
-        verbose: int = 0,
+        verbose: int | str = "auto",
     ) -> None:
         self.members = members
+        self.effort = effort
         self.finalists = finalists
         self.weights = weights
         self.categorical_features = categorical_features

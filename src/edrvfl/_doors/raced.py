@@ -18,25 +18,27 @@ from .._fitting.coverage import Evidence, learn_coverage
 from .._fitting.data import InMemory
 from .._fitting.portfolio import prepare_members, weigh_members
 from .._fitting.race import Member, Progress, Race
-from .._fitting.settings import guest_settings, voter_settings
+from .._fitting.settings import EFFORTS, guest_settings, voter_settings
 from .._models.portfolio import Portfolio
 from .._seam.arrays import on_accelerator
 from .._seam.sklearn import Count, Interval, StrOptions
 from .afterwards import Remembers
 from .base import COMMON
-from .members import check_member, refuse_to_remember
-from .telling import Tasks
+from .members import check_member, members_of, refuse_to_remember
+from .telling import Bar, Tasks
 
 # What the parameters that both portfolios have may be.
 CONSTRAINTS: Mapping[str, list[Any]] = {
     **COMMON,
     "members": [list, tuple, None],
+    "effort": [StrOptions(set(EFFORTS))],
     "finalists": [Count(1), None],
     "weights": [StrOptions({"loo", "equal"})],
     "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
     "text_features": ["array-like", StrOptions({"from_dtype"}), None],
     "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
     "n_jobs": [Integral, None],
+    "verbose": ["verbose", StrOptions({"auto"})],
 }
 
 
@@ -44,7 +46,7 @@ def named_members(estimator: Any) -> dict[str, Any]:
     """Return the members as given, after a look at what the portfolio decides itself."""
     members = estimator.members
     if members is None:
-        return dict(estimator._table)
+        return dict(estimator.default_members(effort=estimator.effort))
     if not members:
         raise ValueError("members must hold at least one (name, estimator); None takes the default table.")
     for entry in members:
@@ -67,7 +69,7 @@ class Raced(CallbackSupportMixin, Remembers):
     portfolio_: Portfolio
 
     @classmethod
-    def default_members(cls, trees: bool = False) -> list[tuple[str, Any]]:
+    def default_members(cls, trees: bool = False, effort: str = "usual") -> list[tuple[str, Any]]:
         """Return the table of members: names, and estimators that are not fitted.
 
         Parameters
@@ -76,13 +78,18 @@ class Raced(CallbackSupportMixin, Remembers):
             Whether scikit-learn's extra trees and histogram-based gradient boosting are members too. The
             second takes one output.
 
+        effort : {"quick", "usual", "thorough"}, default="usual"
+            Whose table it is.
+
         Returns
         -------
         members : list of (str, estimator)
             A list to change, for the parameter `members`.
         """
-        table = {**cls._table, **cls._trees} if trees else cls._table
-        return [(name, clone(estimator)) for name, estimator in table.items()]
+        table = members_of(cls._table, EFFORTS[effort])
+        return [
+            (name, clone(estimator)) for name, estimator in {**table, **(cls._trees if trees else {})}.items()
+        ]
 
     def _validate_params(self) -> None:
         super()._validate_params()
@@ -93,24 +100,27 @@ class Raced(CallbackSupportMixin, Remembers):
             except ValueError as error:
                 raise type(error)(f"Member {name!r}: {error}") from error
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         limit = self.max_seconds
         deadline = float("inf") if limit is None else time.time() + limit
-        tasks = Tasks(self, X, y, sample_weight)
-        with self._read(X, y, sample_weight, tasks.begin_reading(None)) as reading:
+        tasks = Tasks(self, X, y, sample_weight, groups)
+        heard = tasks.begin_reading(None)
+        with Bar.of(self) as bar, self._read(X, y, sample_weight, groups, heard) as reading:
             data, given = reading.data, named_members(self)
             refuse_to_remember(self.remember, given, self._kinds)
             settings = {
                 name: (voter_settings if isinstance(member, self._kinds) else guest_settings)(member)
                 for name, member in given.items()
             }
-            members = prepare_members(data, settings, reading.seed)
+            bar.expect(2 * len(settings))
+            members = prepare_members(data, settings, reading.seed, EFFORTS[self.effort], bar.advance)
+            bar.expect(len(members))
             # rows in parts are read by one process, and a GPU is one
             alone = on_accelerator(data.rows.X) or not isinstance(data, InMemory)
             race = Race(data, members, 1 if alone else effective_n_jobs(self.n_jobs), deadline)
             task = tasks.begin(race.n_pieces(self.finalists))
             tasks.end_blocks()
-            report = partial(_report, self, task, tasks.given)
+            report = partial(_report, self, task, tasks.given, bar)
             progress = {i: race.progress[i] for i in race.run(self.finalists, report)}
             weighed = weigh_members(
                 data, members, progress, self.weights == "loo", getattr(self, "calibration", None)
@@ -131,10 +141,11 @@ class Raced(CallbackSupportMixin, Remembers):
 
 
 def _report(
-    estimator: Any, task: CallbackContext, given: dict[str, Any], member: Member, done: Progress
+    estimator: Any, task: CallbackContext, given: dict[str, Any], bar: Bar, member: Member, done: Progress
 ) -> bool:
-    """Print a line and ask the callbacks whether to stop."""
-    if estimator.verbose:
+    """Print a line or move the bar, and ask the callbacks whether to stop."""
+    bar.advance()
+    if estimator.verbose not in (0, "auto"):
         n = len(done.stages)
         layers = f", {n} {'layer' if n == 1 else 'layers'}" if member.settings.grows else ""
         print(

@@ -39,9 +39,9 @@ class KernelRidge(Remembers):
 
     model_: KernelModel
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         """Fit a kernel model to rows in memory or in blocks, and store it with what leave-one-out says."""
-        with self._read(X, y, sample_weight) as reading:
+        with self._read(X, y, sample_weight, groups) as reading:
             data = reading.data
             settings, proof = best_kernel(data, kernel_settings(self), reading.seed)
             learnt = learn_network_inputs(data, settings.inputs, reading.seed, proof)

@@ -196,7 +196,9 @@ class EDRVFLSearchCV(CallbackSupportMixin, Tuned):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> EDRVFLSearchCV:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, **params: Any
+    ) -> EDRVFLSearchCV:
         """Search, and refit the best.
 
         Parameters
@@ -211,8 +213,13 @@ class EDRVFLSearchCV(CallbackSupportMixin, Tuned):
             Weights of the rows: in the fits, in the scores that are computed at once, and in other scorers
             that take weights. With metadata routing on, a scorer gets them if it requests them.
 
+        groups : array-like of shape (n_samples,), default=None
+            Which rows belong together: for the splitter, such as ``GroupKFold``, and for every fit, which
+            then leaves out whole groups, as `fit` of the estimator says. A number as `cv` makes splits that
+            ignore groups, as in scikit-learn.
+
         **params
-            ``groups`` for the splitter; with metadata routing on, what splitter and scorer ask for.
+            With metadata routing on, what splitter and scorer ask for.
 
         Returns
         -------
@@ -220,11 +227,11 @@ class EDRVFLSearchCV(CallbackSupportMixin, Tuned):
             The fitted estimator. A fit that fails leaves it as it was.
         """
         with unchanged_on_failure(self):
-            return self._search(X, y, sample_weight, params)
+            return self._search(X, y, {"sample_weight": sample_weight, "groups": groups}, params)
 
-    def _search(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> EDRVFLSearchCV:
+    def _search(self, X: Any, y: Any, of_rows: dict[str, Any], params: dict[str, Any]) -> EDRVFLSearchCV:
         refuse_source(self, X)
-        given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+        given = {"estimator": self, "X": X, "y": y, "metadata": of_rows}
         rows = self._rows()  # before the data are checked: a bad configuration fails at once
         candidates = list(dict.fromkeys(row.candidate for row in rows))
         if len(candidates) < (self.ensemble_size if self.refit else 1):
@@ -232,11 +239,11 @@ class EDRVFLSearchCV(CallbackSupportMixin, Tuned):
                 f"param_distributions gives {len(candidates)} different configurations to try, but at least "
                 f"{self.ensemble_size} are needed (ensemble_size)."
             )
-        material = prepare_material(self, X, y, sample_weight, params, candidates)
+        material = prepare_material(self, X, y, of_rows, params, candidates)
         whole = self._init_callback_context(max_subtasks=1 + self.refit).call_on_fit_task_begin(**given)
         scores = self._score(material, candidates, whole, given)
-        of_rows = numpy.stack([scores[row.candidate.number, :, row.depth - 1] for row in rows])
-        self.cv_results_ = results_table(rows, of_rows)
+        of_results = numpy.stack([scores[row.candidate.number, :, row.depth - 1] for row in rows])
+        self.cv_results_ = results_table(rows, of_results)
         order = best_first(self.cv_results_["rank_test_score"], rows)
         self.best_index_, self.best_params_ = order[0], rows[order[0]].params
         self.best_score_ = float(self.cv_results_["mean_test_score"][order[0]])
@@ -252,7 +259,7 @@ class EDRVFLSearchCV(CallbackSupportMixin, Tuned):
             with _task(whole, "refit", given, self.ensemble_size) as refit:
                 for model in self.estimators_:
                     with _task(refit, "model", given) as task, task.propagate_callback_context(model):
-                        model.fit(X, y, sample_weight)
+                        model.fit(X, y, **of_rows)
             self.best_estimator_ = self.estimators_[0]
         whole.call_on_fit_task_end(**given)
         return self

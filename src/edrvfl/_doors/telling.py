@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import sys
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self, TextIO
 
 from sklearn.callback import CallbackContext
 
@@ -18,11 +22,10 @@ from .._seam.arrays import Array, weighted_mean
 class Tasks:
     """Tells the callbacks of an estimator how far its fit is. Reading is a task where it takes passes."""
 
-    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         self._estimator, self._in_parts = estimator, isinstance(X, RowSource)
-        self.given = {"estimator": estimator, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        if self._in_parts:
-            self.given["metadata"] = {}
+        metadata = {} if self._in_parts else {"sample_weight": sample_weight, "groups": groups}
+        self.given = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
         self._whole: CallbackContext | None = None
         self._reading: CallbackContext | None = None
         self._blocks: BlockTasks | None = None
@@ -66,6 +69,78 @@ class Tasks:
     def _begin(self, n_tasks: int | None) -> None:
         context = self._estimator._init_callback_context(max_subtasks=n_tasks)
         self._whole = context.call_on_fit_task_begin(**self.given)
+
+
+PATIENCE = 5.0  # seconds of a fit before a bar is shown
+WIDTH = 30  # characters of the bar
+
+
+class Bar:
+    """A line for somebody who waits: how much of a fit is done, and for how long it has run.
+
+    It is drawn after five seconds and every second from then on, by a thread of its own because one piece of
+    work may take a minute, and it is gone when the fit ends.
+    """
+
+    def __init__(self, stream: TextIO | None, patience: float = PATIENCE) -> None:
+        self.stream, self._patience = stream, patience
+        self._done, self._expected, self._over = 0, 0, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    @classmethod
+    def of(cls, estimator: Any) -> Bar:
+        """Return the bar of a fit; nobody sees it unless verbose is "auto" and somebody looks."""
+        asked = estimator.verbose == "auto" and not getattr(estimator, "_skl_callbacks", ())
+        return cls(sys.stderr if asked and somebody_looks() else None)
+
+    def __enter__(self) -> Self:
+        self._began = time.monotonic()
+        if self.stream is not None:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        if self.stream is not None:
+            self._thread.join()
+
+    def expect(self, pieces: int) -> None:
+        """Take note of how many more pieces of work there are."""
+        self._expected = self._done + pieces
+
+    def advance(self) -> None:
+        """Take note of a piece of work that is done."""
+        self._done += 1
+
+    def line(self) -> str:
+        """Say how far the fit is."""
+        share = min(1.0, self._done / max(1, self._expected))
+        filled = int(WIDTH * share)
+        seconds = int(time.monotonic() - self._began)
+        return (
+            f"fit: [{'#' * filled}{'.' * (WIDTH - filled)}] {share:4.0%} {seconds // 60}:{seconds % 60:02d}"
+        )
+
+    def _watch(self) -> None:
+        stream, width = self.stream, 0
+        assert stream is not None
+        over = self._over.wait(self._patience)
+        while not over:
+            line = self.line()
+            width = max(width, len(line))
+            stream.write("\r" + line.ljust(width))
+            stream.flush()
+            over = self._over.wait(1.0)
+        if width:
+            stream.write("\r" + " " * width + "\r")
+            stream.flush()
+
+
+def somebody_looks() -> bool:
+    """Tell whether the screen of this process is a terminal or a notebook, and not that of a worker."""
+    notebook = "ipykernel" in sys.modules and type(sys.stderr).__module__.startswith("ipykernel")
+    mine = multiprocessing.current_process().name == "MainProcess"
+    return mine and (notebook or bool(getattr(sys.stderr, "isatty", bool)()))
 
 
 @dataclass(frozen=True, slots=True)

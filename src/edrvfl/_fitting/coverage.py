@@ -15,7 +15,7 @@ from .._inputs.targets import Values, equal_rows
 from .._layers.records import Settings
 from .._loo.coverage import Margins, OwnProbabilities, choose_widths, spread_targets
 from .._loo.follow import Votes
-from .._loo.jury import Jury, ValueJury
+from .._loo.jury import Jury, ValueJury, counted_once
 from .._models.coverage import Coverage
 from .._models.model import Model
 from .._models.network import Network
@@ -58,7 +58,7 @@ def _sets(evidence: Evidence, source: str) -> Coverage | None:
     assert isinstance(jury, Jury)
     assert jury.counts is not None
     values = numpy.where(jury.honest, _own(evidence.P, jury.codes), -numpy.inf)
-    return Coverage(source, len(values), OwnProbabilities.of(values, jury.counts))
+    return Coverage(source, len(values), OwnProbabilities.of(values, counted_once(jury.counts, jury.groups)))
 
 
 def _intervals(evidence: Evidence, source: str) -> Coverage | None:
@@ -71,8 +71,8 @@ def _intervals(evidence: Evidence, source: str) -> Coverage | None:
     residuals = jury.Y - evidence.P
     if targets.sd is not None:
         residuals = residuals * to_host(targets.sd).astype(float)
-    weights = jury.weights
-    spread, of_rows = fit_spread(evidence, residuals, weights)
+    spread, of_rows = fit_spread(evidence, residuals, jury.weights)
+    weights = counted_once(jury.weights, jury.groups)
     widths = choose_widths(residuals, of_rows, weights)
     log_spread = None if widths is None else of_rows
     if held is not None:
@@ -99,7 +99,8 @@ def fit_spread(
         X = take_rows(X, data.judged.rows)
     targets = spread_targets(residuals, weights)
     # each judged row wants an answer, so equal rows stay several ones
-    rows = prepare_values(X, targets, None if (weights == 1).all() else from_numpy(weights, X), merge=False)
+    counts, groups = None if (weights == 1).all() else from_numpy(weights, X), data.jury.groups
+    rows = prepare_values(X, targets, counts, merge=False, groups=groups)
     own = InMemory(rows, None)
     grown = grow_to(own, new_network(own, SPREAD, Learnt(inputs), evidence.seed), 1)
     values = rows.targets
@@ -130,9 +131,14 @@ def _own(P: numpy.ndarray, codes: numpy.ndarray) -> numpy.ndarray:
 
 
 def _weights_of(held: HeldBack, some: Any = slice(None)) -> numpy.ndarray:
-    """Return how much some held-back rows count: 1 if all weigh the same, whatever that is."""
+    """Return how much some held-back rows count: 1 if all weigh the same, whatever that is.
+
+    The rows of a group count 1 together.
+    """
     counts = weights_on_host(held.counts, int(held.X.shape[0]))[some]
     if not counts.size:
         return counts
+    if held.groups is not None and len(numpy.unique(held.groups)) < len(held.groups):
+        return counted_once(counts, held.groups[some])
     weights: numpy.ndarray = counts * (equal_rows(counts) / counts.sum())
     return weights

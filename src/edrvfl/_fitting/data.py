@@ -117,12 +117,13 @@ class InMemory:
     @cached_property
     def judged(self) -> Judged | None:
         """Which rows get leave-one-out scores; None for all."""
-        return judge_some(self.rows.targets)
+        return judge_some(self.rows.targets, self.rows.groups)
 
     @cached_property
     def jury(self) -> AnyJury:
         """The targets of the judged rows, and how much each row counts."""
-        return jury_of(self.rows.targets, self.rows.weights, self.judged, dealt(self.folds))
+        rows = self.rows
+        return jury_of(rows.targets, rows.weights, self.judged, dealt(self.folds), rows.groups)
 
     @cached_property
     def folds(self) -> tuple[Fold, ...]:
@@ -172,7 +173,7 @@ class InMemory:
                     replay(layer, network.activation, D[block, :])
         problem = Problem(rows.targets, rows.weights, draws, self.judged, judges=judges, twins=rows.twins)
         branch = start(D, settings) if begin.paused is None else resume(D, settings, begin.paused)
-        return grow(branch, replace(problem, remembers=self.remembers))
+        return grow(branch, replace(problem, groups=rows.groups, remembers=self.remembers))
 
     def pause(self, layers: Iterator[Grown], grown: Grown, settings: Settings) -> Pause:  # noqa: ARG002
         """Return from where a network that was just grown can go on later."""

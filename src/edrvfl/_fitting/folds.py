@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy
 
-from .._inputs.chosen import Judged, groups, ranking
+from .._inputs.chosen import Judged, ranking, strata
 from .._inputs.inputs import Inputs
 from .._inputs.rows import MIX, Rows, row_hashes, to_host
 from .._inputs.targets import Values
@@ -21,6 +21,7 @@ from .._loo.jury import Dealt
 from .._seam.arrays import Array, array_namespace, from_numpy, take_rows
 from .systems import Pair
 
+LEAST_DEALT = 3  # groups: without one of two, nothing could be left out to judge by
 CALIBRATION_PARTS = 5  # a calibration of many classes wants more rows than two or three folds leave it
 
 
@@ -48,7 +49,7 @@ class Fold:
         """The rows inside, as some of the riding rows; each stands for itself."""
         X, m, n = self.rows.X, len(self.order), len(self.places)
         rows = from_numpy(numpy.arange(m - n, m), X, array_namespace(X).int64)
-        return Judged(rows, from_numpy(numpy.ones(n), X))
+        return Judged(rows, from_numpy(numpy.ones(n), X), last=True)
 
     def _some(self, which: numpy.ndarray) -> Rows:
         X = self.rows.X
@@ -70,14 +71,17 @@ class Learnt:
         return None if self.inputs.factors is None else "gradient"
 
 
-def n_folds(m: int, d: int) -> int:
-    """Return into how many folds m rows of d columns are dealt; 0 where one fit is honest enough."""
+def n_folds(m: int, d: int, n_groups: int | None = None) -> int:
+    """Return into how many folds m rows of d columns are dealt; 0 where one fit is honest enough.
+
+    Of rows in groups the groups are few or many: what saw the labels of one of ten groups saw a tenth.
+    """
     # Paired on the same rows, leave-one-out accuracy of one fit was above that of two folds by 1.6 points
     # (600 x 10), 0.5 (1000 x 10) and none (1500 x 10, 2000 x 30) for weighting and pruning, and by 4.9
     # (600 x 100), 0.5 (1000 x 10) and 0.1 (1500 x 10) for a kernel with factors. That kernel was above new
     # rows by 0.8 points (1500 x 50), 0.4 (2000 x 60) and 0.3 (3000 x 100). Three folds were as honest as five
     # from 40 to 150 rows, for less time.
-    if m >= 10_000 or m >= max(1_500, 33 * d):
+    if m >= 10_000 or (m if n_groups is None else n_groups) >= max(1_500, 33 * d):
         return 0
     return 3 if m <= 600 else 2
 
@@ -121,23 +125,25 @@ def deal_folds(rows: Rows, judged: Judged | None, n: int | None = None) -> tuple
     Hashes of rows decide, so that neither the order of the file matters nor the seed, and rows that are equal
     in all columns stay together, whatever their labels are, unless they agree by chance. They are hashes of
     ranks: units do not matter, and neither do the order of columns, the names of classes or the sign of
-    values.
+    values. Rows of one group stay together too.
     """
-    m, d = rows.X.shape
-    n = n_folds(m, d) if n is None else n
+    (m, d), owners = rows.X.shape, rows.groups
+    n = n_folds(m, d, None if owners is None else len(numpy.unique(owners))) if n is None else n
     if n == 0:
         return ()
     which = numpy.arange(m) if judged is None else to_host(judged.rows)
     _, place = numpy.unique(_hashes(column_ranks(to_host(rows.X)))[which], return_inverse=True)
-    group = _groups(rows, which, place)
+    stratum = _strata(rows, which, place)
+    if owners is not None:
+        return _deal_groups(rows, which, (place, stratum, owners[which]), n)
     part = place
     if rows.apart:
-        part = numpy.argsort(numpy.lexsort((group, place)))
-        order, of = numpy.lexsort((place, group)), numpy.arange(len(which))
+        part = numpy.argsort(numpy.lexsort((stratum, place)))
+        order, of = numpy.lexsort((place, stratum)), numpy.arange(len(which))
     else:
-        groups_of = numpy.full(int(place.max()) + 1, len(which))
-        numpy.minimum.at(groups_of, place, group)  # equal rows may differ in class
-        order, of = numpy.lexsort((numpy.arange(len(groups_of)), groups_of)), place
+        strata_of = numpy.full(int(place.max()) + 1, len(which))
+        numpy.minimum.at(strata_of, place, stratum)  # equal rows may differ in class
+        order, of = numpy.lexsort((numpy.arange(len(strata_of)), strata_of)), place
     n = min(n, len(order) // 2)
     if n < 2:
         return ()
@@ -150,18 +156,46 @@ def deal_folds(rows: Rows, judged: Judged | None, n: int | None = None) -> tuple
     return tuple(_fold(rows, which, places, part[places] % CALIBRATION_PARTS) for places in insides)
 
 
-def _groups(rows: Rows, which: numpy.ndarray, place: numpy.ndarray) -> numpy.ndarray:
+def _deal_groups(
+    rows: Rows, which: numpy.ndarray, known: tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray], n: int
+) -> tuple[Fold, ...]:
+    """Deal whole groups of judged rows, of which place, stratum and group are known, into n folds or less.
+
+    The largest come first. Each comes to the fold in which its strata, each as a share of its rows, are
+    scarcest.
+    """
+    place, stratum, owners = known
+    first = numpy.full(int(owners.max()) + 1, len(place))
+    numpy.minimum.at(first, owners, place)
+    # groups are numbered by their first hashes; equal rows of several groups have their order from the groups
+    own = numpy.unique(first[owners] * (len(first) + 1) + owners, return_inverse=True)[1]
+    n_groups = int(own.max()) + 1
+    if n_groups < LEAST_DEALT:
+        return ()
+    n = min(n, n_groups)
+    sizes = numpy.zeros((n_groups, int(stratum.max()) + 1))
+    numpy.add.at(sizes, (own, stratum), 1.0)
+    shares = sizes / numpy.maximum(sizes.sum(axis=0), 1.0)
+    load, fold_of = numpy.zeros((n, shares.shape[1])), numpy.zeros(n_groups, dtype=int)
+    for i in numpy.argsort(-sizes.sum(axis=1), kind="stable"):
+        fold_of[i] = numpy.argmin(numpy.round(load @ shares[i] + 1e-6 * load.sum(axis=1), 12))
+        load[fold_of[i]] += shares[i]
+    insides = [numpy.flatnonzero(fold_of[own] == f) for f in range(n)]
+    return tuple(_fold(rows, which, places, own[places] % CALIBRATION_PARTS) for places in insides)
+
+
+def _strata(rows: Rows, which: numpy.ndarray, place: numpy.ndarray) -> numpy.ndarray:
     """Return the class or range of each judged row as a number; the rows have places by their hashes.
 
-    The group of the smallest hash has the number 0, whatever its name or sign.
+    That of the smallest hash has the number 0, whatever its name or sign.
     """
     if isinstance(rows.targets, Values):
         along = ranking(rows.targets, rows.weights.counts)[which]
         along = along[numpy.lexsort((numpy.abs(along), place))]
         along = along[numpy.abs(along) > 1e-6]
-        if len(along) and along[0] < 0:  # a value between two groups is in the upper one
+        if len(along) and along[0] < 0:  # a value between two ranges is in the upper one
             rows = replace(rows, targets=replace(rows.targets, Y=-rows.targets.Y))
-    codes = groups(rows)[which]
+    codes = strata(rows)[which]
     n = int(codes.max()) + 1
     smallest = numpy.full(n, len(place))
     numpy.minimum.at(smallest, codes, place)

@@ -10,9 +10,10 @@ import numpy
 from .._inputs.inputs import Inputs
 from .._inputs.rows import Rows, to_host
 from .._seam.arrays import Array, array_namespace, from_numpy
-from .systems import Choice, Draw, KernelSettings, Pair, Sample, System, descend
+from .systems import NEAR_STEPS, STEPS, Choice, Draw, KernelSettings, Pair, Sample, System, descend, regular
 
 GRADIENT_ROWS = 1_000  # training rows that the ridge is fitted to
+CHOOSING_ROWS = 400  # of them choose bandwidth and penalty, where nothing has to be judged
 GRADIENT_CLASSES = 32  # the most frequent classes, whose scores are asked for gradients
 
 
@@ -53,15 +54,26 @@ class Ridge:
 
 
 def fit_ridge(
-    inputs: Inputs, rows: Rows, seed: int, kernel: str = "laplace", near: Pair | None = None
+    inputs: Inputs,
+    rows: Rows,
+    seed: int,
+    kernel: str = "laplace",
+    near: Pair | None = None,
+    settled: bool = False,
+    n: int = GRADIENT_ROWS,
 ) -> Ridge:
-    """Fit a kernel ridge to at most 1,000 of the rows; its choice may begin at what suited another one."""
+    """Fit a kernel ridge to at most n of the rows.
+
+    Its choice may begin at a pair that suited another ridge, and if that is settled it ends there.
+    """
     sample = Sample.of(rows, inputs, kernel)
-    if rows.worth > GRADIENT_ROWS:
+    if rows.worth > n:
         # few rows, in full precision: the factors are the same with every array library
-        drawn = Draw(rows, seed).proportional(GRADIENT_ROWS)
+        drawn = Draw(rows, seed).proportional(n)
         sample = dataclasses.replace(sample.some(drawn), dtype=rows.X.dtype)
     system = System(sample)
     choice = Choice.of(KernelSettings(kernel=kernel), sample, near)
-    choice, found = descend(system, choice, choice.n_candidates)
+    most, steps = 1 if settled else choice.n_candidates, STEPS if near is None else NEAR_STEPS
+    choice, found = descend(system, choice, most, steps)
+    found = regular(system, choice.values[0], found)
     return Ridge(inputs, sample, system, choice, found.alpha)

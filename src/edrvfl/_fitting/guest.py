@@ -1,7 +1,7 @@
 """A guest: an estimator of scikit-learn as a member of a portfolio.
 
 It has no exact leave-one-out. A forest answers each row by the trees that did not draw it; of any other
-estimator five copies are fitted, each without a fold of the rows.
+estimator, and where rows are in groups, five copies are fitted, each without a fold of the rows.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def fit_guest(data: Data, settings: GuestFit, learnt: Learnt, seed: int) -> Gues
     seen = replace(rows, X=Z, weights=RowWeights(_counts(rows)))
     fitted, _ = train(guest, seen)
     which = numpy.arange(len(Z)) if data.judged is None else data.judged.rows
-    P = out_of_bag(fitted, seen)
+    P = out_of_bag(fitted, seen) if rows.groups is None else None  # a tree saw others of the group
     folds = deal_folds(rows, data.judged, N_FOLDS) if P is None else ()
     P = without_folds(guest, seen, folds, which) if P is None else P[which]
     if not numpy.isfinite(P).all():
@@ -156,11 +156,21 @@ def without_folds(guest: Any, rows: Rows, folds: Sequence[Fold], which: numpy.nd
 
 
 def _others_mean(rows: Rows, which: numpy.ndarray) -> numpy.ndarray:
-    """Return the shares of the classes, or the mean values, of all rows but one, for each of some rows."""
+    """Return the shares of the classes, or the mean values, of all rows but one, for each of some rows.
+
+    Where rows are in groups, of all rows but those of its group.
+    """
     counts = numpy.ones(len(rows.X)) if rows.weights.counts is None else rows.weights.counts
     total, own = counts.sum(), counts[which, None]
-    Y = numpy.asarray(rows.targets.rows(which), dtype=float)
-    rest: numpy.ndarray = (total * mean_targets(rows) - own * Y) / numpy.maximum(total - own, 1e-30 * total)
+    sums = own * numpy.asarray(rows.targets.rows(which), dtype=float)
+    if rows.groups is not None:
+        of = numpy.unique(rows.groups, return_inverse=True)[1]
+        own = numpy.bincount(of, counts)[of[which], None]
+        for k in range(rows.targets.width):
+            codes = isinstance(rows.targets, Classes)
+            column = rows.targets.codes == k if codes else rows.targets.Y[:, k]  # type: ignore[union-attr]
+            sums[:, k] = numpy.bincount(of, counts * column)[of[which]]
+    rest: numpy.ndarray = (total * mean_targets(rows) - sums) / numpy.maximum(total - own, 1e-30 * total)
     return rest
 
 

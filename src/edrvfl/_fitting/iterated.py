@@ -23,7 +23,7 @@ from .._seam.arrays import (
     row_blocks,
     take_rows,
 )
-from .systems import GAIN, Choice, Draw, Pair, Sample
+from .systems import GAIN, Choice, Draw, Pair, Sample, deal_evenly
 
 LEAST_ITERATED = 5_000  # rows; of fewer a factor is there as soon
 # Rows, on a CPU and on a GPU, where nothing was measured yet. Time and memory grow with their square.
@@ -58,8 +58,9 @@ def fit_iterated(
 ) -> tuple[Choice, Array, KernelReadOut] | None:
     """Solve one system of n rows, or of all if there are no more; None if the steps come to no end.
 
-    Judged rows are dealt into groups, with their copies, and each group is answered by a system without it,
-    whose steps begin at the solution for all rows. Judged rows that are not in the system are answered by it.
+    Judged rows are dealt into groups, with their copies or the rest of their own groups, and each group is
+    answered by a system without it, whose steps begin at the solution for all rows. Judged rows that are not
+    in the system are answered by it, or by the one that lacks the rest of their own group.
     """
     counts, order = draw.parts(1, n)[0], draw.order
     place = numpy.full(len(counts), -1)
@@ -68,18 +69,28 @@ def fit_iterated(
     many = Many.of(sample.some(counts), choice.values, order, seed)
     judged = numpy.arange(len(counts)) if sample.judged is None else to_host(sample.judged.rows)
     inside, outside = (numpy.flatnonzero(there) for there in (place[judged] >= 0, place[judged] < 0))
-    groups = deal(place[judged[inside]], many.part.twins, order, many.B.shape[1])
+    asked, owners = place[judged[inside]], many.part.groups
+    if owners is not None:
+        asked = numpy.flatnonzero(numpy.isin(owners, sample.groups[judged]))  # type: ignore[index]
+    groups = deal(asked, many.part.twins if owners is None else owners, order, many.B.shape[1])
     if groups and many.B.shape[1] <= FEW_COLUMNS:
         choice = _penalty(many, groups[0], choice)
     found = many.solved(choice.values[1], groups)
     if found is None:
         return None
-    alpha, left_out = found
+    alpha, left_out, of_others = found
     X, xp = many.X, array_namespace(many.X)
-    alike, new = many.compared(X), sample.encoded(from_numpy(judged[outside], X, xp.int64))
-    scores = [take_rows(left_out, from_numpy(place[judged[inside]], X, xp.int64))]
-    scores += [alike(new[rows, :]) @ alpha for rows in row_blocks(new, len(outside), 3 * X.shape[0])]
-    back = numpy.argsort(numpy.concatenate([inside, outside]))
+    alike = many.compared(X)
+    scores, answered = [take_rows(left_out, from_numpy(place[judged[inside]], X, xp.int64))], [inside]
+    lacking = numpy.full(len(outside), -1)
+    for g, rows in enumerate(groups if owners is not None else ()):
+        lacking[numpy.isin(sample.groups[judged[outside]], owners[rows])] = g  # type: ignore[index]
+    for g in numpy.unique(lacking).tolist():
+        some, by = outside[lacking == g], alpha if g < 0 else of_others[g]
+        new = sample.encoded(from_numpy(judged[some], X, xp.int64))
+        scores += [alike(new[rows, :]) @ by for rows in row_blocks(new, len(some), 3 * X.shape[0])]
+        answered.append(some)
+    back = numpy.argsort(numpy.concatenate(answered))
     loo = take_rows(xp.concat(scores), from_numpy(back, X, xp.int64))
     return choice, X, KernelReadOut(alpha, loo, choice.values[1], True)
 
@@ -127,8 +138,10 @@ class Many:
         of_unit = lam / self.part.unit
         return Large(self.K, self.root, of_unit, Preconditioner.of(self.F * 1.0, self.left, of_unit))
 
-    def solved(self, lam: float, groups: list[numpy.ndarray]) -> tuple[Array, Array] | None:
-        """Return alpha (m, k), and the scores (m, k) of each group's rows by the system that lacks them."""
+    def solved(self, lam: float, groups: list[numpy.ndarray]) -> tuple[Array, Array, list[Array]] | None:
+        """Return alpha (m, k), the scores (m, k) of each group's rows by the system that lacks them, and that
+        system's alpha for each group.
+        """
         system = self.system(lam)
         found = conjugate_gradients(system, self.B, self.tolerance, MOST_STEPS)
         if not found.reached(self.tolerance):
@@ -141,10 +154,13 @@ class Many:
             if not others.reached(self.tolerance):
                 return None
             answers.append(systems.left_out(others.U))
+            U, k = others.U * self.root[:, None], self.B.shape[1]
+            if self.part.groups is not None:
+                answers += [U[:, g * k : (g + 1) * k] for g in range(len(groups))]
         if isinstance(self.part.targets, Classes):
             answers = [_with_last(scores) for scores in answers]
         alpha, *left_out = (array_namespace(self.X).astype(scores, self.X.dtype) for scores in answers)
-        return alpha, left_out[0] if left_out else alpha
+        return alpha, left_out[0] if left_out else alpha, left_out[1:]
 
 
 def _penalty(many: Many, group: numpy.ndarray, choice: Choice) -> Choice:
@@ -191,22 +207,22 @@ def _with_last(scores: Array) -> Array:
 
 
 def deal(
-    judged: numpy.ndarray, twins: numpy.ndarray | None, order: numpy.ndarray, k: int
+    judged: numpy.ndarray, together: numpy.ndarray | None, order: numpy.ndarray, k: int
 ) -> list[numpy.ndarray]:
     """Deal judged rows into groups that are left out together, rows of like targets evenly.
 
-    A row's copies, judged or not, are in its group. A group has a fifth of all rows at most, copies aside,
-    and a twentieth if k columns of targets for each group leave the products with K cheap.
+    Rows of the same number in `together`, judged or not, are in one group. But for these, a group has a fifth
+    of all rows at most, and a twentieth if k columns of targets for each group leave products with K cheap.
     """
     m = len(order)
     n = max(-(-len(judged) * LARGEST_GROUP // m), min(-(-len(judged) * SMALL_GROUP // m), FEW_COLUMNS // k))
-    of = numpy.arange(m) if twins is None else numpy.unique(twins, return_inverse=True)[1]
+    of = numpy.arange(m) if together is None else numpy.unique(together, return_inverse=True)[1]
     chosen = numpy.zeros(m, dtype=bool)
     chosen[judged] = True
     dealt = of[order[chosen[order]]]
     _, first = numpy.unique(dealt, return_index=True)
     dealt = dealt[numpy.sort(first)]
     group = numpy.full(m, -1)
-    group[dealt] = numpy.arange(len(dealt)) % max(1, n)
+    group[dealt] = deal_evenly(numpy.bincount(of)[dealt], max(1, n))
     group = group[of]
     return [numpy.flatnonzero(group == g) for g in range(min(max(1, n), len(dealt)))]

@@ -35,10 +35,12 @@ from .._seam.arrays import (
 from .._seam.threads import suitable_threads
 from .data import Data
 from .folds import Fold, Learnt, together
+from .gradient import fit_ridge
 from .iterated import fit_iterated, n_iterated
 from .settings import KernelFit
 from .systems import (
     LAMBDAS,
+    NEAR_STEPS,
     PENALTY_STEPS,
     STEPS,
     Choice,
@@ -61,8 +63,8 @@ MOST_ROWS = {False: 20_000, True: 100_000}
 # Values gain more by further rows than classes do.
 VALUE_PART_ROWS = {False: 8_000, True: 20_000}
 VALUE_MOST_ROWS = {False: 40_000, True: 100_000}
-WORK = {False: 3 * 4_000**3, True: 3 * 20_000**3}
-SEARCH_ROWS = (1_000, 2_000)  # rows that choose for all rows; the second where all rows can try little
+WORK = {False: 3 * 1_500**3, True: 3 * 20_000**3}
+SEARCH_ROWS = (1_000, 1_500)  # rows that choose for all rows; the second where all rows can try little
 FEW = 3
 
 
@@ -113,7 +115,8 @@ def fit_kernel(
         solver = "exact" if s is None else "landmarks"
         landmarks = None if s is None else sample.encoded(draw.landmarks(s, rows.X))
         system = System(sample, landmarks)
-        choice, found = descend(system, choice, most, STEPS if s is None else PENALTY_STEPS)
+        steps = STEPS if near is None else NEAR_STEPS
+        choice, found = descend(system, choice, most, steps if s is None else PENALTY_STEPS)
         landmarks, found = system.landmarks, regular(system, choice.values[0], found)
     prior, xp = sample.prior, array_namespace(sample.prior)
     # units may be too large or small for the precision of the coefficients, so these stay without
@@ -132,12 +135,16 @@ def _fit_parts(
     """Fit an exact ridge to each part of the rows; the mean of their scores is the score.
 
     A part is given as the counts of all rows, 0 for those of other parts. A row's leave-one-out score is the
-    mean of that in its own part and of the plain scores of the other parts, which never saw the row.
+    mean of that in its own part and of the plain scores of the other parts, which never saw the row. A row in
+    no part is not answered by the part that has others of its group.
     """
     xp, X = array_namespace(sample.raw), sample.raw
     judged = numpy.arange(X.shape[0]) if sample.judged is None else to_host(sample.judged.rows)
     # judged rows by part, so that those of a part are a slice; rows without a part come last
-    order = numpy.argsort(_part_of_rows(parts)[judged], kind="stable")
+    of_rows = _part_of_rows(parts)[judged]
+    order, n_inside = numpy.argsort(of_rows, kind="stable"), int((of_rows < len(parts)).sum())
+    without = judged[order[n_inside:]]
+    answers = numpy.full(len(judged), float(len(parts)))  # how many parts answer a row
     seen = sample.encoded(from_numpy(judged[order], X, xp.int64))
     loo = xp.zeros((len(judged), sample.targets.width), dtype=sample.dtype, device=device(X))
     landmarks, alphas, start, lams = [], [], 0, []
@@ -151,14 +158,22 @@ def _fit_parts(
         inside = numpy.flatnonzero(numpy.isin(numpy.flatnonzero(counts), judged))
         own = slice(start, start + len(inside))
         width = system.width(choice.values[0])
-        for rows in (slice(0, own.start), slice(own.stop, len(judged))):
+        for rows in (slice(0, own.start), slice(own.stop, n_inside)):
             _add_scores(seen[rows, :], system, found.alpha, width, loo[rows, :])
+        fair = numpy.ones(len(without))
+        if sample.groups is not None:
+            fair[numpy.isin(sample.groups[without], sample.groups[counts > 0])] = 0.0
+        answers[n_inside:] -= 1.0 - fair
+        others = xp.zeros_like(loo[n_inside:, :])
+        _add_scores(seen[n_inside:, :], system, found.alpha, width, others)
+        loo[n_inside:, :] += others * from_numpy(fair, loo)[:, None]
         loo[own, :] += take_rows(found.loo, from_numpy(inside, X, xp.int64))
         landmarks.append(system.landmarks)
         alphas.append(found.alpha / len(parts))
         lams.append(found.lam)
         start = own.stop
-    loo = take_rows(loo / len(parts), from_numpy(numpy.argsort(order), X, xp.int64))
+    loo = loo / from_numpy(numpy.maximum(answers, 1.0), loo)[:, None]
+    loo = take_rows(loo, from_numpy(numpy.argsort(order), X, xp.int64))
     together = KernelReadOut(xp.concat(alphas), loo, max(lams), True)
     return choice, xp.concat(landmarks), together, tuple(lams)
 
@@ -234,6 +249,10 @@ def _judge_folds(data: Data, learnt: Learnt, settings: KernelSettings, seed: int
         if learnt.ridges and settings == KernelSettings(kernel=settings.kernel):
             scores.append(judge_fold(fold, inputs, learnt.ridges[i], settings.kernel))
             continue
+        if learnt.near and settings == KernelSettings(kernel=settings.kernel):
+            ridge = fit_ridge(inputs, fold.outside, seed, settings.kernel, learnt.near)
+            scores.append(judge_fold(fold, inputs, ridge.choice.values, settings.kernel))
+            continue
         voter = fit_kernel(fold.outside, inputs, settings, seed).voter
         landmarks = voter.landmarks if isinstance(settings.n_landmarks, int) else None
         chosen = voter.bandwidth, voter.lam
@@ -247,7 +266,7 @@ def fit_kernel_model(data: Data, settings: KernelFit, learnt: Learnt, seed: int)
     m = rows.X.shape[0]
     with ignore_overflow(), suitable_threads(rows.X, m + inputs.width, m):
         # rows in memory are judged once; among all rows of parts the same ones have other numbers
-        judged = data.judged if rows is data.rows else judge_some(rows.targets)
+        judged = data.judged if rows is data.rows else judge_some(rows.targets, rows.groups)
         near = None if isinstance(settings.kernel.n_landmarks, int) else learnt.near  # of exact systems
         solved = fit_kernel(rows, inputs, settings.kernel, seed, judged, near)
         voter, loo = solved.voter, solved.loo

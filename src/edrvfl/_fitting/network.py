@@ -97,6 +97,7 @@ def judge_by_folds(
             judged=None,
             stacked=bool(stack),
             twins=outside.twins,
+            groups=outside.groups,
             riders=Riders(rows, fold.judged),
         )
         scores: list[Array] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,33 +13,43 @@ from .._loo.follow import CALIBRATIONS
 from .._loo.pool import averaged, equal_kinds, pooled, weigh
 from .._models.portfolio import Portfolio
 from .._seam.arrays import array_namespace, converted, device, from_numpy
-from .data import Data
+from .data import Data, few_of
 from .folds import Learnt
 from .inputs import best_kernel, learn_network_inputs
 from .race import REFUSALS, Member, Progress
-from .settings import InputSettings, KernelFit, VoterSettings
+from .settings import EFFORTS, Effort, InputSettings, KernelFit, VoterSettings
 
 # Seeds fit into int32, so that every platform draws the same.
 LARGEST_SEED = numpy.iinfo(numpy.int32).max
-KERNELS_KEPT = 2  # of the kernel voters, where there are more
 
 
-def prepare_members(data: Data, settings: Mapping[str, VoterSettings], seed: int) -> list[Member]:
+def prepare_members(
+    data: Data,
+    settings: Mapping[str, VoterSettings],
+    seed: int,
+    effort: Effort = EFFORTS["usual"],
+    heard: Callable[[], None] = lambda: None,
+) -> list[Member]:
     """Return the members that are worth a fit: all networks, and the best of the kernel voters.
 
     Kernel voters prove on some of the rows how good they are, which takes far less than a fit. Members of the
-    same encoder and scaling share what they see.
+    same encoder and scaling share what they see. `heard` is told of each kernel voter that has done so.
     """
     for name, given in settings.items():
         if refuse := REFUSALS.get(type(given)):
             refuse(name, given, data)
     found = {name: given.as_member(data.worth) for name, given in settings.items()}
     kernels = {name: one for name, one in found.items() if isinstance(one, KernelFit)}
-    if len(kernels) > KERNELS_KEPT:
-        kernels = {name: one.as_raced() for name, one in kernels.items()}
-    raced = {name: best_kernel(data, one, seed) for name, one in kernels.items()}
+    few = None
+    if len(kernels) > effort.kept:
+        kernels = {name: one.as_raced(effort.rounds) for name, one in kernels.items()}
+        few = few_of(data, effort.race_rows, seed)
+    raced = {}
+    for name, kernel in kernels.items():
+        raced[name] = best_kernel(data, kernel, seed, few)
+        heard()
     proofs = {one.inputs: proof for one, proof in raced.values()}
-    kept = sorted(raced, key=lambda name: raced[name][1].loss)[:KERNELS_KEPT]
+    kept = sorted(raced, key=lambda name: raced[name][1].loss)[: effort.kept]
     known: dict[Any, Learnt] = {}
     members = []
     for i, (name, given) in enumerate(found.items()):

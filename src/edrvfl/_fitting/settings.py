@@ -7,7 +7,7 @@ portfolio, derives from their fields.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -24,8 +24,28 @@ LOO_WEIGHTS_ROWS = 10_000
 
 
 MOST_ROUNDS = 3  # of gradient factors in a kernel
+RACE_ROWS = 640  # of which a kernel proves how good it is, and how often factors help it
 # The inputs that suit each kernel: a smooth one sees numbers as they are, and one by columns their ranks.
 SUITED = {"laplace": "bins", "matern": "standard", "product": "ranks", "additive": "ranks"}
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much work a portfolio does: its members, if none are given, and the proof of its kernel voters."""
+
+    kernels: tuple[str, ...]  # of the kernel voters
+    n_hidden: int  # of the networks; 0: there are none
+    kept: int  # how many kernel voters are fitted, if there are more
+    rounds: int  # of gradient factors at most
+    race_rows: int  # of which kernel voters prove how good they are
+
+
+# What each gains and costs on validation rows: docs/decisions.md, the portfolio.
+EFFORTS: Mapping[str, Effort] = {
+    "quick": Effort(("laplace", "matern", "product"), 0, 1, 1, 300),
+    "usual": Effort(("laplace", "matern", "product"), 256, 2, MOST_ROUNDS, RACE_ROWS),
+    "thorough": Effort(tuple(SUITED), 512, 3, MOST_ROUNDS, 1_200),
+}
 PAPER_WEIGHTS = {"omega_r": 0.8, "p": 0.2}  # of the samples that were right, and of pruned neurons
 
 
@@ -119,9 +139,9 @@ class KernelFit:
         named = self.kernel.kernel
         return tuple(self._with(kernel) for kernel in (SUITED if named == "loo" else (named,)))
 
-    def as_raced(self) -> KernelFit:
+    def as_raced(self, rounds: int = MOST_ROUNDS) -> KernelFit:
         """Return this fit as one that proves on some of the rows how good it is."""
-        inputs = dataclasses.replace(self.inputs, rounds=MOST_ROUNDS, raced=True)
+        inputs = dataclasses.replace(self.inputs, rounds=rounds, raced=True)
         return dataclasses.replace(self, inputs=inputs)
 
     def _with(self, kernel: str) -> KernelFit:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import heapq
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy
 from scipy.special import softmax
 
-from .._inputs.chosen import Judged, codes_of, ranking
+from .._inputs.chosen import Judged, codes_of, draw_rows, ranking
 from .._inputs.inputs import Inputs
 from .._inputs.levels import compared
-from .._inputs.rows import Rows, draw_rows, to_host
+from .._inputs.rows import Rows, to_host
 from .._inputs.targets import RowWeights, Targets, Values
 from .._loo.calibrate import Calibration
 from .._loo.jury import ValueJury, jury_of
@@ -25,7 +27,20 @@ from .._seam.arrays import Array, array_namespace, device, from_numpy, take_entr
 BANDWIDTHS = tuple(2.0**q for q in range(-3, 4))
 LAMBDAS = tuple(2.0**q for q in range(-7, 6, 2))
 Pair = tuple[float, float]  # a bandwidth and a penalty
-FIRST: Pair = (1.0, 0.125)  # where the search starts
+# Where the search starts: about where it ends on 500 rows of the study's tables and frames, with a penalty
+# that is rather too large. Where the loss hardly changes, sets by a small penalty cover too few rows.
+FIRST: Mapping[str, Pair] = {
+    "laplace": (2.0, 2.0**-3),
+    "matern": (2.0, 2.0**-3),
+    "product": (1.0, 2.0**-3),
+    "additive": (2.0, 2.0**-3),
+}
+VALUE_FIRST: Mapping[str, Pair] = {
+    "laplace": (16.0, 2.0**-5),
+    "matern": (4.0, 2.0**-5),
+    "product": (2.0, 2.0**-3),
+    "additive": (4.0, 2.0**-3),
+}
 # Values, which are told from each other by more than a sign, want longer kernels with smaller penalties, and
 # so do the other kernels.
 VALUE_BANDWIDTHS = tuple(2.0**q for q in range(-3, 6))
@@ -35,6 +50,7 @@ OTHER_LAMBDAS = tuple(2.0**q for q in range(-15, 6, 2))
 # Places of neighbours. A longer kernel wants a smaller penalty: the valley of the loss runs along (1, -1).
 STEPS = ((0, -1), (0, 1), (-1, 0), (1, 0), (1, -1), (-1, 1))
 PENALTY_STEPS = STEPS[:2]
+NEAR_STEPS = STEPS[:4]  # from where alike rows or columns ended, which is nearly always where these end
 MOST_RAISES = 40  # of a penalty, each by 4
 GAIN = 1e-3  # a neighbour must be so much better, relatively, to be taken
 DOUBLE_ROWS = 1_000  # more rows are computed in float32
@@ -64,6 +80,7 @@ class Sample:
     unit: float = 1.0  # the weight of one row, by which weights and penalties are divided
     judged: Judged | None = None
     twins: numpy.ndarray | None = None  # (m,), a number that rows of the same X share: see `Rows.twins`
+    groups: numpy.ndarray | None = None  # (m,), the number of each row's group: see `Rows.groups`
 
     @classmethod
     def of(cls, rows: Rows, inputs: Inputs, kernel: str, judged: Judged | None = None) -> Sample:
@@ -77,9 +94,8 @@ class Sample:
         unit = rows.weights.unit
         refuse_extreme(rows.weights.base, unit, X.shape[0], dtype)
         prior = mean_targets(rows)
-        return cls(
-            X, compared(inputs), kernel, dtype, rows.targets, rows.weights, prior, unit, judged, rows.twins
-        )
+        of_rows = rows.targets, rows.weights, prior, unit, judged, rows.twins, rows.groups
+        return cls(X, compared(inputs), kernel, dtype, *of_rows)
 
     def encoded(self, which: Array | None = None) -> Array:
         """Return the encoded rows (m, d), or some of them."""
@@ -95,7 +111,9 @@ class Sample:
         base = self.weights.base
         base = None if base is None else xp.astype(base / self.unit, dtype)
         twins = Twins.of(self.twins, X)
-        return Regression(X, Values(Y), base, twins=twins, want_loo=True, judged=self.judged)
+        return Regression(
+            X, Values(Y), base, twins=twins, want_loo=True, judged=self.judged, groups=self.groups
+        )
 
     def some(self, counts: numpy.ndarray) -> Sample:
         """Return the rows with a positive count among these counts of all rows; all of them are judged."""
@@ -108,8 +126,9 @@ class Sample:
             None if costs is None else take_entries(costs, rows),
         )
         targets, raw = self.targets.some(rows), take_rows(self.raw, rows)
-        twins = None if self.twins is None else self.twins[which]
-        return replace(self, raw=raw, targets=targets, weights=weights, judged=None, twins=twins)
+        twins, groups = (None if numbers is None else numbers[which] for numbers in (self.twins, self.groups))
+        some = replace(self, raw=raw, targets=targets, weights=weights, judged=None)
+        return replace(some, twins=twins, groups=groups)
 
 
 def refuse_extreme(base: Array | None, unit: float, m: int, dtype: Any) -> None:
@@ -142,7 +161,7 @@ class System:
     def __init__(self, sample: Sample, landmarks: Array | None = None) -> None:
         X = sample.encoded()
         self._sample, self._problem = sample, sample.regression(X)
-        self._jury = jury_of(sample.targets, sample.weights, sample.judged)
+        self._jury = jury_of(sample.targets, sample.weights, sample.judged, groups=sample.groups)
         self._exact = landmarks is None
         self.landmarks = X if landmarks is None else landmarks
         self.kernel = KERNELS[sample.kernel]
@@ -204,19 +223,19 @@ class Choice:
 
     @classmethod
     def of(cls, settings: KernelSettings, sample: Sample, near: Pair | None = None) -> Choice:
-        """Start near what suits alike rows, or in the middle; what is given is the only candidate.
+        """Start near what suits alike rows, or where many end; what is given is the only candidate.
 
         Penalties go with the unit of weights.
         """
         h, lam, unit = settings.bandwidth, settings.lam, sample.unit
-        bandwidths, lams = BANDWIDTHS, LAMBDAS
+        bandwidths, lams, first = BANDWIDTHS, LAMBDAS, FIRST[sample.kernel]
         if isinstance(sample.targets, Values):
-            bandwidths, lams = VALUE_BANDWIDTHS, VALUE_LAMBDAS
+            bandwidths, lams, first = VALUE_BANDWIDTHS, VALUE_LAMBDAS, VALUE_FIRST[sample.kernel]
         if sample.kernel != "laplace":
             bandwidths, lams = OTHER_BANDWIDTHS, OTHER_LAMBDAS
         bandwidths = bandwidths if h is None else (h,)
         lams = tuple(unit * candidate for candidate in lams) if lam is None else (lam,)
-        bandwidth, penalty = near or (FIRST[0], unit * FIRST[1])
+        bandwidth, penalty = near or (first[0], unit * first[1])
         return cls(bandwidths, lams, _nearest(bandwidths, bandwidth), _nearest(lams, penalty))
 
     @property
@@ -280,13 +299,46 @@ def regular(system: System, bandwidth: float, found: KernelReadOut) -> KernelRea
     raise ValueError("The kernel matrix stays singular with any penalty: the encoded columns are not finite.")
 
 
+UNEVEN = 1.25  # times the rows that a part is to have; before it has more, there is another part
+
+
+def whole_groups(groups: numpy.ndarray, n_parts: int) -> numpy.ndarray:
+    """Return the part of each row, -1 for none, so that rows of one group are in one part.
+
+    Parts have about as many rows as n_parts even ones. There may be a few more, or less if groups are few.
+    """
+    of, most = numpy.unique(groups, return_inverse=True)[1], -(-len(groups) // n_parts)
+    sizes = numpy.bincount(of)
+    order = numpy.argsort(of, kind="stable")
+    within = numpy.arange(len(of)) - (numpy.cumsum(sizes) - sizes)[of[order]]
+    share = numpy.minimum(1.0, most / sizes)[of[order]]
+    used = numpy.zeros(len(of), dtype=bool)
+    used[order] = numpy.floor((within + 1) * share + 1e-9) > numpy.floor(within * share + 1e-9)
+    sizes = numpy.bincount(of[used], minlength=len(sizes))
+    for n in range(min(n_parts, len(sizes)), len(sizes) + 1):
+        part = deal_evenly(sizes, n)
+        if numpy.bincount(part, sizes).max() <= UNEVEN * most:
+            break
+    return numpy.where(used, part[of], -1)
+
+
+def deal_evenly(sizes: numpy.ndarray, n: int) -> numpy.ndarray:
+    """Return the heap, below n, of each thing, so that heaps are about equal: large things come first."""
+    heaps = [(0.0, heap) for heap in range(n)]
+    dealt = numpy.zeros(len(sizes), dtype=int)
+    for i in numpy.argsort(-sizes, kind="stable"):
+        load, dealt[i] = heapq.heappop(heaps)
+        heapq.heappush(heaps, (load + float(sizes[i]), int(dealt[i])))
+    return dealt
+
+
 class Draw:
     """Draws of rows that depend on the seed and on what the rows hold, but not on their order."""
 
     def __init__(self, rows: Rows, seed: int) -> None:
         counts = rows.weights.counts_of(rows.X.shape[0], rows.targets.like)
         self._counts = to_host(counts).astype(numpy.float64)
-        self._codes, self._hashes = codes_of(rows.targets), rows.hashes
+        self._codes, self._hashes, self._groups = codes_of(rows.targets), rows.hashes, rows.groups
         self.unit = rows.weights.unit
         # rows of like targets stand together, so that steps of equal length meet all kinds of rows
         self._by_class = numpy.lexsort((self._hashes, ranking(rows.targets, rows.weights.counts)))
@@ -304,15 +356,21 @@ class Draw:
         return times * self.unit
 
     def parts(self, n_parts: int, most: int) -> list[numpy.ndarray]:
-        """Deal the rows, or if there are too many `most` of them, into parts. Return the counts of each."""
+        """Deal the rows, or if there are too many `most` of them, into parts. Return the counts of each.
+
+        A part holds whole groups; of a group of more rows than a part is to have, some are dealt.
+        """
         # Copies with other targets may come to other parts, which then saw them: kept together, a row that
         # comes often would make one part far larger than the memory allows.
         counts = self._counts if len(self._counts) <= most else self.proportional(most)
         dealt = self._by_class[counts[self._by_class] > 0]
         n_parts = min(n_parts, len(dealt))  # few rows may have all the weight
+        part = numpy.arange(len(dealt)) % n_parts
+        if self._groups is not None:
+            part = whole_groups(self._groups[dealt], n_parts)
         parts = []
-        for i in range(n_parts):
-            own = dealt[i::n_parts]
+        for i in range(int(part.max()) + 1):
+            own = dealt[part == i]
             parts.append(numpy.zeros_like(counts))
             parts[-1][own] = counts[own]
         return parts

@@ -9,9 +9,9 @@ import numpy
 
 from .._seam.arrays import Array, array_namespace, from_numpy
 from .rows import Rows, keep_marked, keep_weighted, to_host, weights_on_host
-from .targets import Classes, Targets, Values
+from .targets import Classes, Targets, Values, rows_worth
 
-GROUPS = 8  # of values, each with as much weight
+STRATA = 8  # ranges of values, each with as much weight
 
 
 def codes_of(targets: Targets) -> numpy.ndarray:
@@ -39,10 +39,10 @@ def ranking(targets: Targets, counts: Array | None) -> numpy.ndarray:
     return along
 
 
-def groups(rows: Rows) -> numpy.ndarray:
-    """Return the code of each row's class, or of the group that its value belongs to, small to large.
+def strata(rows: Rows) -> numpy.ndarray:
+    """Return the code of each row's class, or of the range that its value belongs to, small to large.
 
-    Groups have equal weight as far as equal values allow, which are in one group.
+    Ranges have equal weight as far as equal values allow, which are in one range.
     """
     targets, counts = rows.targets, rows.weights.counts
     if isinstance(targets, Classes):
@@ -51,9 +51,35 @@ def groups(rows: Rows) -> numpy.ndarray:
     weights = weights_on_host(counts, len(place))
     ends = numpy.cumsum(numpy.bincount(place, weights, minlength=len(values)))
     middles = ends - 0.5 * numpy.diff(ends, prepend=0.0)
-    found = numpy.minimum(GROUPS - 1, (GROUPS * middles / ends[-1] + 1e-9).astype(int))
+    found = numpy.minimum(STRATA - 1, (STRATA * middles / ends[-1] + 1e-9).astype(int))
     codes: numpy.ndarray = numpy.unique(found, return_inverse=True)[1][place]
     return codes
+
+
+def draw_rows(
+    n: int, codes: numpy.ndarray, counts: numpy.ndarray, order: numpy.ndarray, start: float
+) -> numpy.ndarray:
+    """Draw n rows or a few less, and return how often each of the m rows was drawn.
+
+    Classes share the draws evenly as far as they have rows. A class's rows stand in the given order on a
+    line, each as long as its count, and points at equal steps hit the rows that are drawn: a row of count 2
+    is drawn like the row twice. The first point is at `start`, in [0, 1), of the first step.
+    """
+    k = int(codes.max()) + 1
+    by_class = [order[codes[order] == c] for c in range(k)]
+    worth = [int(rows_worth(counts[rows]) + 1e-9) for rows in by_class]
+    times = numpy.zeros(len(codes))
+    left = n
+    for i, c in enumerate(numpy.argsort(worth, kind="stable")):  # the smallest class first
+        quota = min(worth[c], left // (k - i))
+        left -= quota
+        if quota:
+            rows = by_class[c]
+            line = numpy.cumsum(counts[rows])
+            points = (numpy.arange(quota) + start) * (line[-1] / quota)
+            drawn = numpy.minimum(numpy.searchsorted(line, points, side="right"), len(rows) - 1)
+            times[rows] = numpy.bincount(drawn, minlength=len(rows))
+    return times
 
 
 SHARE = 0.2
@@ -70,6 +96,7 @@ class HeldBack:
     counts: Array | None  # (n,), sample weights
     returned: numpy.ndarray  # labels of rows that were drawn, but that a class needs in the fit
     others: numpy.ndarray | None = None  # places of the rows that are fitted, among all rows that came
+    groups: numpy.ndarray | None = None  # (n,), the same number for rows of the same group
 
 
 def n_held_back(m: int) -> int:
@@ -78,31 +105,35 @@ def n_held_back(m: int) -> int:
 
 
 def hold_back(
-    X: Array, y: Array, sample_weight: Any, seed: int, classes: bool
-) -> tuple[tuple[Array, Array, Array | None], HeldBack]:
+    X: Array, y: Array, sample_weight: Any, seed: int, classes: bool, groups: numpy.ndarray | None = None
+) -> tuple[tuple[Any, Any, Any, numpy.ndarray | None], HeldBack]:
     """Draw rows to hold back, each with the same probability; return the others, and those.
 
     Of a class whose rows were all drawn one returns to the fit, which could not name the class otherwise. The
     labels of such rows are noted: counted as rows outside their set, they leave the sets' guarantee intact.
+    With groups, whole groups are drawn and return, and the groups that are fitted come last.
     """
     counts, places = None, numpy.arange(X.shape[0])
     if sample_weight is not None:
-        counts, X, y, places = keep_weighted(sample_weight, X, y, places)
+        counts, X, y, groups, places = keep_weighted(sample_weight, X, y, groups, places)
     m = int(X.shape[0])
-    order = numpy.argsort(numpy.random.PCG64([seed, 1]).random_raw(m), kind="stable")
-    drawn, others = numpy.split(order, [n_held_back(m)])
-    held = numpy.zeros(m, dtype=bool)
-    held[drawn] = True
+    of = numpy.arange(m) if groups is None else numpy.unique(groups, return_inverse=True)[1]
+    n = int(of.max()) + 1
+    order = numpy.argsort(numpy.random.PCG64([seed, 1]).random_raw(n), kind="stable")
+    drawn = numpy.zeros(n, dtype=bool)
+    drawn[order[: n_held_back(n)]] = True
     returned = numpy.empty(0)
     if classes:
-        labels = to_host(y)
-        found, first = numpy.unique(labels[drawn], return_index=True)
-        missing = ~numpy.isin(found, labels[others])
-        held[drawn[first[missing]]] = False
-        returned = found[missing]
-    fitted, back = (keep_marked(rows, X, y, counts) for rows in (~held, held))
-    held_back = HeldBack(back[0], back[1], back[2], returned, places[~held])
-    return (fitted[0], fitted[1], fitted[2]), held_back
+        labels, as_drawn = to_host(y), numpy.argsort(numpy.argsort(order)[of], kind="stable")
+        returned, first = numpy.unique(labels[as_drawn], return_index=True)
+        missing = ~numpy.isin(returned, labels[~drawn[of]])
+        back_again, one = numpy.unique(of[as_drawn[first[missing]]], return_index=True)
+        drawn[back_again] = False
+        returned = returned[missing][one]  # a label for each group, or row
+    held = drawn[of]
+    fitted, back = (keep_marked(rows, X, y, counts, groups) for rows in (~held, held))
+    held_back = HeldBack(back[0], back[1], back[2], returned, places[~held], back[3])
+    return (fitted[0], fitted[1], fitted[2], None if groups is None else groups[~held]), held_back
 
 
 MOST_JUDGED = 10_000  # rows that choose a penalty and calibrate, or whose errors give intervals
@@ -115,6 +146,7 @@ class Judged:
     rows: Array  # (n,), sorted indices
     stand_for: Array  # (n,), rows of the same class, or of any value
     class_weights: numpy.ndarray | None = None  # (k,), sample weights of all rows, if others are elsewhere
+    last: bool = False  # whether all rows that follow the first of these are judged, which takes less work
 
 
 def n_judged(m: int, k: int | None) -> int:
@@ -129,10 +161,20 @@ def n_judged(m: int, k: int | None) -> int:
     return most if k is None else min(most, 1_500 * k, max(2_000, 500_000 // k))
 
 
-def judge_some(targets: Targets) -> Judged | None:
-    """Choose the rows that get leave-one-out scores: None for all, or a random part, always the same."""
+def judge_some(targets: Targets, groups: numpy.ndarray | None = None) -> Judged | None:
+    """Choose the rows that get leave-one-out scores: None for all, or a random part, always the same.
+
+    Of rows in groups, which have the same number in `groups` (m,), whole groups are chosen if they are small.
+    """
     codes = codes_of(targets)
     sizes = numpy.bincount(codes, minlength=1 if isinstance(targets, Values) else targets.width)
+    if groups is not None:
+        n = n_judged(len(codes), targets.width if isinstance(targets, Classes) else None)
+        which = judged_groups(codes, groups, n) if n < len(codes) else numpy.arange(len(codes))
+        if len(which) == len(codes):
+            return None
+        of_class = sizes / numpy.maximum(numpy.bincount(codes[which], minlength=len(sizes)), 1)
+        return _judged(which, of_class[codes[which]], targets)
     places = judged_places(sizes, isinstance(targets, Classes))
     if places is None:
         return None
@@ -140,8 +182,48 @@ def judge_some(targets: Targets) -> Judged | None:
     rows = numpy.concatenate([of_class[at] for of_class, at in zip(by_class, places, strict=True)])
     stand_for = numpy.repeat(stands_for(sizes, places), [len(at) for at in places])
     order = numpy.argsort(rows)
-    xp = array_namespace(targets.like)
-    return Judged(from_numpy(rows[order], targets.like, xp.int64), from_numpy(stand_for[order], targets.like))
+    return _judged(rows[order], stand_for[order], targets)
+
+
+def _judged(rows: numpy.ndarray, stand_for: numpy.ndarray, targets: Targets) -> Judged:
+    like = targets.like
+    return Judged(from_numpy(rows, like, array_namespace(like).int64), from_numpy(stand_for, like))
+
+
+MOST_WHOLE = 40  # groups; if fewer have all judged rows, not every row of a group is judged
+
+
+def judged_groups(codes: numpy.ndarray, groups: numpy.ndarray, n: int) -> numpy.ndarray:
+    """Return about n rows, sorted, of groups drawn at random: those with rare classes first.
+
+    A class gets groups up to its even share of n, but at least one. No group has more than a
+    fortieth of n, or an even share where there are fewer groups: of large groups some rows are judged.
+    """
+    m, of = len(codes), numpy.unique(groups, return_inverse=True)[1]
+    sizes = numpy.bincount(of)
+    most = max(1, n // min(len(sizes), MOST_WHOLE))
+    order = numpy.lexsort((codes, of))
+    within = numpy.arange(m) - (numpy.cumsum(sizes) - sizes)[of[order]]  # the place of a row in its group
+    share = numpy.minimum(1.0, most / sizes)[of[order]]
+    may = numpy.zeros(m, dtype=bool)
+    may[order] = numpy.floor((within + 1) * share + 1e-9) > numpy.floor(within * share + 1e-9)
+    may |= ~numpy.isin(codes, codes[may])
+    rank = numpy.argsort(numpy.argsort(numpy.random.PCG64(0).random_raw(len(sizes)), kind="stable"))
+    drawn = numpy.zeros(len(sizes), dtype=bool)
+    of_class = numpy.bincount(codes[may])
+    by_class = numpy.split(
+        numpy.flatnonzero(may)[numpy.argsort(codes[may], kind="stable")], numpy.cumsum(of_class)[:-1]
+    )
+    rows_of = numpy.bincount(of[may], minlength=len(sizes))
+    for i, c in enumerate(numpy.argsort(of_class, kind="stable")):  # the smallest class first
+        own, of_groups = numpy.unique(of[by_class[c]], return_counts=True)
+        left = n - int(rows_of[drawn].sum())
+        wanted = max(1, left // (len(of_class) - i)) - int(of_groups[drawn[own]].sum())
+        new = numpy.flatnonzero(~drawn[own])
+        new = new[numpy.argsort(rank[own[new]])]
+        enough = int(numpy.searchsorted(numpy.cumsum(of_groups[new]), wanted, side="right"))
+        drawn[own[new[: max(enough, wanted > 0)]]] = True
+    return numpy.flatnonzero(may & drawn[of])
 
 
 def judged_places(sizes: numpy.ndarray, classes: bool) -> list[numpy.ndarray] | None:

@@ -5,7 +5,6 @@ Every fit and every split of a search calls it, so both see the same rows.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,6 +22,7 @@ from .._seam.sklearn import (
     get_namespace_and_device,
     move_to,
 )
+from .copies import agree_by_chance
 from .moments import ValueScale
 from .targets import Classes, RowWeights, Targets, Values, joined_targets, rows_worth
 
@@ -47,32 +47,6 @@ def _same_bits(X: numpy.ndarray) -> numpy.ndarray:
     return numpy.where(numpy.isnan(X), numpy.nan, X + 0.0)
 
 
-def draw_rows(
-    n: int, codes: numpy.ndarray, counts: numpy.ndarray, order: numpy.ndarray, start: float
-) -> numpy.ndarray:
-    """Draw n rows or a few less, and return how often each of the m rows was drawn.
-
-    Classes share the draws evenly as far as they have rows. A class's rows stand in the given order on a
-    line, each as long as its count, and points at equal steps hit the rows that are drawn: a row of count 2
-    is drawn like the row twice. The first point is at `start`, in [0, 1), of the first step.
-    """
-    k = int(codes.max()) + 1
-    by_class = [order[codes[order] == c] for c in range(k)]
-    worth = [int(rows_worth(counts[rows]) + 1e-9) for rows in by_class]
-    times = numpy.zeros(len(codes))
-    left = n
-    for i, c in enumerate(numpy.argsort(worth, kind="stable")):  # the smallest class first
-        quota = min(worth[c], left // (k - i))
-        left -= quota
-        if quota:
-            rows = by_class[c]
-            line = numpy.cumsum(counts[rows])
-            points = (numpy.arange(quota) + start) * (line[-1] / quota)
-            drawn = numpy.minimum(numpy.searchsorted(line, points, side="right"), len(rows) - 1)
-            times[rows] = numpy.bincount(drawn, minlength=len(rows))
-    return times
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Came:
     """The rows as they came, copies too, but for rows of weight 0."""
@@ -93,6 +67,9 @@ class Rows:
     known_hashes: numpy.ndarray | None = None  # where X is not in memory, or was hashed before
     apart: bool = False  # equal rows agree by chance: see `agree_by_chance`
     came: Came | None = None  # what these rows were; None for some of other rows
+    # (m,), rows of the same number are left out together, and equal rows of other numbers are not; None if
+    # leave-one-out leaves out a row with its copies
+    groups: numpy.ndarray | None = None
 
     @cached_property
     def hashes(self) -> numpy.ndarray:
@@ -102,7 +79,7 @@ class Rows:
     @cached_property
     def twins(self) -> numpy.ndarray | None:
         """For each row the first row that is left out with it, having the same X; None if there are none."""
-        if self.apart or self.X.shape[0] > MOST_COMPARED:
+        if self.apart or self.groups is not None or self.X.shape[0] > MOST_COMPARED:
             return None
         return first_of_equals(self.X, self.hashes)
 
@@ -115,8 +92,11 @@ class Rows:
     def some(self, which: Array) -> Rows:
         """Return the rows with these indices, in this order."""
         X, targets = take_rows(self.X, which), self.targets.some(which)
-        known = None if self.known_hashes is None else self.known_hashes[to_host(which)]
-        return Rows(X, self.classes, targets, self.weights.some(which), known, self.apart)
+        known, groups = (
+            None if numbers is None else numbers[to_host(which)]
+            for numbers in (self.known_hashes, self.groups)
+        )
+        return Rows(X, self.classes, targets, self.weights.some(which), known, self.apart, groups=groups)
 
     @staticmethod
     def joined(parts: Sequence[Rows]) -> Rows:
@@ -155,20 +135,20 @@ def merge_copies(rows: Rows) -> Rows:
     """Make one row of rows that have the same X and the same target; it counts for all, at the first's place.
 
     So weight 2 is the row twice, and leave-one-out leaves a row out with its copies. But where rows agree by
-    chance each of them is a row of its own, and whole weights say how many rows there are.
+    chance each of them is a row of its own, and whole weights say how many rows there are. Where rows are in
+    groups, copies are merged within a group.
     """
     if rows.X.shape[0] > MOST_COMPARED:
         return rows
-    targets, twins = rows.targets, rows.twins
+    twins = rows.twins if rows.groups is None else first_of_equals(rows.X, rows.hashes)
     rows = replace(rows, known_hashes=rows.hashes)  # nobody hashes them again
     if twins is None:
         return rows
-    Y = targets.codes if isinstance(targets, Classes) else targets.Y
-    keys = numpy.column_stack([twins, to_host(Y)]).astype(float)
-    first = first_of_equals(keys, row_hashes(keys))
-    first = numpy.arange(len(twins)) if first is None else first
+    first = _first_copies(rows, twins)
     which, times = numpy.unique(first, return_counts=True)
     counts = numpy.bincount(first, weights_on_host(rows.weights.counts, len(first)))[which]
+    if rows.groups is not None:
+        return _with_counts(rows, first, which, counts)
     whole = counts.sum() <= MOST_COMPARED and bool((counts == counts.round()).all())
     if whole:
         times = (counts / numpy.gcd.reduce(counts.astype(int))).astype(int)
@@ -177,6 +157,20 @@ def merge_copies(rows: Rows) -> Rows:
         if not whole:
             return rows
         which, counts = (numpy.repeat(values, times) for values in (which, counts / times))
+    return _with_counts(rows, first, which, counts)
+
+
+def _first_copies(rows: Rows, twins: numpy.ndarray) -> numpy.ndarray:
+    """Return for each row the first that has the same X, target and group; twins have the same X."""
+    targets = rows.targets
+    Y = to_host(targets.codes if isinstance(targets, Classes) else targets.Y)
+    keys = numpy.column_stack([twins, Y] if rows.groups is None else [twins, Y, rows.groups]).astype(float)
+    first = first_of_equals(keys, row_hashes(keys))
+    return numpy.arange(len(twins)) if first is None else first
+
+
+def _with_counts(rows: Rows, first: numpy.ndarray, which: numpy.ndarray, counts: numpy.ndarray) -> Rows:
+    """Return some of the rows, with counts of their own; each row has become the one that `first` names."""
     came = (
         None if rows.came is None else replace(rows.came, at=numpy.searchsorted(which, first[rows.came.at]))
     )
@@ -186,28 +180,26 @@ def merge_copies(rows: Rows) -> Rows:
     return replace(some, weights=replace(some.weights, counts=from_numpy(counts, rows.X)), came=came)
 
 
-def agree_by_chance(X: numpy.ndarray, twins: numpy.ndarray, times: numpy.ndarray) -> bool:
-    """Tell whether rows of X (m, d) that agree in all columns do so by chance, and not as copies of a row.
+def in_groups(rows: Rows, groups: numpy.ndarray | None) -> Rows:
+    """Note which rows are left out together, which have the same number in `groups` (m,).
 
-    The rows differ in X or in their target, and come so many times. Copies have the same target, so only
-    pairs of rows that differ count: some must agree in X, which have the same number in `twins`, and if
-    columns were independent, at least a thousandth of as many would. The tables of the study are far from
-    this line: it is a third or more where columns have few values, and about a millionth
-    or less for measurements.
+    Groups of one row each are the rows themselves; then equal rows are left out apart.
     """
-    copies, n = numpy.square(times).sum(), times.sum()
-
-    def agreeing(codes: numpy.ndarray) -> float:
-        """Return the share of pairs of different rows that have the same code."""
-        return float((numpy.square(numpy.bincount(codes, times)).sum() - copies) / max(n * n - copies, 1))
-
-    together = agreeing(twins)
-    alone = (agreeing(numpy.unique(column, return_inverse=True)[1]) for column in X.T)
-    return together > 0 and math.prod(alone) >= 1e-3 * together
+    if groups is None:
+        return rows
+    m = rows.X.shape[0]
+    if len(numpy.unique(groups)) < m:
+        return replace(rows, groups=groups)
+    return replace(rows, apart=m <= MOST_COMPARED and first_of_equals(rows.X, rows.hashes) is not None)
 
 
 def prepare_rows(
-    X: Array, y: Array, sample_weight: Any = None, class_weight: Any = None, merge: bool = True
+    X: Array,
+    y: Array,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    merge: bool = True,
+    groups: numpy.ndarray | None = None,
 ) -> Rows:
     """Drop rows of weight 0, code the labels, weigh the classes, and make one row of equal ones.
 
@@ -218,28 +210,30 @@ def prepare_rows(
     sample_weight : array-like of shape (m,) or None
     class_weight : dict, "balanced" or None
     merge : whether equal rows become one row: see `merge_copies`
+    groups : numbers of shape (m,), the same for rows that are left out together, or None
     """
     xp, _, where = get_namespace_and_device(X)
     counts = costs = None
     places: Any = numpy.arange(X.shape[0])
     if sample_weight is not None:
-        counts, X, y, places = keep_weighted(sample_weight, X, y, places)
+        counts, X, y, groups, places = keep_weighted(sample_weight, X, y, groups, places)
     if class_weight is not None:
         costs = from_numpy(_costs_of_rows(class_weight, y, counts), X)
-        X, y, counts, costs, places = keep_marked(costs > 0, X, y, counts, costs, places)
+        X, y, counts, groups, costs, places = keep_marked(costs > 0, X, y, counts, groups, costs, places)
     weights = RowWeights(counts, costs)
     _refuse_overflow(weights)
     found = get_namespace(y)[0].unique_inverse(y)
     classes, codes = found.values, move_to(found.inverse_indices, xp=xp, device=where)
     if not (isinstance(classes, numpy.ndarray) and classes.dtype.kind in "OUS"):
         classes = move_to(classes, xp=xp, device=where)  # strings stay in NumPy
-    rows = Rows(
-        X, classes, Classes(codes, int(classes.shape[0]), X[:0, 0]), weights, came=_came(places, counts)
-    )
+    targets = Classes(codes, int(classes.shape[0]), X[:0, 0])
+    rows = in_groups(Rows(X, classes, targets, weights, came=_came(places, counts)), groups)
     return merge_copies(rows) if merge else rows
 
 
-def prepare_values(X: Array, y: Array, sample_weight: Any = None, merge: bool = True) -> Rows:
+def prepare_values(
+    X: Array, y: Array, sample_weight: Any = None, merge: bool = True, groups: numpy.ndarray | None = None
+) -> Rows:
     """Drop rows of weight 0, make one row of equal ones, and standardise the outputs.
 
     Parameters
@@ -248,6 +242,7 @@ def prepare_values(X: Array, y: Array, sample_weight: Any = None, merge: bool = 
     y : validated numbers of shape (m,) or (m, k), in NumPy or in the namespace of X
     sample_weight : array-like of shape (m,) or None
     merge : whether equal rows become one row: see `merge_copies`
+    groups : numbers of shape (m,), the same for rows that are left out together, or None
     """
     xp, _, where = get_namespace_and_device(X)
     y = move_to(y, xp=xp, device=where)
@@ -255,10 +250,10 @@ def prepare_values(X: Array, y: Array, sample_weight: Any = None, merge: bool = 
     counts: Array | None = None
     places: Any = numpy.arange(X.shape[0])
     if sample_weight is not None:
-        counts, X, Y, places = keep_weighted(sample_weight, X, Y, places)
+        counts, X, Y, groups, places = keep_weighted(sample_weight, X, Y, groups, places)
     weights = RowWeights(counts)
     _refuse_overflow(weights)
-    rows = Rows(X, None, Values(Y), weights, came=_came(places, counts))
+    rows = in_groups(Rows(X, None, Values(Y), weights, came=_came(places, counts)), groups)
     rows = merge_copies(rows) if merge else rows
     Y = rows.targets.rows(slice(None))
     return replace(rows, targets=standard_values(Y, ValueScale.of(Y, rows.weights.counts), X.dtype))
@@ -313,7 +308,7 @@ def refuse_unresolved(rows: Rows) -> None:
         )
 
 
-def keep_weighted(sample_weight: Any, X: Array, *others: Array) -> list[Array]:
+def keep_weighted(sample_weight: Any, X: Array, *others: Array | None) -> list[Array]:
     """Drop rows of weight 0; return the weights of the rows that stay, and these rows of X and the others."""
     counts = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
     counts = _with_digits(counts)

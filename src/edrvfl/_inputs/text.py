@@ -23,8 +23,8 @@ N_COLUMNS = 32
 BLOCK = 2**20  # letters that are worked at a time
 # What a column of text must have to be text and not categories.
 MANY_TEXTS, LEAST_NEW, LEAST_WORDS = 100, 0.5, 2.0
-# The variance of all columns of a text together, where that of a column of numbers is 1.
-VARIANCE = 4.0
+# The variance of all columns of a text together: that of one column of numbers.
+VARIANCE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,10 @@ class Text:
 def holds_text(values: Sequence[str | None], n_present: int) -> bool:
     """Tell whether the different values of a column that has so many cells are text rather than categories.
 
-    There are many of them, more than half of the cells are new ones, and they have two words or more.
+    There are 100 or more, more than half as many as there are cells, of two words or more on average.
     """
     different = set(values) - {None}
-    if len(different) < max(MANY_TEXTS, LEAST_NEW * n_present):
+    if len(different) < MANY_TEXTS or len(different) <= LEAST_NEW * n_present:
         return False
     return sum(len(text.split()) for text in different if text) >= LEAST_WORDS * len(different)
 

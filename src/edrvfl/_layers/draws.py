@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy
 
-from .._inputs.chosen import groups
+from .._inputs.chosen import strata
 from .._inputs.inputs import Inputs
 from .._inputs.rows import Rows, to_host, weights_on_host
 from .._seam.arrays import Array, array_namespace, converted, from_numpy, take_rows
@@ -38,7 +38,7 @@ def draw_pairs(rows: Rows, u: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarr
     The rows stand in an order that their values decide, and a row of weight 2 has two places in it, so
     neither the order of the file nor repeating a row instead of weighing it changes the draw.
     """
-    codes = groups(rows)
+    codes = strata(rows)
     counts = weights_on_host(rows.weights.counts, len(codes))
     order = numpy.lexsort((rows.hashes, codes))
     codes, ends = codes[order], numpy.cumsum(counts[order])

@@ -128,7 +128,9 @@ class Riders:
             ones = xp.ones((*omega.shape[:-1], m - omega.shape[-1]), dtype=omega.dtype, device=device(omega))
             omega = xp.concat([omega, ones], axis=-1)
         rows, twins = self.rows, Twins.of(self.rows.twins, D)
-        all_rows = Regression(D, rows.targets, rows.weights.base, omega, twins, True, judged=self.judged)
+        all_rows = Regression(
+            D, rows.targets, rows.weights.base, omega, twins, True, judged=self.judged, groups=rows.groups
+        )
         scores: Array = read_outs(all_rows, lam, stacked).loo
         return scores
 
@@ -145,6 +147,7 @@ class Problem:
     judges: bool = False  # whether the leave-one-out scores of every layer are wanted
     twins: numpy.ndarray | None = None  # (m,), a number that rows of the same X share: see `Rows.twins`
     riders: Riders | None = None  # rows behind the first m, which shape nothing and are judged in their place
+    groups: numpy.ndarray | None = None  # (m,), the number of each row's group: see `Rows.groups`
     remembers: bool = False  # whether the sums over rows are wanted, of a single network
 
 
@@ -168,7 +171,7 @@ def grow(branch: Branch, problem: Problem) -> Iterator[Grown]:
     judged = problem.judged if problem.judges or settings.lam is None else None
     weights = problem.weights
     regression = Regression(D[..., :m, :], problem.targets, weights.base, judged=judged, unit=weights.unit)
-    regression = replace(regression, twins=Twins.of(problem.twins, D))
+    regression = replace(regression, twins=Twins.of(problem.twins, D), groups=problem.groups)
     if settings.weighs_by_loo:  # the weighting needs the scores of all rows
         regression = replace(regression, judged=None, choosers=judged)
     if D.ndim == 2 and not (problem.stacked or settings.joint) and 2 * n < D.shape[-1] <= m:

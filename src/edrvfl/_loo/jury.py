@@ -2,6 +2,9 @@
 
 `Jury` is for classes, `ValueJury` for values; a follower of answers need not know which it asks.
 
+Where rows are in groups that are left out together, evidence is counted in groups: the weights add up to the
+number of groups of equal weight that say as much, and not to that of rows.
+
 All of it is NumPy and float64, whatever library a network is in: few rows are judged (`judge_some` chooses
 them), and every library gets the same numbers.
 """
@@ -17,7 +20,7 @@ import numpy
 
 from .._inputs.chosen import Judged
 from .._inputs.rows import to_host, weights_on_host
-from .._inputs.targets import Classes, RowWeights, Targets, Values, rows_worth
+from .._inputs.targets import Classes, RowWeights, Targets, Values, equal_rows, rows_worth
 from .calibrate import SMALLEST, Calibration, calibrate, log_losses
 
 TINY = 1e-30  # a loss that counts as none
@@ -46,23 +49,28 @@ class Jury:
     counts: numpy.ndarray | None = None  # (n,), the weights without class weights: how often such rows come
     each: float = 1.0  # what a judged row counts on average if one of the class that is judged best counts 1
     dealt: Dealt | None = None  # where rows are few
+    groups: numpy.ndarray | None = None  # (n,), the number of each row's group, if rows are in groups
 
     @classmethod
-    def of(cls, targets: Classes, weights: RowWeights, judged: Judged | None) -> Jury:
+    def of(
+        cls, targets: Classes, weights: RowWeights, judged: Judged | None, groups: numpy.ndarray | None = None
+    ) -> Jury:
         """Take the judged rows' classes and weights from those of the training rows."""
         codes = to_host(targets.codes)
         counts, costs = (weights_on_host(part, len(codes)) for part in (weights.counts, weights.costs))
-        # A row alone in its class was scored by a network that never saw the class, so it does not calibrate.
+        # A row alone in its class was scored by a network that never saw the class, so it does not calibrate,
+        # and so were the rows of a group that has all of its class.
         of_classes = numpy.bincount(codes, counts, minlength=targets.width)
         if judged is not None and judged.class_weights is not None:
             of_classes = judged.class_weights
         of_class = of_classes[codes]
-        honest = of_class - counts > 1e-9 * of_class
+        honest = of_class - _together(counts, codes, groups) > 1e-9 * of_class
         some: Any = slice(None)
         stand_for = numpy.ones(1)
         if judged is not None:
             some, stand_for = to_host(judged.rows), to_host(judged.stand_for).astype(float)
         codes, honest, counts = codes[some], honest[some], counts[some]
+        groups = None if groups is None else groups[some]
         # Class weights, and the rows that a judged row stands for, shift the probabilities, but they are no
         # further evidence: n counts the judged rows.
         each = 1.0
@@ -70,11 +78,12 @@ class Jury:
         evidence = frequencies * costs[some]
         if honest.any():
             worth = rows_worth(counts[honest])
-            evidence *= worth / evidence[honest].sum()
-            frequencies *= worth / frequencies[honest].sum()
+            said = worth if groups is None else groups_worth(frequencies[honest], groups[honest])
+            evidence *= said / evidence[honest].sum()
+            frequencies *= said / frequencies[honest].sum()
             if judged is not None:
                 each = rows_worth(counts[honest], stand_for[honest] / stand_for[honest].min()) / worth
-        return cls(codes, evidence, honest, frequencies, each)
+        return cls(codes, evidence, honest, frequencies, each, groups=groups)
 
     def calibration(
         self,
@@ -135,17 +144,21 @@ class ValueJury:
     Y: numpy.ndarray  # (n, k), standardised
     weights: numpy.ndarray  # (n,); they add up to the number of rows that the judged rows are worth
     dealt: Dealt | None = None  # where rows are few
+    groups: numpy.ndarray | None = None  # (n,), the number of each row's group, if rows are in groups
 
     @classmethod
-    def of(cls, targets: Values, weights: RowWeights, judged: Judged | None) -> ValueJury:
+    def of(
+        cls, targets: Values, weights: RowWeights, judged: Judged | None, groups: numpy.ndarray | None = None
+    ) -> ValueJury:
         """Take the judged rows' values and weights from those of the training rows."""
-        counts = weights_on_host(weights.counts, targets.n_rows)
+        counts = evidence = weights_on_host(weights.counts, targets.n_rows)
         Y = to_host(targets.Y).astype(float)
-        if judged is None:
-            return cls(Y, counts * (rows_worth(counts) / counts.sum()))
-        some, stand_for = to_host(judged.rows), to_host(judged.stand_for).astype(float)
-        evidence = counts[some] * stand_for
-        return cls(Y[some], evidence * (rows_worth(counts[some]) / evidence.sum()))
+        if judged is not None:
+            some, stand_for = to_host(judged.rows), to_host(judged.stand_for).astype(float)
+            Y, counts, groups = Y[some], counts[some], None if groups is None else groups[some]
+            evidence = counts * stand_for
+        said = rows_worth(counts) if groups is None else groups_worth(evidence, groups)
+        return cls(Y, evidence * (said / evidence.sum()), groups=groups)
 
     def calibration(self, P: numpy.ndarray, rule: str, *_: Any) -> None:
         """Values are not calibrated: a mean has no more to say than itself."""
@@ -180,12 +193,49 @@ AnyJury = Jury | ValueJury
 
 
 def jury_of(
-    targets: Targets, weights: RowWeights, judged: Judged | None, dealt: Dealt | None = None
+    targets: Targets,
+    weights: RowWeights,
+    judged: Judged | None,
+    dealt: Dealt | None = None,
+    groups: numpy.ndarray | None = None,
 ) -> AnyJury:
-    """Return the jury for classes or for values."""
+    """Return the jury for classes or for values. Rows of the same number in `groups` (m,) are one group."""
     kind = ValueJury if isinstance(targets, Values) else Jury
-    jury: AnyJury = replace(kind.of(targets, weights, judged), dealt=dealt)  # type: ignore[arg-type]
+    jury: AnyJury = replace(kind.of(targets, weights, judged, groups), dealt=dealt)  # type: ignore[arg-type]
     return jury
+
+
+def group_sums(values: numpy.ndarray, groups: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """Return the sum of the values of each group, and the place of each row's group among these sums."""
+    place = numpy.unique(groups, return_inverse=True)[1]
+    return numpy.bincount(place, values), place
+
+
+def groups_worth(weights: numpy.ndarray, groups: numpy.ndarray) -> float:
+    """Return how many groups of equal weight say as much as groups of rows with these weights."""
+    return equal_rows(group_sums(weights, groups)[0])
+
+
+def counted_once(counts: numpy.ndarray, groups: numpy.ndarray | None) -> numpy.ndarray:
+    """Return the weights of rows for quantiles about a row of a new group: those of each group add up to 1.
+
+    A group is one draw, whatever its size and the weights of its rows; which of its rows comes is another.
+    """
+    if groups is None:
+        return counts
+    sums, place = group_sums(counts, groups)
+    once: numpy.ndarray = counts / sums[place]
+    return once
+
+
+def _together(counts: numpy.ndarray, codes: numpy.ndarray, groups: numpy.ndarray | None) -> numpy.ndarray:
+    """Return for each row how much weight leaves its class when it is left out."""
+    if groups is None:
+        return counts
+    pairs = numpy.unique(groups, return_inverse=True)[1] * (int(codes.max()) + 1) + codes
+    sums, place = group_sums(counts, pairs)
+    together: numpy.ndarray = sums[place]
+    return together
 
 
 def best_of(jury: AnyJury, tried: Sequence[numpy.ndarray]) -> tuple[int, list[int]]:

@@ -126,6 +126,7 @@ class Memory(Record):
     # the leave-one-out loss of the fit: log-loss, or squared error of standardised values. None if unknown
     loss: float | None
     number: Annotated[int, Between()] = 0  # the name of the next row that has none
+    elsewhere: Annotated[int, Between()] = 0  # rows of the fit that are not in `rows`, read block by block
     came: Annotated[int, Between()] = 0  # how many rows came since the fit
     went: Annotated[int, Between()] = 0  # and went
 

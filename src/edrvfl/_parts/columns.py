@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from .._inputs.columns import Columns, declared_columns
-from .._inputs.dates import WORDS, Dates
+from .._inputs.dates import CENTURIES, WORDS, Dates
 from .._inputs.rows import to_host
 from .._inputs.table import Table, learn_table, open_table
 from .._inputs.text import Text, holds_text
@@ -21,6 +21,8 @@ from .._inputs.values import Values, column_holds_text, column_values, learn_cat
 from .._seam.arrays import Array
 from .parts import Part
 from .watched import WatchedParts
+
+NEVER = CENTURIES  # the first day of a part in which all dates are missing: any other one is earlier
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +39,8 @@ class Kind:
         """Return what the column holds in both sets of parts."""
         known, its = self.known, other.known
         for one, two in ((self, other), (other, self)):
-            if isinstance(one.known, Dates) and (two.numbers or two.categories is not None):
+            values = two.numbers or (two.categories is not None and len(two.categories))
+            if isinstance(one.known, Dates) and values:
                 raise TypeError(f"holds {WORDS[one.known.holds]} in one block and other values in another.")
         if isinstance(known, Dates) and isinstance(its, Dates):
             known = known + its
@@ -51,6 +54,8 @@ class Kind:
 
     def found(self) -> Dates | Text | None:
         """Return the dates or the text that the column of all rows holds, None if it holds something else."""
+        if isinstance(self.known, Dates) and self.known.origin == NEVER:
+            return replace(self.known, origin=0)
         if self.known is not None or self.numbers or self.categories is None or not self.may_be_text:
             return self.known
         return Text() if holds_text(self.categories.tolist(), self.cells) else None
@@ -130,6 +135,8 @@ def look_at_columns(table: Table, encoder: Any) -> tuple[Array, Kinds]:
     kinds = []
     for j, (start, categories) in enumerate(zip(columns.starts, columns.categories, strict=False)):
         x, known = X[:, start], columns.kind_of[j]
+        if isinstance(known, Dates) and _is_missing(x):
+            known = replace(known, origin=NEVER)
         if known is not None or categories is None:
             kinds.append(Kind(known is None and not _is_missing(x), None, known))
             continue

@@ -154,8 +154,8 @@ class RowBlocks(RowSource):
         """Make blocks of files that pyarrow reads: Parquet, Arrow, Feather, ORC and CSV, also as .csv.gz.
 
         Files are read in the order of their names, or of the list, and only the columns that are needed.
-        Columns of text or of a dictionary are categories. A column that some files lack is missing there, and
-        empty cells of CSV are missing, as in pandas.
+        Columns of text or of a dictionary are categories, or short text where it hardly repeats. A column
+        that some files lack is missing there, and empty cells of CSV are missing, as in pandas.
 
         Parameters
         ----------

@@ -121,7 +121,8 @@ class Surveyor:
             y, counts = y[kept], counts[kept]
         names = getattr(check, "feature_names_in_", None)
         named = None if names is None else tuple(names)
-        seen = (X.shape[1], named, kinds, single, part.weight is not None, WeightSums.of(counts))
+        n_features = X.shape[1] if kinds is None else len(kinds.names)  # a date is several
+        seen = (n_features, named, kinds, single, part.weight is not None, WeightSums.of(counts))
         if not self.estimator._classifies:
             scale = ValueScale.of(as_matrix(y).astype(float), counts)
             return Survey(*seen, None, None, [(part.number, None, numpy.asarray([len(y)]))], scale)

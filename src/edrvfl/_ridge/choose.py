@@ -31,6 +31,7 @@ from .equations import (
     output_weights,
     reweighted,
 )
+from .groups import Batches, Inverse, cost_of, leave_groups_out, scores_without_groups
 from .leave_one_out import from_leverage, leave_one_out, twin_directions
 from .solve import ReadOut, require_finite, ridge
 
@@ -132,6 +133,8 @@ def _by_eigenvalues(problem: Regression) -> ReadOut:
     B = xp.matrix_transpose(V) @ B
     inverse = 1 / (values[:, None] + from_numpy(lams, D))  # (j, lambdas)
     spread = inverse[:, :, None] * B[:, None, :]  # (j, lambdas, k)
+    if problem.groups is not None:
+        return _by_groups(problem, Inverse(V, inverse, _solutions(V, spread), not problem.primal), lams)
     S, twins = V, problem.twins  # S: of the dual, the rows of the eigenvectors with twins as one row
     if twins is not None and not problem.primal:
         S = twins.put(V, twin_directions(problem, twins) @ V, axis=-2)
@@ -146,6 +149,33 @@ def _by_eigenvalues(problem: Regression) -> ReadOut:
             rows = problem.judged_rows(place)
             answers = take_rows(D if problem.primal else S, rows) @ solution
             loo[place, :] = _scores(left, rows, answers, forms[place, best])
+    return ReadOut(beta, xp.zeros((), dtype=xp.bool, device=device(D)), loo, float(lams[best]))
+
+
+def _solutions(V: Array, spread: Array) -> Array:
+    """Return V spread (rows of V, lambdas, k): the solutions of all lambdas in one product."""
+    xp, (j, n_lams, k) = array_namespace(V), spread.shape
+    return xp.reshape(V @ xp.reshape(spread, (j, n_lams * k)), (V.shape[0], n_lams, k))
+
+
+def _by_groups(problem: Regression, found: Inverse, lams: numpy.ndarray) -> ReadOut:
+    """Choose the lambda by leaving out one group after another, some groups if all would take too long."""
+    D, xp = problem.D, array_namespace(problem.D)
+    counts = numpy.zeros(D.shape[0])  # of rows that are not judged, but whose group is
+    batches = Batches.of(problem)
+    counts[batches.judged] = to_host(_counts_of_judged(problem))
+    c, n_lams = found.inverse.shape
+    some = batches.cheapest(lambda g: cost_of(g, c, n_lams, found.dual))
+    total, of_rows = numpy.zeros(n_lams), 0.0
+    for rows, loo in scores_without_groups(problem, found, some):
+        losses = problem.targets.losses(loo, from_numpy(rows, D, xp.int64))
+        total += to_host(losses).astype(float) @ counts[rows]
+        of_rows += counts[rows].sum()
+    rounded = [round(loss, TIE_DIGITS) for loss in (total / of_rows).tolist()]
+    best = min(range(n_lams), key=lambda i: (rounded[i], -lams[i]))
+    one = found.only(best)
+    beta = output_weights(problem, one.solution[:, 0, :])
+    loo = leave_groups_out(problem, one) if problem.want_loo else None
     return ReadOut(beta, xp.zeros((), dtype=xp.bool, device=device(D)), loo, float(lams[best]))
 
 

@@ -57,6 +57,7 @@ class Regression:
     choosers: Judged | None = None  # the rows that choose lambda, if all rows are judged but fewer choose
     summed: NormalEquations | None = None  # over all rows, if D holds only some of them, all judged
     unit: float = 1.0  # the weight of one row, see `weight_of_one`
+    groups: numpy.ndarray | None = None  # (m,), in place of twins: rows of one number are left out together
     known: NormalEquations | None = None  # over all rows, if somebody summed them already
 
     @property

@@ -141,13 +141,20 @@ class Columns:
         two = self.two & self._of_two(X)
         out = self._of_pairs(X, numpy.flatnonzero(two), of_column)
         step, Z = m if on_accelerator(X) else max(8, CACHED // s), xp.matrix_transpose(self.Z)
+        own = whole is self.whole  # then the sums are symmetric: those of earlier rows are known
         for start in range(0, m, step):
             rows = slice(start, min(start + step, m))
+            others = slice(start if own else 0, s)
+            block = out[rows, others]
             for j in numpy.flatnonzero(~two).tolist():
-                out[rows, :] += of_column(xp.abs(X[rows, j][:, None] - Z[j, :]))
-            if self.codes.n:
-                out[rows, :] += 2 * xp.sum(same)
-                self.codes.add(whole[rows, :], gains, out[rows, :])
+                block += of_column(xp.abs(X[rows, j][:, None] - Z[j, others]))
+            out[rows, others] = block
+            if own:
+                out[rows.stop :, rows] = xp.matrix_transpose(block[:, rows.stop - start :])
+        for start in range(0, m if self.codes.n else 0, step):
+            rows = slice(start, min(start + step, m))
+            out[rows, :] += 2 * xp.sum(same)
+            self.codes.add(whole[rows, :], gains, out[rows, :])
         return out
 
     def _of_pairs(self, X: Array, which: numpy.ndarray, of_column: Callable[[Array], Array]) -> Array:
@@ -308,10 +315,16 @@ def _by_column(outer: Callable[[Columns, float], tuple[Array, bool]]) -> Squares
         of_codes = _of_codes(M, X, alpha, counts, columns.codes, shrunk(columns.codes.contrasts))
         X = columns.Z
         total = list(xp.zeros((X.shape[1],), dtype=X.dtype, device=device(X)))
-        for j in numpy.flatnonzero(~columns.two).tolist():
-            apart = X[:, j][:, None] - X[:, j]
-            gradient = (M * xp.sign(apart) * shrunk(xp.abs(apart))) @ alpha
-            total[j] = xp.sum(counts @ (gradient * gradient))
+        m, Z = X.shape[0], xp.matrix_transpose(X)
+        step = m if on_accelerator(X) else max(8, CACHED // m)  # of each column a cache holds so many rows
+        for start in range(0, m, step):
+            rows = slice(start, min(start + step, m))
+            block = M[rows, :]
+            for j in numpy.flatnonzero(~columns.two).tolist():
+                apart = X[rows, j][:, None] - Z[j, :]
+                steep = block * shrunk(xp.abs(apart)) if by_column else block
+                gradient = (xp.sign(apart) * steep) @ alpha
+                total[j] = total[j] + xp.sum(counts[rows] @ (gradient * gradient))
         which = numpy.flatnonzero(columns.two)
         if len(which):
             B, scale = columns.marks(X, which), shrunk(columns.gaps(which))

@@ -11,9 +11,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy
+
 from .._seam.arrays import Array, array_namespace, device, row_blocks, take_entries, take_rows
 from .._seam.linalg import Cholesky, inverse_diagonal, inverse_forms, kept_eigenvalues
 from .equations import NormalEquations, Regression
+from .groups import Inverse, least_norm_without_groups, leave_groups_out
 from .twins import Twins
 
 
@@ -27,11 +30,24 @@ def from_leverage(score: Array, Y: Array, h: Array) -> Array:
 
 def from_dual(problem: Regression, factor: Cholesky, solution: Array) -> Array:
     """Return y - (dual / sqrt(w)) / q (..., rows, k) of the judged rows, of whatever kernel the system is."""
-    root, twins, q = problem.root, problem.twins, inverse_diagonal(factor)
+    if problem.groups is not None:
+        return _each_without_groups(problem, factor, solution, dual=True)
+    root, twins, q = problem.root, problem.twins, _diagonal(problem, factor)
     if twins is not None:
         q = twins.put(q, inverse_forms(factor, twin_directions(problem, twins)))
     error = solution if root is None else solution / root[..., None]
     return take_rows(problem.left_out.Y - error / q[..., None], problem.judged_rows(slice(None)))
+
+
+def _diagonal(problem: Regression, factor: Cholesky) -> Array:
+    """Return the diagonal of the inverse (..., m) at the judged rows; ones may stand elsewhere."""
+    judged, m = problem.judged, factor.L.shape[-1]
+    if judged is None or not judged.last:
+        return inverse_diagonal(factor)
+    q = inverse_diagonal(factor, judged.rows.shape[0])
+    xp = array_namespace(q)
+    ones = xp.ones((*q.shape[:-1], m - q.shape[-1]), dtype=q.dtype, device=device(q))
+    return xp.concat([ones, q], axis=-1)
 
 
 def twin_directions(problem: Regression, twins: Twins) -> Array:
@@ -45,6 +61,8 @@ def leave_one_out(problem: Regression, factor: Cholesky, solution: Array) -> Arr
     D, xp, dtype, stack = problem.D, array_namespace(problem.D), factor.G.dtype, solution.shape[:-2]
     if not problem.primal:
         return from_dual(problem, factor, solution)
+    if problem.groups is not None:
+        return _each_without_groups(problem, factor, solution, dual=False)
     k, left = problem.targets.width, problem.left_out
     loo = xp.empty((*stack, problem.n_judged, k), dtype=dtype, device=device(D))
     for place in row_blocks(D, problem.n_judged, (D.shape[-1] + 3 * k) * math.prod(stack)):
@@ -55,6 +73,21 @@ def leave_one_out(problem: Regression, factor: Cholesky, solution: Array) -> Arr
     return loo
 
 
+def _each_without_groups(problem: Regression, factor: Cholesky, solution: Array, dual: bool) -> Array:
+    """Return leave-one-group-out scores (..., rows, k) of one system after another of a stack."""
+    xp, stack = array_namespace(solution), solution.shape[:-2]
+    shape = problem.n_judged, solution.shape[-1]
+    each = []
+    for i in numpy.ndindex(stack):
+        if bool(factor.regular[i]):
+            one = Cholesky(factor.G[(*i, ...)], factor.L[(*i, ...)], factor.regular[i])
+            found = Inverse.of(one, solution[(*i, ...)], dual)
+            each.append(leave_groups_out(problem.member(i, stack), found))
+        else:  # whoever asked takes another solution
+            each.append(xp.full(shape, math.nan, dtype=solution.dtype, device=device(solution)))
+    return xp.reshape(xp.stack(each), (*stack, *shape))
+
+
 def least_norm_scores(problem: Regression, U: Array, inverse: Array, B: Array, beta: Array) -> Array:
     """Return leave-one-out scores (rows, k) of the least-norm solution, the limit of lam -> 0.
 
@@ -63,6 +96,8 @@ def least_norm_scores(problem: Regression, U: Array, inverse: Array, B: Array, b
     that lies outside the span of the other rows has leverage 1, and (score - h y) / (1 - h) is 0 / 0 there:
     for such a row the dual form is the limit.
     """
+    if problem.groups is not None:
+        return least_norm_without_groups(problem, U, inverse, B, beta)
     xp, left = array_namespace(U), problem.left_out
     D, Y = (xp.astype(A, U.dtype, copy=False) for A in (problem.D, left.Y))
     root = xp.sqrt(left.own_weights)

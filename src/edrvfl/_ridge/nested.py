@@ -42,6 +42,8 @@ class NestedReadOuts:
             return together([ridge_by_loo(problem, on_accelerator(problem.D))])
         if not problem.primal:
             return self._dual(problem, self._lam)
+        if problem.groups is not None and problem.want_loo:  # forms of single rows would not be enough
+            self._nested = [None] * len(self._lam)
         found: dict[int, ReadOut] = {}
         if any(self._nested):
             G = self._sum_new_rows(problem)

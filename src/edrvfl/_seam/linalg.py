@@ -201,20 +201,33 @@ def half_inverse(factor: Cholesky) -> Array:
     G, L = factor.G, factor.L
     xp = array_namespace(G)
     if is_numpy_array(G):
-        return numpy.triu(_inverse_lapack(L))
+        return _clear_below(_inverse_lapack(L))
     eye = xp.eye(G.shape[-1], dtype=G.dtype, device=device(G))
     if is_torch_array(G):
         return xp.matrix_transpose(xp.linalg.solve_triangular(L, eye, upper=False))
     return xp.matrix_transpose(xp.linalg.solve(L, eye))
 
 
-def inverse_diagonal(factor: Cholesky) -> Array:
-    """Return the diagonal of G^-1 (..., c): the row norms of the inverse of L', by its triangular solve."""
+def inverse_diagonal(factor: Cholesky, last: int | None = None) -> Array:
+    """Return the diagonal of G^-1 (..., c): the row norms of the inverse of L', by its triangular solve.
+
+    The end of the diagonal asks for no more than the last corner of L, so `last` entries of it cost less.
+    """
+    if last is not None:
+        factor = _corner(factor, last)
     G, L = factor.G, factor.L
     if not is_numpy_array(G):
         return inverse_forms(factor, array_namespace(G).eye(G.shape[-1], dtype=G.dtype, device=device(G)))
     members = [_row_norms(_inverse_lapack(L[i])) for i in numpy.ndindex(G.shape[:-2])]
     return _stack(members, G.shape[:-1])
+
+
+def _corner(factor: Cholesky, n: int) -> Cholesky:
+    """Return the last corner (n, n) of a factor: the factor of the inverse of that corner of G^-1."""
+    L = factor.L[..., -n:, -n:]
+    kept = is_numpy_array(L) or is_torch_array(L)  # other libraries solve without the factor
+    G = factor.G[..., -n:, -n:] if kept else L @ array_namespace(L).matrix_transpose(L)
+    return Cholesky(G, L, factor.regular)
 
 
 def _inverse_lapack(L: Array) -> Array:
@@ -223,6 +236,14 @@ def _inverse_lapack(L: Array) -> Array:
     trtri = lapack.strtri if L.dtype == numpy.float32 else lapack.dtrtri
     with threads_of_system(len(L)):
         return trtri(L.T, lower=0)[0]
+
+
+def _clear_below(V: Array) -> Array:
+    """Set V below its diagonal to 0, in place: V is stored by columns, and may be all that memory holds."""
+    for j in range(0, len(V), 256):
+        V[j + 256 :, j : j + 256] = 0
+        V[j : j + 256, j : j + 256] = numpy.triu(V[j : j + 256, j : j + 256])
+    return V
 
 
 def _row_norms(V: Array) -> Array:

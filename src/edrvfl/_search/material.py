@@ -10,6 +10,7 @@ from typing import Any
 import numpy
 from sklearn.utils.metadata_routing import process_routing
 
+from .._inputs.grouped import read_groups
 from .._inputs.rows import to_host
 from .._inputs.table import Columns
 from .._seam.arrays import Array, on_accelerator
@@ -31,12 +32,21 @@ class Material:
 
 
 def prepare_material(
-    door: Any, X: Any, y: Any, sample_weight: Any, params: dict[str, Any], candidates: Sequence[Candidate]
+    door: Any,
+    X: Any,
+    y: Any,
+    of_rows: dict[str, Any],
+    params: dict[str, Any],
+    candidates: Sequence[Candidate],
 ) -> Material:
     """Check what was given to `fit` of a search estimator, and split it."""
     tables, refused = _read(door, X, y, candidates)
     table, y, columns = next(iter(tables.values()))
     given = _as_given(X, table, columns)
+    sample_weight = of_rows["sample_weight"]
+    groups = read_groups(of_rows["groups"], int(table.shape[0]))
+    if groups is not None:
+        params = {**params, "groups": of_rows["groups"]}
     if sample_weight is not None:
         sample_weight = _check_sample_weight(
             sample_weight, table, dtype=table.dtype, ensure_non_negative=True
@@ -50,7 +60,7 @@ def prepare_material(
     scoring = Scoring(classes, metric, scorer, door._stand_in, door.error_score)
     gpu = on_accelerator(table)
     searches = {
-        key: Search(Sample(table, labels, sample_weight, seen, of_score), columns, scoring, gpu)
+        key: Search(Sample(table, labels, sample_weight, seen, of_score, groups), columns, scoring, gpu)
         for key, (table, _, columns) in tables.items()
     }
     return Material(searches, refused, splits)
@@ -90,8 +100,8 @@ def _route(door: Any, params: dict[str, Any], sample_weight: Any) -> tuple[dict[
         return routed.splitter.split, routed.scorer.score
     if unknown := set(params) - {"groups"}:
         raise TypeError(
-            f"fit got {', '.join(sorted(unknown))}; only groups can be passed while scikit-learn's "
-            "metadata routing is off."
+            f"fit got {', '.join(sorted(unknown))}; only sample_weight and groups can be passed while "
+            "scikit-learn's metadata routing is off."
         )
     return params, weights if weights and _takes_sample_weight(door._scorer()) else {}
 

@@ -28,6 +28,7 @@ class Size:
     k: int  # classes or outputs
     itemsize: int
     stacked: bool  # whether hidden settings and read-outs are computed side by side
+    n_groups: int | None = None  # of the training rows, if they are in groups
 
 
 def groups(items: Sequence[Item], key: Callable[[Item], Hashable]) -> list[list[Item]]:
@@ -122,7 +123,9 @@ def bytes_needed(stack: Stack, size: Size) -> int:
     copies = features + 3 * least_norm
     c = size.d + 1 + s.n_hidden * (s.n_layers if s.joint else 1)
     rows = (size.m + size.v) * (copies * c + 2 * (networks + 3) * size.k)
-    if members[0].work.network.looks_at_labels and n_folds(size.m, size.d):  # a fold is grown beside it
+    if members[0].work.network.looks_at_labels and n_folds(
+        size.m, size.d, size.n_groups
+    ):  # a fold is grown beside it
         rows += size.m * (features * c + 2 * size.d + networks * s.n_layers * size.k)
     block = block_bytes(size.stacked, size.itemsize) // size.itemsize
     draws = (s.n_layers + abreast) * s.n_hidden * (s.n_hidden + size.d)

@@ -73,7 +73,7 @@ def _prepare(candidate: Candidate, train: Sample, columns: Columns | None) -> Pr
     estimator, seed = candidate.estimator, candidate.work.seed
     if estimator._classifies and len(numpy.unique(train.labels)) < 2:
         raise ValueError("A training split holds only one class. Use stratified splits or fewer of them.")
-    rows, _ = estimator._divide_rows(train.X, train.labels, train.weights, seed)
+    rows, _ = estimator._divide_rows(train.X, train.labels, train.weights, seed, train.groups)
     data = InMemory(rows, columns)
     learnt = learn_network_inputs(data, candidate.inputs, seed)
     return data, learnt, Draws(Recipe.of(candidate.settings, seed, learnt.inputs, rows), rows.X, keep=True)
@@ -95,7 +95,9 @@ def _score_stack(
     follows = _follows(members[0], scorer.scoring)
     by_folds = follows and members[0].work.network.looks_at_labels and bool(data.folds)
     judges = follows and not by_folds
-    problem = Problem(rows.targets, rows.weights, draws, data.judged, abreast, judges, rows.twins)
+    problem = Problem(
+        rows.targets, rows.weights, draws, data.judged, abreast, judges, rows.twins, groups=rows.groups
+    )
     answers = _RunningAnswers(members, data, follows, X)
     xp, m = array_namespace(X), rows.X.shape[0]
     side = (len(stack),) if abreast else ()

@@ -32,6 +32,7 @@ class Sample:
     weights: Array | None
     given: Any = None  # a frame, or an array in NumPy
     metadata: Mapping[str, Any] = field(default_factory=dict)  # what the scorer gets beside X and y
+    groups: numpy.ndarray | None = None  # the same number for rows that belong together
 
     def take(self, rows: numpy.ndarray) -> Sample:
         """Return the named rows."""
@@ -41,7 +42,8 @@ class Sample:
             return _safe_indexing(values, rows) if of_rows else values
 
         metadata = {name: part(values) for name, values in self.metadata.items()}
-        return Sample(part(self.X), part(self.labels), part(self.weights), part(self.given), metadata)
+        X, labels, weights, given = map(part, (self.X, self.labels, self.weights, self.given))
+        return Sample(X, labels, weights, given, metadata, part(self.groups))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,8 +70,9 @@ class Search:
         """Return what decides the memory that networks with these inputs need on a split."""
         X, classes, (m, v) = self.rows.X, self.scoring.classes, (len(part) for part in split)
         k = as_matrix(self.rows.labels).shape[1] if classes is None else len(classes)
-        d = largest_width(X, inputs.encoder, self.columns)
-        return Size(m, v, d, k, itemsize(X), self.stacked)
+        d, groups = largest_width(X, inputs.encoder, self.columns), self.rows.groups
+        n_groups = None if groups is None else len(numpy.unique(groups[split[0]]))
+        return Size(m, v, d, k, itemsize(X), self.stacked, n_groups)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,7 +138,7 @@ class SplitScorer:
         """Fit a candidate alone on the training rows, in NumPy."""
         train = self.train
         weights = None if train.weights is None else to_host(train.weights)
-        return candidate.at(depth).fit(train.given, train.labels, weights)
+        return candidate.at(depth).fit(train.given, train.labels, weights, train.groups)
 
     def excuse(self, error: Exception, candidate: Candidate, depths: Iterable[int]) -> float:
         """Record a failure at each of these depths and return the error score, or raise the error."""

@@ -1,4 +1,4 @@
-"""What the cells of a column say: numbers, true and false, or text, and where something is wrong.
+"""What the cells of a column say: numbers, true and false, dates, or text, and where something is wrong.
 
 A CSV file has no types. Which columns hold numbers is decided once, by all training rows; the model keeps it,
 and later files are read in the same way, whatever their cells look like.
@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, time
 from typing import Any, Literal, TypeAlias
 
 import numpy
@@ -25,9 +26,14 @@ TRUTH = {"true": 1.0, "True": 1.0, "TRUE": 1.0, "false": 0.0, "False": 0.0, "FAL
 LIKE_NUMBER = re.compile(r"\s*[-+]?[$€£]?\s?\d[\d.,' \u00a0\u202f]*[%$€£]?\s*")
 REPAIR = "Correct it, or leave it empty if missing."
 
-Kind: TypeAlias = Literal["numbers", "truth", "text"]
-# What a model knows of a column: its categories, texts or floats, or None for a column of numbers.
-Known: TypeAlias = Mapping[str, numpy.ndarray | None]
+# Whole dates as ISO 8601 writes them, with or without a time of day and its zone
+ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?)?")
+ISO_TIME = re.compile(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?")
+
+Kind: TypeAlias = Literal["numbers", "truth", "dates", "text"]
+# What a model knows of a column: its categories, texts or floats; None for a column of numbers; or a record
+# of dates, which tells by `holds` whether these are dates, times of day or durations, or one of text.
+Known: TypeAlias = Mapping[str, Any]
 
 
 def number_of(cell: str) -> float | None:
@@ -45,6 +51,21 @@ def number_of(cell: str) -> float | None:
     try:
         return float(cell) if cell.isascii() and "_" not in cell else None  # Python knows more digits
     except ValueError:
+        return None
+
+
+def date_of(cell: str, holds: str = "date") -> Any:
+    """Return the date, or the time of day, that a cell holds, or None if it holds something else.
+
+    Examples
+    --------
+    >>> date_of("2024-02-29 18:30").isoformat(), date_of("29.2.2024"), date_of("2023-02-29")
+    ('2024-02-29T18:30:00', None, None)
+    """
+    form, read = {"date": (ISO_DATE, datetime.fromisoformat), "time": (ISO_TIME, time.fromisoformat)}[holds]
+    try:
+        return read(cell) if form.fullmatch(cell) else None
+    except ValueError:  # no such day
         return None
 
 
@@ -70,7 +91,8 @@ def find_kinds(
             if _together(seen) == "text" and (row := _stray_cell(cells)) is not None:
                 note(
                     f"column {name!r} is taken for text, because of {brief(cells[row])} in "
-                    f"{table.where(block.start + row)}. If its cells are numbers, write them like 1234.5."
+                    f"{table.where(block.start + row)}. If its cells are numbers, write them like 1234.5, "
+                    "and dates like 2024-01-31."
                 )
     return {name: _together(seen) for name, seen in kinds.items()}
 
@@ -78,7 +100,9 @@ def find_kinds(
 def _kind_of_cell(cell: str) -> Kind:
     if cell in TRUTH:
         return "truth"
-    return "text" if number_of(cell) is None else "numbers"
+    if number_of(cell) is not None:
+        return "numbers"
+    return "text" if date_of(cell) is None else "dates"
 
 
 def _together(kinds: set[Kind]) -> Kind:
@@ -87,9 +111,12 @@ def _together(kinds: set[Kind]) -> Kind:
 
 
 def _stray_cell(cells: list[str]) -> int | None:
-    """Return the first cell that is no number, if half of them are numbers or look like 1,234 or 5 %."""
+    """Return the first cell of another kind, if half of them are dates, numbers, or look like 1,234."""
     found = [(i, cell) for i, cell in enumerate(cells) if cell not in MISSING]
     alike = [LIKE_NUMBER.fullmatch(cell) is not None or number_of(cell) is not None for _, cell in found]
+    dated = [date_of(cell) is not None for _, cell in found]
+    if 2 * sum(dated) >= len(found):
+        return next((i for (i, _), date in zip(found, dated, strict=True) if not date), None)
     if 2 * sum(alike) < len(found):
         return None
     return next((i for i, cell in found if _kind_of_cell(cell) != "numbers"), None)
@@ -178,6 +205,26 @@ def _number_or_text(cell: str) -> float | str | None:
     return cell if found is None else found
 
 
+def read_dates(column: Column, place: Place, holds: str = "date") -> Any:
+    """Return dates or times of day, None where missing; refuse the first cell that is neither.
+
+    Durations have no common form in text.
+    """
+    if not isinstance(column, list):
+        return column
+    if holds == "duration":
+        row = next((i for i, cell in enumerate(column) if cell not in MISSING), None)
+        if row is not None:
+            raise place.wrong(row, f"{brief(column[row])} stands for a duration, which Parquet files hold.")
+    known = {cell: None if cell in MISSING else date_of(cell, holds) for cell in set(column)}
+    wrong = {cell for cell, found in known.items() if found is None and cell not in MISSING}
+    if wrong:
+        row = next(i for i, cell in enumerate(column) if cell in wrong)
+        like = {"date": "2024-01-31 or 2024-01-31T18:30", "time": "18:30"}[holds]
+        raise place.wrong(row, f"{brief(column[row])} is not a {holds}. Write it like {like}. {REPAIR}")
+    return pandas.Series([known[cell] for cell in column])
+
+
 def make_frame(table: Table, block: Block, known: Known) -> Any:
     """Return the columns that a model knows, in its order and as it knows them."""
     columns = {}
@@ -185,6 +232,10 @@ def make_frame(table: Table, block: Block, known: Known) -> Any:
         cells, place = block.columns[name], Place(table, name, block.start)
         if categories is None:
             columns[name] = read_numbers(cells, place)
+        elif hasattr(categories, "holds"):
+            columns[name] = read_dates(cells, place, categories.holds)
+        elif not isinstance(categories, numpy.ndarray):
+            columns[name] = read_categories(cells)  # text
         else:
             columns[name] = read_categories(cells, categories)
     return pandas.DataFrame(columns)

@@ -6,9 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .data.frames import text_columns
+import numpy as np
+
+from .data.frames import date_columns, text_columns
 
 MOST_CATEGORIES = 255  # that scikit-learn's HistGradientBoosting takes in one column
+MOSTLY_NEW = 0.5  # a column of text has so many values for each cell
+EPOCH = np.datetime64("2000-01-01")
 
 Prepared = tuple[Any, Any, dict[str, Any]]  # training rows, test rows, parameters of the estimator
 
@@ -21,10 +25,26 @@ def as_it_comes(train: Any, test: Any) -> Prepared:
     return train, test, {}
 
 
+def without_dates_and_text(train: Any, test: Any) -> Prepared:
+    """Hand over numbers and categories alone: no dates, and no texts of which half or more come once."""
+    gone = [c for c in text_columns(train) if train[c].nunique() >= MOSTLY_NEW * train[c].notna().sum()]
+    gone += date_columns(train)
+    return train.drop(columns=gone), test.drop(columns=gone), {}
+
+
+def _days(rows: Any) -> Any:
+    """Make numbers of dates, in days; a frame without dates stays as it is."""
+    dates = {name: (rows[name] - EPOCH) / np.timedelta64(1, "D") for name in date_columns(rows)}
+    return rows.assign(**dates) if dates else rows
+
+
 def as_categories(train: Any, test: Any, **settings: Any) -> Prepared:
-    """Give columns of texts pandas' category dtype. A text that the training rows lack becomes missing."""
+    """Give columns of texts pandas' category dtype, and make numbers of dates.
+
+    A text that the training rows lack becomes missing.
+    """
     names = text_columns(train)
-    train, test = (rows.astype(dict.fromkeys(names, "category")) for rows in (train, test))
+    train, test = (_days(rows).astype(dict.fromkeys(names, "category")) for rows in (train, test))
     known = {name: test[name].cat.set_categories(train[name].cat.categories) for name in names}
     return train, test.assign(**known), settings
 
@@ -47,12 +67,12 @@ def as_numbered_categories(train: Any, test: Any) -> Prepared:
     return as_categories(train.set_axis(names, axis="columns"), test.set_axis(names, axis="columns"))
 
 
-def as_named_texts(train: Any, test: Any) -> Prepared:
+def as_named_texts(train: Any, test: Any, *, parameter: str = "cat_features") -> Prepared:
     """Name the columns of texts, and make a missing text a text of its own: CatBoost refuses gaps there."""
     names = text_columns(train)
     gaps = dict.fromkeys(names, "missing")
     # A tuple, because scikit-learn refuses to clone a CatBoost that was given a list.
-    return train.fillna(gaps), test.fillna(gaps), {"cat_features": tuple(names)}
+    return _days(train).fillna(gaps), _days(test).fillna(gaps), {parameter: tuple(names)}
 
 
 # --- a method as it comes ----------------------------------------------------------------------------

@@ -14,16 +14,17 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import has_fit_parameter
 
 from .baselines.boosting import EXTRA
 from .baselines.packages import missing_package
 from .cell import DefaultsUnit, Done, FitCell, Value, seed_of
 from .contenders import Contender
-from .data import FRAME_GROUPS, UCI24, Dataset, Task
+from .data import FRAME_GROUPS, UCI24, Dataset, Split, Task
 from .methods import CONTENDERS, DEFAULT_GROUPS, TABLE, contender_names
 from .protocol import PROTOCOL_VERSION
 from .record import AsItComesRecord, DefaultsRecord, ValuesRecord
-from .scores import METRICS_OF, fit_and_score
+from .scores import METRICS_OF, MORE, fit_and_score
 from .timing import find_processor
 
 SEEDS = 3
@@ -56,6 +57,7 @@ class DefaultsCell(FitCell[AsItComesRecord]):
 
     def describe(self) -> dict[str, Any]:
         """Say what decides the cell's figures."""
+        more = {"more": sorted(MORE[self.dataset.task])} if MORE[self.dataset.task] else {}
         return {
             "kind": RECORD_OF[self.dataset.task].kind,
             "protocol": PROTOCOL_VERSION,
@@ -67,6 +69,7 @@ class DefaultsCell(FitCell[AsItComesRecord]):
             "seeds": self.seeds,
             "settings": dict(self.contender.settings),
             "most_units": len(self.dataset.splits) * self.seeds,
+            **more,
         }
 
     def compute(self, unit: Any) -> Value:
@@ -78,14 +81,8 @@ class DefaultsCell(FitCell[AsItComesRecord]):
         return self.known[rows]
 
     def _compute(self, unit: Any) -> Value:
-        """Fit and score. What a frame needs before a package takes it is not counted in the seconds."""
-        d, part = self.dataset, self.dataset.splits[unit.split]
-        train, test, parameters = d.X[part.train], d.X[part.test], dict[str, Any]()
-        if is_frame(d) and self.contender.prepare is not None:
-            train, test, parameters = self.contender.prepare(train, test)
-        seed = seed_of("hidden", d.name, unit.repeat)
-        model = self.contender.estimator(random_state=seed, **parameters)
-        return fit_and_score(model, train, test, d, part)
+        d = self.dataset
+        return measure(self.contender, d, d.splits[unit.split], seed_of("hidden", d.name, unit.repeat))
 
     def record(self, done: Done) -> AsItComesRecord:
         """Put the values of all fits together."""
@@ -93,16 +90,31 @@ class DefaultsCell(FitCell[AsItComesRecord]):
         rows = self.units() if head["status"] == "ok" else []
         task = self.dataset.task
         metrics: dict[str, Any] = {
-            m: tuple(tuple(done[u][m] for u in row) for row in rows) for m in METRICS_OF[task]
+            m: tuple(tuple(done[u][m] for u in row) for row in rows) for m in (*METRICS_OF[task], *MORE[task])
         }
+        more = {name: metrics.pop(name) for name in MORE[task]}
         return RECORD_OF[task](
             checksum=self.dataset.checksum,
             settings=dict(self.contender.settings),
             seeds=self.seeds,
             processor=self.processor,
             **metrics,
+            more=more,
             **{**head, "versions": {**head["versions"], **_find_packages()}},
         )
+
+
+def measure(contender: Contender, d: Dataset, part: Split, seed: int, groups: Any = None) -> Value:
+    """Fit and score a contender. What a frame needs before a package takes it is not counted in the seconds.
+
+    `groups` of all rows go to the fit of those that ask for them.
+    """
+    train, test, parameters = d.X[part.train], d.X[part.test], dict[str, Any]()
+    if is_frame(d) and contender.prepare is not None:
+        train, test, parameters = contender.prepare(train, test)
+    model = contender.estimator(random_state=seed, **parameters)
+    grouped = groups is not None and has_fit_parameter(model, "groups")
+    return fit_and_score(model, train, test, d, part, **({"groups": groups[part.train]} if grouped else {}))
 
 
 def make_cells(
@@ -110,9 +122,9 @@ def make_cells(
 ) -> list[DefaultsCell]:
     """Make the cells of contenders on datasets, dataset by dataset. A missing package is an error at once.
 
-    `names` are those of `CONTENDERS`. By default the groups "values", "frames" and "arrays" of
-    `DEFAULT_GROUPS` meet values, other frames, and everything else. `seeds` says how often a fit is repeated
-    with another seed.
+    `names` are those of `CONTENDERS`. By default the groups "tables", "values", "frames" and "arrays" of
+    `DEFAULT_GROUPS` meet the tables with dates and texts, other values, other frames, and everything else.
+    `seeds` says how often a fit is repeated with another seed.
     """
     if seeds < 1:
         raise ValueError(f"seeds must be at least 1, got {seeds}.")
@@ -125,6 +137,8 @@ def make_cells(
 
 
 def _usual(dataset: Dataset) -> tuple[str, ...]:
+    if any(dataset.name in rows for group, rows in FRAME_GROUPS.items() if group.startswith("tables")):
+        return DEFAULT_GROUPS["tables"]
     if dataset.task == "regression":
         return DEFAULT_GROUPS["values"]
     return DEFAULT_GROUPS["frames" if is_frame(dataset) else "arrays"]

@@ -116,6 +116,12 @@ def read_file(file: str | Path) -> list[_Entry]:
         ) from error
 
 
+def read_records(file: str | Path) -> list[Record]:
+    """Read the records of an export, and nothing else of it."""
+    entries = [entry for entry in read_file(file) if isinstance(entry, partial)]
+    return [entry.args[0] for entry in entries if entry.func is _import_record]
+
+
 def read_lines(lines: Iterable[str], name: str = "import") -> list[_Entry]:
     """Read exported lines, and raise an error that names the line that cannot be read."""
     entries = []

@@ -24,6 +24,7 @@ from .contenders import (
     as_it_comes,
     as_named_texts,
     as_numbered_categories,
+    without_dates_and_text,
 )
 from .data import Task
 from .names import resolve_names
@@ -33,7 +34,8 @@ DEPTH = 10  # l_max of the paper
 # dRVFL holds the features of all layers: 1000 neurons in ten layers on the largest dataset take 9 GiB.
 JOINT_MEMORY = {"cpu": 10 * 1024, "cuda": 24 * 1024}
 TASKS: tuple[Task, ...] = ("classification", "regression")
-_TREES_TOO = "edRVFL portfolio with trees"
+_TREES_TOO, _LINEAR_TOO = "edRVFL portfolio with trees", "linear model"  # in no group
+_PLAIN, _VECTORIZED = "edRVFL portfolio without dates and text", "TableVectorizer"  # for tables with both
 KINDS = ("ours", "peer", "paper")  # whose a method is, in the order of every table
 
 
@@ -51,6 +53,11 @@ class Row:
     def line(self, *, tuned: bool) -> str:
         """Name the method in tables: a peer is there twice, tuned and as it comes."""
         return self.name if self.kind != "peer" else f"{self.name}, {'tuned' if tuned else 'default'}"
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All its names in tables."""
+        return self.name, self.line(tuned=True), self.line(tuned=False)
 
 
 # --- ours ----------------------------------------------------------------------------------------------
@@ -108,6 +115,16 @@ def _with_trees(name: str) -> Row:
     return Row(name, "ours", default=found)
 
 
+def _without_dates_and_text(row: Row) -> Row:
+    """Let a method see numbers and categories alone."""
+    seen = "X.drop(columns=[*dates, *texts])"
+    made = {
+        task: replace(one, name=_PLAIN, code=one.code.replace("X", seen), prepare=without_dates_and_text)
+        for task, one in row.default.items()
+    }
+    return replace(row, name=_PLAIN, default=made)
+
+
 # --- those of the paper --------------------------------------------------------------------------------
 
 
@@ -116,7 +133,8 @@ def _fnn(name: str, architecture: str) -> Row:
         name,
         partial(fnn.FNNClassifier, architecture),
         partial(fnn.configurations, architecture),
-        fixed={"validation_fraction": 0.1},  # its default, here for the key: refits of old held nothing out
+        # Its defaults, here for the key: refits of old held nothing out, and nothing started again.
+        fixed={"validation_fraction": 0.1, "restarts": 3},
         shares=("n_units", "form", "bottleneck", "block_layers"),  # a kind of networks
         missing=partial(missing_package, name, "torch", "fnn"),
     )
@@ -175,15 +193,36 @@ _FOREST = tuple(
     )
     for task, kind in zip(TASKS, ("Classifier", "Regressor"), strict=True)
 )
+_LINEAR = tuple(
+    Contender(
+        _LINEAR_TOO,
+        f"make_pipeline(one_hot_impute_and_scale, {kind}).fit(X, y)",
+        partial(peers.linear_model, task=task),
+        partial(as_named_texts, parameter="texts"),
+    )
+    for task, kind in zip(TASKS, ("LogisticRegression(max_iter=5000)", "RidgeCV(alphas)"), strict=True)
+)
 _CODED = f"().fit({_TEXTS}, y)"
 _NAMED = '(cat_features=texts).fit(X.fillna(dict.fromkeys(texts, "missing")), y)'
 _ENABLED = f"(enable_categorical=True).fit({_TEXTS}, y)"
 
+_VECTORIZING = {
+    task: Contender(
+        _VECTORIZED,
+        f"skrub.tabular_pipeline(HistGradientBoosting{kind}()).fit(X, y)",
+        partial(boosting.vectorized, task=task),
+        as_it_comes,
+        "skrub",
+    )
+    for task, kind in zip(TASKS, ("Classifier", "Regressor"), strict=True)
+}
+
 # --- the table -------------------------------------------------------------------------------------------
 
-_ROWS = (  # ours and the paper's in the order of every table
+_ROWS = [  # ours and the paper's in the order of every table
     _ours("edRVFL portfolio", "EDRVFLPortfolioClassifier", "EDRVFLPortfolioRegressor"),
     _with_trees(_TREES_TOO),
+    _without_dates_and_text(_ours("", "EDRVFLPortfolioClassifier", "EDRVFLPortfolioRegressor")),
     _ours("edRVFL default", "EDRVFLClassifier", "EDRVFLRegressor"),
     _ours("edRVFL bins", "EDRVFLClassifier", encoder="bins"),
     _searched("WPedRVFL"),
@@ -197,6 +236,7 @@ _ROWS = (  # ours and the paper's in the order of every table
     _ours("edRVFL robust", "EDRVFLClassifier", encoder="robust"),
     _ours("edRVFL standard", "EDRVFLClassifier", encoder="standard"),
     _peer("LogisticRegression", peers.logistic_regression),
+    Row(_LINEAR_TOO, "peer", default=dict(zip(TASKS, _LINEAR, strict=True))),
     # the search looks at labels, which need no calibration
     _peer(
         *("RBF-SVM", peers.rbf_svm, peers.calibrated_svm),
@@ -209,6 +249,7 @@ _ROWS = (  # ours and the paper's in the order of every table
         ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor", _CODED),
         as_categories_or_codes,
     ),
+    Row(_VECTORIZED, "peer", default=_VECTORIZING, package="skrub"),
     _booster(
         *("LightGBM", boosting.lightgbm, ("LGBMClassifier", "LGBMRegressor", _CODED)),
         *(as_numbered_categories, "lightgbm"),
@@ -236,19 +277,19 @@ _ROWS = (  # ours and the paper's in the order of every table
     ),
     _randomised("BLS", bls.BLSClassifier, bls.configurations),
     _randomised("H-ELM", helm.HELMClassifier, helm.configurations),
-)
-TABLE: Mapping[str, Row] = MappingProxyType({row.name: row for row in _ROWS})
+]
+_TABLE = {row.name: row for row in _ROWS}
+_CONTENDERS = {task: {row.name: row.default[task] for row in _ROWS if task in row.default} for task in TASKS}
+TABLE: Mapping[str, Row] = MappingProxyType(_TABLE)
 METHODS: Mapping[str, Method] = {row.name: row.tuned for row in _ROWS if row.tuned is not None}
-CONTENDERS: Mapping[Task, Mapping[str, Contender]] = {
-    task: {row.name: row.default[task] for row in _ROWS if task in row.default} for task in TASKS
-}
+CONTENDERS: Mapping[Task, Mapping[str, Contender]] = _CONTENDERS
 
 METHOD_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "edrvfl": ("RVFL", "edRVFL_O", "edRVFL_N", "dRVFL", "WedRVFL", "PedRVFL", "WPedRVFL"),
         "randomised": ("SCN", "BLS", "H-ELM"),
         "fnn": ("SNN", "MSRAinit", "Highway", "ResNet"),
-        "peers": tuple(row.name for row in _ROWS if row.kind == "peer"),
+        "peers": tuple(row.name for row in _ROWS if row.kind == "peer" and row.tuned is not None),
     }
 )
 _TREES = ("HistGradientBoosting", "LightGBM")
@@ -262,7 +303,12 @@ DEFAULT_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("edRVFL portfolio", "edRVFL standard", "edRVFL robust", "edRVFL bins"),
             *(*_TREES, "CatBoost"),
         ),
-        "values": tuple(name for name in CONTENDERS["regression"] if name != _TREES_TOO),
+        "values": tuple(
+            name
+            for name in CONTENDERS["regression"]
+            if name not in (_TREES_TOO, _LINEAR_TOO, _PLAIN, _VECTORIZED)
+        ),
+        "tables": ("edRVFL portfolio", _PLAIN, *_TREES, _VECTORIZED, "CatBoost"),
     }
 )
 
@@ -295,9 +341,18 @@ def contender_names(names: Sequence[str]) -> tuple[str, ...]:
 
 # --- tables ----------------------------------------------------------------------------------------------
 
-_PLACES = {
-    line: i for i, row in enumerate(_ROWS) for line in (row.name, row.line(tuned=True), row.line(tuned=False))
-}
+_PLACES = {line: i for i, row in enumerate(_ROWS) for line in row.lines}
+
+
+def add_row(row: Row) -> None:
+    """Add a method that comes from elsewhere, as it comes: `edrvfl.bench.extend` does."""
+    if taken := [line for line in row.lines if line in _PLACES]:
+        raise ValueError(f"There is a method {taken[0]!r} already; take another name.")
+    _PLACES.update(dict.fromkeys(row.lines, len(_ROWS)))
+    _ROWS.append(row)
+    _TABLE[row.name] = row
+    for task, contender in row.default.items():
+        _CONTENDERS[task][row.name] = contender
 
 
 def line_name(method: str, *, tuned: bool) -> str:

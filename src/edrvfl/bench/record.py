@@ -12,7 +12,7 @@ import subprocess
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -74,8 +74,13 @@ class Scored:
 
     def by_seed(self, metric: str) -> np.ndarray:
         """Average a metric over the splits, for each seed."""
-        averages: np.ndarray = np.mean(getattr(self, metric), axis=0)
+        averages: np.ndarray = np.mean(self.table(metric), axis=0)
         return averages
+
+    def table(self, metric: str) -> Any:
+        """Return a metric by split and seed; None if the record did not measure it."""
+        more: Mapping[str, Any] = getattr(self, "more", {})
+        return more.get(metric) if metric in more else getattr(self, metric, None)
 
     def mean_and_sd(self, metric: str = "test_accuracy") -> tuple[float, float]:
         """Average over the splits for each seed; return mean and standard deviation over the seeds."""
@@ -84,7 +89,7 @@ class Scored:
 
     def mean(self, metric: str) -> float:
         """Average a metric over splits and seeds; NaN if an old record did not measure it."""
-        return math.nan if getattr(self, metric) is None else self.mean_and_sd(metric)[0]
+        return math.nan if self.table(metric) is None else self.mean_and_sd(metric)[0]
 
     @property
     def accuracy(self) -> float:
@@ -207,6 +212,7 @@ class AsItComesRecord(Scored, Record):
     fit_seconds: tuple[tuple[float, ...], ...]
     predict_seconds: tuple[tuple[float, ...], ...]
     processor: str
+    more: Mapping[str, tuple[tuple[float, ...], ...]] = field(default_factory=dict)  # metrics from elsewhere
 
     def check_figures(self) -> None:
         """Raise a `ValueError` if a figure of a split or of a seed is missing."""
@@ -314,7 +320,8 @@ def _an_object(value: Any, where: str) -> dict[str, Any]:
 
 
 def _read_fields(record: Any, fields: Mapping[str, Any], where: str) -> Any:
-    known = {f.name: f.default is dataclasses.MISSING for f in dataclasses.fields(record)}
+    missing = dataclasses.MISSING
+    known = {f.name: f.default is f.default_factory is missing for f in dataclasses.fields(record)}
     if odd := [name for name, needed in known.items() if needed and name not in fields]:
         raise ValueError(f"{where or record.__name__} lacks {', '.join(odd)}")
     if odd := [name for name in fields if name not in known]:

@@ -30,6 +30,7 @@ from threadpoolctl import threadpool_limits
 
 from .cell import Cell, Unit, Value
 from .data import Dataset
+from .extend import load_plugins
 from .protocol import StudyCell, make_cell
 from .record import Record
 from .searching import Method, check_installed
@@ -282,6 +283,7 @@ def _interrupts_delayed() -> Iterator[None]:
 def _begin_worker(run: int) -> None:
     """Prepare a worker process: it leaves Ctrl-C to the run, and ends with the run even within a unit."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    load_plugins()  # whose classes the cells may hold
 
     def watch() -> None:
         while os.getppid() == run:

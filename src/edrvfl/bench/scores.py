@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -19,12 +19,18 @@ METRICS_OF: Mapping[Task, tuple[str, ...]] = MappingProxyType(
     {"classification": METRICS, "regression": ("r2", "rmse", *_SECONDS)}
 )
 CALIBRATION_BINS = 15
+# Metrics from elsewhere, by name: `edrvfl.bench.extend` adds them. Each takes what `score` compares.
+MORE: Mapping[Task, dict[str, Callable[[np.ndarray, np.ndarray], float]]] = MappingProxyType(
+    {"classification": {}, "regression": {}}
+)
 
 
-def fit_and_score(model: Any, X_train: Any, X_test: Any, d: Dataset, part: Split) -> dict[str, float]:
+def fit_and_score(
+    model: Any, X_train: Any, X_test: Any, d: Dataset, part: Split, **fit_params: Any
+) -> dict[str, float]:
     """Fit on the training rows of a split, as inputs of the model's own kind, and score on its test rows."""
     start = time.perf_counter()
-    model.fit(X_train, d.y[part.train])
+    model.fit(X_train, d.y[part.train], **fit_params)
     fitted = time.perf_counter()
     regression = d.task == "regression"
     answers = to_host(model.predict(X_test) if regression else model.predict_proba(X_test))
@@ -50,12 +56,14 @@ def score(
         "balanced_accuracy": float(recalls),
         "log_loss": float(log_loss(y, probabilities, labels=every)),
         "calibration_error": calibration_error(y, probabilities),
+        **{name: float(score(y, probabilities)) for name, score in MORE["classification"].items()},
     }
 
 
 def score_values(y: np.ndarray, answers: np.ndarray) -> Mapping[str, float]:
     """Compare answers with the test values, by R^2 and, in the units of y, the root mean squared error."""
-    return {"r2": float(r2_score(y, answers)), "rmse": float(root_mean_squared_error(y, answers))}
+    more = {name: float(score(y, answers)) for name, score in MORE["regression"].items()}
+    return {"r2": float(r2_score(y, answers)), "rmse": float(root_mean_squared_error(y, answers)), **more}
 
 
 def calibration_error(y: np.ndarray, P: np.ndarray, bins: int = CALIBRATION_BINS) -> float:

@@ -12,6 +12,7 @@ import typer
 
 import edrvfl
 
+from .compare import compare
 from .doubt import doubt
 from .ending import complain, ending, interrupted_by_signals
 from .evaluate import evaluate
@@ -27,6 +28,7 @@ MODEL_COMMANDS: dict[str, Callable[..., int]] = {
     "evaluate": evaluate,
     "doubt": doubt,
     "inspect": inspect,
+    "compare": compare,
 }
 # What typer raises for bad options: a class that it does not export, above one that it does.
 OptionError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")

@@ -21,19 +21,20 @@ from edrvfl.bench.cells import (
     find_kinds,
     gaps_of,
     read_categories,
+    read_dates,
     read_numbers,
     refuse_gaps,
     texts_of,
 )
 from edrvfl.bench.names import listing, plural
 from edrvfl.bench.tables import Block, Table, column_names, need_column, open_table
+from edrvfl.bench.targets import FEW, are_classes, are_whole
 
 from . import options
 from .models import columns_of, loo_words, naming
 from .output import SCREEN, check_output
 from .screen import put, say, share_bar, size_words
 
-FEW = 10  # so many different whole numbers are classes, more are values, unless the user says
 NO_VALUE = "the target holds text ({}), and --task regression needs numbers. Correct it, or drop --task."
 
 Task = Literal["auto", "classification", "regression"]
@@ -62,6 +63,15 @@ Ignored = Annotated[
     list[str] | None, options.names("Columns that the model must not see, such as row numbers.")
 ]
 
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The column that tells which rows belong together, for instance the patient: leave-one-out "
+        "then leaves out whole groups. The model does not see the column.",
+    ),
+]
+
 
 # The signature is long because it is the list of the command's options.
 def fit(
@@ -73,6 +83,7 @@ def fit(
     seed: Seed = 0,
     categories: Categories = None,
     ignore: Ignored = None,
+    groups: Groups = None,
     remember: Annotated[
         bool, typer.Option("--remember", help="Keep the rows in the model, for `edrvfl predict --support`.")
     ] = False,
@@ -81,12 +92,15 @@ def fit(
     force: options.Force = False,
     quiet: options.Silent = False,
 ) -> int:
-    """Fit a model to a table and save it. Text columns are categories; empty cells are missing values."""
+    """Fit a model to a table and save it. Text that repeats is categories; empty cells are missing values.
+
+    Dates in CSV files are cells like 2024-01-31 or 2024-01-31T18:30.
+    """
     if out == SCREEN:
         raise ValueError("A model is not written to standard output. Name a file: --out model.edrvfl")
     check_output(out, force, [table])
     opened = open_table(table, separator)
-    columns = Columns.of(opened, target, categories, ignore)
+    columns = Columns.of(opened, target, categories, ignore, groups)
     training = Training.of(opened, columns, task, drop_missing_target, quiet)
     estimator = make_estimator(model, training.classes, seed, columns.declared, remember)
     begun = time.perf_counter()
@@ -98,7 +112,7 @@ def fit(
         put(
             f"{opened.source}: {plural(len(answers), 'row')}, {column_words(estimator)}{y.left_out_words()}",
             f"target {target!r}: {target_words(answers, classes)}{doubt(y, classes, task)}",
-            loo_words(estimator),
+            loo_words(estimator) if groups is None else loo_words(estimator, "leave-one-group-out"),
             f"{out}: {type(estimator).__name__}, {size_words(out.stat().st_size)}, fitted in {seconds:.1f} s",
         )
     return 0
@@ -106,21 +120,35 @@ def fit(
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns that a model sees, and which of them are declared to hold categories."""
+    """The columns that a model sees, which of them are declared to hold categories, and those beside."""
 
     target: str
     names: list[str]
     declared: list[str]
+    groups: str | None
 
     @classmethod
-    def of(cls, table: Table, target: str, categories: list[str] | None, ignore: list[str] | None) -> Columns:
+    def of(
+        cls,
+        table: Table,
+        target: str,
+        categories: list[str] | None,
+        ignore: list[str] | None,
+        groups: str | None = None,
+    ) -> Columns:
         """Find the columns that options name in a table."""
         need_column(table, target, "--target")
-        left_out = {target, *column_names(table, ignore, "--ignore")}
+        if groups is not None:
+            need_column(table, groups, "--groups")
+            if groups == target:
+                raise ValueError(
+                    f"--groups names {groups!r}, the target. Name the column of what rows belong to."
+                )
+        left_out = {target, groups, *column_names(table, ignore, "--ignore")}
         names = [name for name in table.names if name not in left_out]
         declared = column_names(table, categories, "--categories")
         check_names(table, names, declared)
-        return cls(target, names, declared)
+        return cls(target, names, declared, groups)
 
 
 def check_names(table: Table, names: Sequence[str], declared: Sequence[str]) -> None:
@@ -155,12 +183,16 @@ class Target:
 
 
 def read_training(
-    table: Table, names: Sequence[str], target: str, drop: bool, quiet: bool
+    table: Table, names: Sequence[str], target: str, drop: bool, quiet: bool, declared: Sequence[str] = ()
 ) -> tuple[Any, Target]:
-    """Return a frame and the target. The file is read twice: first to tell numbers from text."""
+    """Return a frame and the target. The file is read twice: first to tell numbers from text.
+
+    Dates are text in the target, and in columns that are declared to hold categories.
+    """
     wanted, notes = [*names, target], list[str]()
     with share_bar("looking", quiet) as report:
         kinds = find_kinds(table, wanted, reported(table.blocks(wanted), report), notes.append)
+    kinds |= {name: "text" for name in (*declared, target) if kinds[name] == "dates"}
     for note in () if quiet else notes:
         say(f"Note: {note}")
     parts: dict[str, list[Any]] = {name: [] for name in wanted}
@@ -172,10 +204,12 @@ def read_training(
                 refuse_gaps(missing[-1], block.columns[target], Place(table, target, block.start))
             for name in wanted:
                 cells, place = block.columns[name], Place(table, name, block.start)
-                text = kinds[name] == "text"
-                parts[name].append(
-                    pandas.Series(read_categories(cells) if text else read_numbers(cells, place))
-                )
+                kind = kinds[name]
+                if kind == "text":
+                    parts[name].append(pandas.Series(read_categories(cells)))
+                else:
+                    read = read_dates if kind == "dates" else read_numbers
+                    parts[name].append(pandas.Series(read(cells, place)))
     frame = pandas.DataFrame({name: pandas.concat(parts[name], ignore_index=True) for name in wanted})
     gaps = numpy.concatenate(missing)
     if gaps.all():
@@ -199,19 +233,14 @@ def has_classes(y: Target, task: Task) -> bool:
     """Tell whether the target holds classes."""
     if task != "auto":
         return task == "classification"
-    return y.kind != "numbers" or (_whole(y) and len(numpy.unique(y.values)) <= FEW)
-
-
-def _whole(y: Target) -> bool:
-    numbers = y.values.to_numpy(dtype=numpy.float64)
-    return bool((numbers == numpy.round(numbers)).all() and numpy.abs(numbers).max() < 2**53)
+    return y.kind != "numbers" or are_classes(y.values.to_numpy(dtype=numpy.float64))
 
 
 def labels_of(table: Table, y: Target) -> numpy.ndarray:
     """Return labels: whole numbers, truth values, or text; refuse a single one."""
     if y.kind == "truth":
         labels = y.values.to_numpy(dtype=bool)
-    elif y.kind == "numbers" and _whole(y):
+    elif y.kind == "numbers" and are_whole(y.values.to_numpy(dtype=numpy.float64)):
         labels = y.values.to_numpy(dtype=numpy.int64)
     else:
         if y.kind == "numbers" and numpy.abs(y.values).max() >= 2**53:
@@ -247,18 +276,23 @@ class Training:
     y: Target
     answers: numpy.ndarray  # labels or values
     classes: bool
+    groups: Any  # a Series that tells which rows belong together; None if each stands alone
 
     @classmethod
     def of(cls, table: Table, columns: Columns, task: Task, drop: bool, quiet: bool) -> Training:
         """Read the rows, and tell whether the target holds classes."""
-        frame, y = read_training(table, columns.names, columns.target, drop, quiet)
+        beside = [] if columns.groups is None else [columns.groups]
+        names = [*columns.names, *beside]
+        frame, y = read_training(table, names, columns.target, drop, quiet, columns.declared)
         classes = has_classes(y, task)
-        return cls(table.source, frame, y, labels_of(table, y) if classes else values_of(table, y), classes)
+        answers = labels_of(table, y) if classes else values_of(table, y)
+        groups = None if columns.groups is None else frame[columns.groups]
+        return cls(table.source, frame[columns.names], y, answers, classes, groups)
 
     def fit(self, estimator: Any, quiet: bool) -> None:
         """Fit an estimator, and show how far it is."""
         with naming(self.source), fit_bar(estimator, quiet), said_warnings(quiet):
-            estimator.fit(self.frame, pandas.Series(self.answers, name=self.y.name))
+            estimator.fit(self.frame, pandas.Series(self.answers, name=self.y.name), groups=self.groups)
 
 
 # --- the fit -----------------------------------------------------------------------------------------

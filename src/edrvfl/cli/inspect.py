@@ -52,9 +52,11 @@ def _answers_words(model: Any) -> str:
     return f"predicts {f'{len(labels)} classes' if name is None else name}: {_some(labels, 60)}"
 
 
-def _column_row(name: str, categories: numpy.ndarray | None) -> Row:
+def _column_row(name: str, categories: Any) -> Row:
     if categories is None:
         return (name, "numbers", "")
+    if not isinstance(categories, numpy.ndarray):
+        return (name, f"{categories.holds}s" if hasattr(categories, "holds") else "text", "")
     values = categories.tolist()
     texts = [value if isinstance(value, str) else f"{value:g}" for value in values]
     return (name, "categories", f"{len(values)}: {_some(texts, 30)}")

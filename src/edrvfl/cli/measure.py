@@ -9,6 +9,7 @@ import typer
 
 from edrvfl.bench import defaults, sensitivity, timing
 from edrvfl.bench.data import (
+    ADDED,
     ALL_FRAMES,
     FRAME_GROUPS,
     GROUPS,
@@ -72,8 +73,8 @@ def measure_defaults(
     methods: Annotated[
         list[str] | None,
         options.names(
-            "Methods, or the groups arrays, frames and values.",
-            "values on values, frames on other frames, arrays on all else",
+            "Methods, or the groups arrays, frames, tables and values.",
+            "tables on tables, values on other values, frames on other frames, arrays on all else",
         ),
     ] = None,
     datasets: Annotated[
@@ -99,7 +100,8 @@ def measure_defaults(
         raise ValueError("--csv and --target go together: the table, and the column that is predicted.")
     names = dataset_names(datasets or ([] if csv else FRAMES_ALONE), frames=True)
     loaded = [
-        load_frame(n) if n in ALL_FRAMES else load_dataset(n, folder, progress=not quiet) for n in names
+        load_frame(n) if n in ALL_FRAMES or n in ADDED else load_dataset(n, folder, progress=not quiet)
+        for n in names
     ]
     loaded += [_load_own(csv, target, quiet)] if csv is not None and target is not None else []
     cells = defaults.make_cells(loaded, methods, seeds)
@@ -114,6 +116,8 @@ def _load_own(csv: Path, target: str, quiet: bool) -> Dataset:
     names = [column for column in table.names if column != need_column(table, target, "--target")]
     fit.check_names(table, names, [])
     frame, y = fit.read_training(table, names, target, drop=False, quiet=quiet)
+    for column in frame.select_dtypes(["datetime", "datetimetz"]):  # most packages take numbers alone
+        frame[column] = (frame[column] - frame[column].min()).dt.total_seconds() / 86_400
     if not fit.has_classes(y, "auto"):
         return frame_dataset(name, frame.assign(**{target: fit.values_of(table, y)}), target, "regression")
     labels = fit.labels_of(table, y)

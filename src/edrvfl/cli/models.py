@@ -66,13 +66,15 @@ def load_model(path: Path) -> Any:
     return model
 
 
-def columns_of(model: Any) -> dict[str, numpy.ndarray | None]:
-    """Return the columns by name, with the categories of those that hold some."""
+def columns_of(model: Any) -> dict[str, Any]:
+    """Return the columns by name, with categories, what is known of dates and text, or None for numbers."""
     found = next(
         getattr(model, n) for n in ("portfolio_", "network_", "model_", "encoding_") if hasattr(model, n)
     )
     if found.columns is not None:
-        return dict(zip(found.columns.names, found.columns.categories, strict=True))
+        columns = found.columns
+        known = zip(columns.names, columns.categories, columns.kind_of, strict=True)
+        return {name: categories if kind is None else kind for name, categories, kind in known}
     names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
     return dict.fromkeys(names)
 
@@ -129,7 +131,7 @@ def loo_figures(model: Any) -> dict[str, Sequence[float]]:
     return found
 
 
-def loo_words(model: Any) -> str:
+def loo_words(model: Any, way: str = "leave-one-out") -> str:
     """Say how good a model would be, by leave-one-out."""
     figures = [f"{words} {values[-1]:.4f}" for words, values in loo_figures(model).items()]
-    return f"leave-one-out {', '.join(figures)}" if figures else "no leave-one-out figures were asked for"
+    return f"{way} {', '.join(figures)}" if figures else "no leave-one-out figures were asked for"

@@ -51,13 +51,18 @@ def _timing_cells(record: TimingRecord) -> Row:
 
 
 def _defaults_cells(record: DefaultsRecord) -> Row:
-    losses = f"{record.mean('log_loss'):.4f}, {record.mean('calibration_error'):.4f}"
+    losses = f"{record.mean('log_loss'):.4f}, {record.mean('calibration_error'):.4f}{_more(record)}"
     accuracy = f"{100 * record.mean('test_accuracy'):.2f}"
     return (record.dataset, record.method, accuracy, losses, f"{record.seconds:.3f} s")
 
 
+def _more(record: DefaultsRecord | ValuesRecord) -> str:
+    """Name the metrics that came from elsewhere."""
+    return "".join(f", {name} {record.mean(name):.4g}" for name in record.more)
+
+
 def _values_cells(record: ValuesRecord) -> Row:
-    scores = (f"{record.mean('r2'):.4f}", f"{record.mean('rmse'):.5g}")
+    scores = (f"{record.mean('r2'):.4f}", f"{record.mean('rmse'):.5g}{_more(record)}")
     return (record.dataset, record.method, *scores, f"{record.seconds:.3f} s")
 
 

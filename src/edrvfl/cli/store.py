@@ -1,10 +1,11 @@
-"""Commands on the store: `edrvfl bench status | export | import | retry`."""
+"""Commands on the store: `edrvfl bench status | export | import | compare | retry`."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +14,19 @@ from edrvfl.bench.store import CellState, Store
 
 from . import options, show
 
+if TYPE_CHECKING:
+    from edrvfl.bench.changes import Change, Trend
+
+TREND_COLUMNS = (
+    *("method", "figure", "datasets", "before", "after", "change"),
+    *("better / equal / worse", "p", "p Holm"),
+)
+CHANGE_COLUMNS = ("dataset", "method", "figure", "before", "after", "change", "now")
+CHANGE_LEGEND = (
+    "Figures of searches are those of the strict choice. Equal is equal in the digits shown. p: Wilcoxon's\n"
+    "signed-rank test over datasets, two-sided and exact, from six datasets on; Holm: over the methods of a\n"
+    "table and figure. Seconds of different machines are no finding."
+)
 STATES = {"ok": "done", "failed": "failed", "started": "started", "waiting": "waiting"}
 
 
@@ -77,6 +91,62 @@ def retry_failures(
         failed = opened.retry()
     show.put(f"{show.plural(failed, 'failed cell')} open again; the next `edrvfl bench run` tries them.")
     return 0
+
+
+def compare_runs(
+    before: Annotated[Path, typer.Argument(help="A store, or what `edrvfl bench export` wrote.")],
+    after: Annotated[Path, typer.Argument(help="Another one.")],
+    most: Annotated[int, options.counted("Single figures to show, the largest changes first.")] = 20,
+) -> int:
+    """Show what changed between two runs: by method with paired tests, and by dataset."""
+    from edrvfl.bench.changes import find_changes  # SciPy's tests are slow to import
+
+    found = find_changes(before, after)
+    for kind in dict.fromkeys(trend.kind for trend in found.trends):
+        of_kind = [trend for trend in found.trends if trend.kind == kind]
+        moved = [trend for trend in of_kind if trend.moved]
+        equal = f"; {len(of_kind) - len(moved)} of {len(of_kind)} figures of a method did not change"
+        show.put(f"{kind}: means over the datasets of both runs{equal}")
+        if moved:
+            show.put(show.table(TREND_COLUMNS, map(_trend_row, moved)))
+        show.put("")
+    if largest := found.largest(most):
+        show.put("The largest changes", show.table(CHANGE_COLUMNS, map(_change_row, largest)), "")
+    elif found.trends:
+        show.put("No figure changed but seconds.")
+    for (_, method, dataset), what in found.broken:
+        show.put(f"{method} on {dataset} {what}")
+    for path, cells in ((before, found.only_before), (after, found.only_after)):
+        if cells:
+            methods = {method: [d for _, m, d in cells if m == method] for _, method, _ in cells}
+            names = [f"{method} on {show.listing(datasets)}" for method, datasets in methods.items()]
+            show.put(f"Only in {path}: {'; '.join(names)}.")
+    if other := found.other_data():
+        names = sorted({dataset for *_, dataset in other})
+        show.say(f"Other rows or splits in the two runs, so not the same task: {show.listing(names)}.")
+    if found.trends:
+        show.say(CHANGE_LEGEND)
+    elif not found.broken:
+        show.put("The two have no cell in common.")
+    return 0
+
+
+def _trend_row(trend: Trend) -> show.Row:
+    f = trend.figure
+    means = [f.scale * statistics.fmean(values) for values in trend.both()]
+    texts = [f"{mean:.{f.digits}f}" for mean in means]
+    p_values = [f"{p:.2g}" for p in (trend.p_exact, trend.p_holm)] if trend.testable else ["", ""]
+    counts = " / ".join(map(str, trend.counts()))
+    change = f"{means[1] - means[0]:+.{f.digits}f}"
+    return (trend.method, f.words, str(len(trend.changes)), *texts, change, counts, *p_values)
+
+
+def _change_row(change: Change) -> show.Row:
+    f, (_, method, dataset) = change.figure, change.cell
+    values = [f"{f.scale * value:.{f.digits}f}" for value in (change.before, change.after)]
+    difference = f"{f.scale * change.difference:+.{f.digits}f}"
+    word = "better" if f.sign * change.difference > 0 else "worse"
+    return (dataset, method, f.words, *values, difference, word)
 
 
 def _state_row(state: CellState) -> show.Row:

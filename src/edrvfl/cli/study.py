@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
+from edrvfl.bench.extend import load_plugins
 from edrvfl.bench.schedule import StudyError
 from edrvfl.bench.store import StoreError
 
@@ -19,6 +21,7 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "status": store.show_status,
     "export": store.export_store,
     "import": store.import_files,
+    "compare": store.compare_runs,
     "retry": store.retry_failures,
     "data": data.list_datasets,
     "report": report.write_page,
@@ -59,7 +62,24 @@ def repeat_options(arguments: Sequence[str], lists: set[str]) -> Iterator[str]:
         yield from (text for part in parts for text in (option, part)) if parts else [option]
 
 
+def run_plugins(
+    plugin: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A file of Python that adds methods, datasets or metrics."),
+    ] = None,
+) -> None:
+    """The study: methods on datasets by the paper's protocol."""
+    if status := ending(_load)(files=plugin or []):
+        raise typer.Exit(status)
+
+
+def _load(files: list[Path]) -> int:
+    load_plugins(files)
+    return 0
+
+
 def add_commands(bench: typer.Typer) -> None:
     """Put the commands of the study into their group."""
+    bench.callback()(run_plugins)
     for name, command in COMMANDS.items():
         bench.command(name, cls=SpacedLists)(ending(command, (StoreError, StudyError)))

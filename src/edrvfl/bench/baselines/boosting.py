@@ -74,6 +74,15 @@ def hist_gradient_boosting(
     return make(random_state=random_state, **configuration)
 
 
+def vectorized(*, random_state: Any = None, task: Task = "classification") -> Any:
+    """Make scikit-learn's gradient boosting after skrub's TableVectorizer, set up as skrub does for it."""
+    package = packages.import_package("TableVectorizer", "skrub", EXTRA)
+    model = package.tabular_pipeline(hist_gradient_boosting(random_state=random_state, task=task))
+    return model.set_params(
+        tablevectorizer__high_cardinality__random_state=random_state
+    )  # of its SVD of texts
+
+
 def lightgbm(*, random_state: Any = None, task: Task = "classification", **configuration: Any) -> Any:
     """Make LightGBM's classifier or regressor, without its messages."""
     package = packages.import_package("LightGBM", "lightgbm", EXTRA)

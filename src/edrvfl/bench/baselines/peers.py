@@ -8,7 +8,7 @@ and follows OMP_NUM_THREADS or threadpoolctl.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -16,16 +16,19 @@ import numpy as np
 from scipy.special import expit, softmax
 from scipy.stats import loguniform
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from ..data import Task
 from .randomised import LogInteger, Space, sample_configurations
 
+PENALTIES = tuple(10.0**x for x in range(-3, 4))  # of ridge regression, chosen by leave-one-out
 MOST_STEPS = 1_000_000  # of a support vector machine: C and gamma at the ends of their ranges may need hours
 
 # --- models ------------------------------------------------------------------------------------------
@@ -60,6 +63,22 @@ def logistic_regression(*, random_state: Any = None, **configuration: Any) -> An
     # The default of 100 iterations is often too few to converge.
     model = LogisticRegression(max_iter=5000, random_state=random_state, **configuration)
     return make_pipeline(StandardScaler(), model)
+
+
+def linear_model(
+    *, random_state: Any = None, task: Task = "classification", texts: Sequence[str] = ()
+) -> Any:
+    """Make a linear model of standardised numbers and of 0 and 1 for each text of the columns `texts`.
+
+    A gap in a column of numbers becomes its median, and a column that says so.
+    """
+    numbers = make_pipeline(
+        SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True), StandardScaler()
+    )
+    inputs = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), list(texts)), remainder=numbers)
+    if task == "regression":
+        return make_pipeline(inputs, RidgeCV(alphas=PENALTIES))
+    return make_pipeline(inputs, LogisticRegression(max_iter=5000, random_state=random_state))
 
 
 def rbf_svm(*, random_state: Any = None, **configuration: Any) -> Any:

@@ -8,12 +8,13 @@ regression.
 
 from .catalogue import DEMO, GROUPS, UCI24, Published, dataset_names
 from .fetch import ARCHIVE_URL, cache_folder, fetch_datasets
-from .frames import ALL_FRAMES, CONFIRMATION, FRAME_GROUPS, FRAMES, VALUES, Frame, load_frame
+from .frames import ADDED, ALL_FRAMES, CONFIRMATION, FRAME_GROUPS, FRAMES, VALUES, load_frame
 from .load import Description, describe_datasets, load_dataset
 from .own_table import csv_dataset
-from .records import DataError, Dataset, Split, Task
+from .records import DataError, Dataset, Frame, Split, Task
 
 __all__ = [
+    "ADDED",
     "ALL_FRAMES",
     "ARCHIVE_URL",
     "CONFIRMATION",

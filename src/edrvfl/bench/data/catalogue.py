@@ -11,7 +11,7 @@ from typing import Any
 from sklearn import datasets as shipped
 
 from ..names import resolve_names
-from .frames import ALL_FRAMES, FRAME_GROUPS
+from .frames import ADDED, ALL_FRAMES, FRAME_GROUPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,5 +67,5 @@ def dataset_names(names_or_groups: Sequence[str], *, frames: bool = False) -> tu
     groups = {**ALIASES, **GROUPS}
     if frames:
         groups |= {group: tuple(rows) for group, rows in FRAME_GROUPS.items()}
-    known = [*UCI24, *DEMO, *(ALL_FRAMES if frames else ())]
+    known = [*UCI24, *DEMO, *((*ALL_FRAMES, *ADDED) if frames else ())]
     return resolve_names(names_or_groups, known, groups, "dataset")

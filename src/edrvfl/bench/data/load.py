@@ -10,9 +10,9 @@ from pathlib import Path
 
 from .catalogue import DEMO, UCI24, Published, dataset_names
 from .fetch import ARCHIVE_URL, cache_folder, fetch_missing
-from .frames import FRAME_GROUPS, Frame, load_frame, needed_package
+from .frames import FRAME_GROUPS, load_frame, needed_package
 from .published import file_paths, is_intact, is_present, read_published, read_verified
-from .records import DataError, Dataset, draw_dataset
+from .records import DataError, Dataset, Frame, draw_dataset
 
 
 @dataclass(frozen=True, slots=True)

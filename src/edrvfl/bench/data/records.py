@@ -15,6 +15,8 @@ SPLIT_SEED = 0  # seeds the splits that we draw ourselves; the checksum of a dat
 TEST_SHARE = 0.25  # of all rows
 VALIDATION_SHARE = 0.25  # of the training rows, as in section 5.3 of the paper
 
+LATER = "-later"  # ends the name of a frame that is split in time
+
 Task = Literal["classification", "regression"]
 
 
@@ -49,6 +51,37 @@ class Dataset:
     @property
     def task(self) -> Task:
         return "classification" if self.classes else "regression"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A row of the table: where a frame is, what is predicted, and what it holds without these columns."""
+
+    package: str  # of R, or one of `SOURCES` in frames.py
+    name: str
+    target: str
+    rows: int  # that have a target
+    numbers: int  # columns of numbers
+    categories: int  # columns of texts
+    missing: int  # cells without a value
+    classes: int  # 0 if values are predicted
+    drop: tuple[str, ...] = ()  # `rownames` goes always
+    noise: float = 0.0  # standard deviation, of a frame that is drawn
+    dates: int = 0  # columns of dates
+    when: str = ""  # the column of dates whose last quarter is tested; empty if test rows are drawn
+
+    @property
+    def task(self) -> Task:
+        return "classification" if self.classes else "regression"
+
+    @property
+    def features(self) -> int:
+        return self.numbers + self.categories + self.dates
+
+    @property
+    def item(self) -> str:
+        """The name in the package."""
+        return self.name.removesuffix(LATER) if self.when else self.name
 
 
 def make_dataset(name: str, X: Any, y: Any, masks: Any, classes: tuple[str, ...]) -> Dataset:

@@ -29,6 +29,7 @@ class GridCell:
     text: str
     value: Value = None
     mark: str = ""  # "best", "differs", "agrees", "failed" or "missing"
+    dots: tuple[float, ...] = ()  # drawn beside the text, from 0 on the left to 1 on the right
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class Grid:
     methods: tuple[str | None, ...] = ()
     notes: tuple[str, ...] = ()
     folded: bool = False  # long and rarely read: the page shows it on request
+    holds: str = "rows"  # what a page that shows it folded calls its rows
     sorted_by: str | None = None  # the column that the rows are in the order of, the least first
     least_is_best: frozenset[str] = frozenset()  # a first click sorts these columns upwards
 
@@ -123,11 +125,29 @@ class Page:
     results: pd.DataFrame  # every result as a row, for CSV
 
     @cached_property
+    def panels(self) -> Mapping[str, str]:
+        """The panels of datasets, which the names of datasets link to: their keys by name."""
+        keys = {grid.key for section in self.sections for grid in section.grids}
+        heads = {row.head for section in self.sections for grid in section.grids for row in grid.rows}
+        return {head: key for head in heads if (key := panel_key(head)) in keys}
+
+    @cached_property
     def drawings(self) -> Mapping[str, Drawing]:
         """Every picture by its key, drawn when it is first asked for and only once."""
         first = () if self.front.picture is None else (self.front.picture,)
         pictures = (*first, *(picture for section in self.sections for picture in section.pictures))
         return {picture.key: picture.drawing() for picture in pictures}
+
+
+def panel_key(dataset: str) -> str:
+    """Name the panel of a dataset, as an address can have it.
+
+    Examples
+    --------
+    >>> panel_key("wall-following"), panel_key("a b")
+    ('dataset-wall-following', 'dataset-a-20b')
+    """
+    return "dataset-" + re.sub(r"[^A-Za-z0-9_-]", lambda found: f"-{ord(found[0]):x}", dataset)
 
 
 def csv_text(table: pd.DataFrame) -> str:

@@ -25,7 +25,7 @@ from ..randomised import (
     to_host,
 )
 from .networks import BUILDERS, FORMS, Design, Sizes, draw_layers, forward_by_blocks
-from .training import Job, Rows, hold_out, train
+from .training import Job, Rows, hold_out, train_again
 
 if TYPE_CHECKING:
     import torch
@@ -84,6 +84,10 @@ class FNNClassifier(ScoredClassifier):
     patience : int, default=20
         Training ends after this many epochs without a smaller smoothed validation loss.
 
+    restarts : int, default=3
+        How often a training that diverges starts again, from the same weights and each time with a tenth of
+        the learning rate.
+
     device : str or None, default=None
         Where torch computes, "cpu" or "cuda". None means the device of `X` if it is a torch tensor, else
         the CPU.
@@ -104,7 +108,10 @@ class FNNClassifier(ScoredClassifier):
         Names of the columns, when `X` has string names.
 
     n_epochs_ : int
-        The epoch whose weights were kept; 0 if the first one diverged.
+        The epoch whose weights were kept; 0 if the first one diverged in all trainings.
+
+    learning_rate_ : float
+        The learning rate of the training that was kept: smaller than `learning_rate` if that diverged.
 
     losses_ : tuple of float
         Mean training loss of each epoch.
@@ -145,6 +152,7 @@ class FNNClassifier(ScoredClassifier):
         "max_epochs": [COUNT],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "patience": [COUNT],
+        "restarts": [Interval(Integral, 0, None, closed="left")],
         "device": [str, None],
         "random_state": ["random_state"],
     }
@@ -162,6 +170,7 @@ class FNNClassifier(ScoredClassifier):
     max_epochs: int = 100
     validation_fraction: float = 0.1
     patience: int = 20
+    restarts: int = 3
     device: str | None = None
     random_state: Any = None
 
@@ -169,7 +178,7 @@ class FNNClassifier(ScoredClassifier):
     def fit(self, X: Any, y: Any) -> FNNClassifier:
         """Train the network on numeric, finite rows with labels of at least two classes."""
         where = _choose_device(self.device, X)
-        trained = train(self._prepare_job(X, y), where)
+        trained, self.learning_rate_ = train_again(self._prepare_job(X, y), where, self.restarts)
         self._layers: Any = trained.layers  # they stay on the device, where they will be asked
         self.n_epochs_ = trained.epoch
         self.losses_ = tuple(trained.losses)
@@ -177,7 +186,8 @@ class FNNClassifier(ScoredClassifier):
         if trained.diverged:
             warnings.warn(
                 f"The training diverged in epoch {len(trained.losses)} with learning_rate="
-                f"{self.learning_rate}; the weights of epoch {trained.epoch} were kept. Lower learning_rate.",
+                f"{self.learning_rate_:g}; the weights of epoch {trained.epoch} were kept. "
+                "Lower learning_rate, or allow more restarts.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -62,6 +62,7 @@ class Trained:
     losses: list[float] = field(default_factory=list)
     validation_losses: list[float] = field(default_factory=list)
     diverged: bool = False
+    least: float = math.inf  # what early stopping watches, at the epoch whose layers are kept
 
     @property
     def smoothed(self) -> float:
@@ -76,7 +77,7 @@ def train(job: Job, device: torch.device) -> Trained:
     rows, held_out = job.rows.to(device), job.held_out.to(device) if job.held_out else None
     layers = [(W.to(device, copy=True), b.to(device, copy=True)) for W, b in job.layers]
     generator = torch.Generator().manual_seed(job.batch_seed)
-    trained, least = Trained(_copy(layers)), math.inf
+    trained = Trained(_copy(layers))
     for epoch in range(1, job.epochs + 1):
         order = torch.randperm(len(rows.y), generator=generator).to(device)
         trained.losses.append(_pass_once(job, layers, rows, order, epoch))
@@ -86,11 +87,24 @@ def train(job: Job, device: torch.device) -> Trained:
         if not (math.isfinite(trained.losses[-1] + trained.smoothed) and figures.isfinite().all()):
             trained.diverged = True
             break
-        if trained.smoothed < least:
-            trained.layers, trained.epoch, least = _copy(layers), epoch, trained.smoothed
+        if trained.smoothed < trained.least:
+            trained.layers, trained.epoch, trained.least = _copy(layers), epoch, trained.smoothed
         elif epoch - trained.epoch >= job.patience:
             break
     return trained
+
+
+def train_again(job: Job, device: torch.device, restarts: int) -> tuple[Trained, float]:
+    """Train a network, and return how it went and with which learning rate.
+
+    A training that diverges starts again from the same weights with a tenth of the rate. Of several trainings
+    the one with the smallest loss is kept: one that diverged late may have been better before.
+    """
+    found = [(train(job, device), job.learning_rate)]
+    while found[-1][0].diverged and len(found) <= restarts:
+        job = replace(job, learning_rate=job.learning_rate / 10)
+        found.append((train(job, device), job.learning_rate))
+    return min(found, key=lambda pair: pair[0].least)
 
 
 def _copy(layers: Sequence[Layer]) -> list[Layer]:

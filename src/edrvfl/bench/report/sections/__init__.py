@@ -18,6 +18,7 @@ from ..standing import Entry, Standing
 from ..study import Result
 from ..summary import CHOICES, Summary
 from .accuracy import show_accuracy, show_depth
+from .datasets import show_datasets
 from .defaults import show_defaults
 from .origins import show_origins
 from .probabilities import show_probabilities
@@ -40,6 +41,7 @@ SECTIONS = (  # in the order of the page
     show_differences,
     show_depth,
     show_defaults,
+    show_datasets,
     show_sensitivity,
     show_timing,
     show_run,

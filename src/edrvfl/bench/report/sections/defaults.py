@@ -26,6 +26,10 @@ GROUPS = {
     "common-values": "common tables with values",
     "common-apart": "common tables put aside",
     "common-values-apart": "common tables with values put aside",
+    "tables": "tables with dates, texts and many categories",
+    "tables-later": "tables split in time",
+    "tables-values": "tables with dates, texts and many categories, and values",
+    "tables-values-later": "tables with values, split in time",
     "uci24": "datasets of the paper",
     "others": "other datasets",
     "other values": "other datasets with values",
@@ -214,13 +218,22 @@ def _grid(d: Defaults, group: str, datasets: Sequence[str], measure: Measure) ->
 def _frames_grid(group: str, datasets: Sequence[str]) -> Grid:
     """List the frames: where they come from and what they hold."""
     classes = all(FRAME_GROUPS[group][name].task == "classification" for name in datasets)
-    rows = []
+    rows, of_dates = [], ["of dates"] if group.startswith("tables") else []
     for name in datasets:
         f = FRAME_GROUPS[group][name]
-        sizes = (f.rows, f.numbers, f.categories, f.missing, *([f.classes] if classes else []))
+        dates = [f.dates] if of_dates else []
+        sizes = (f.rows, f.numbers, f.categories, *dates, f.missing, *([f.classes] if classes else []))
         rows.append(make_row(name, f.package, f.target, *sizes))
     draws = "stratified draws" if classes else "draws"
-    sizes_of = ("rows", "columns of numbers", "of texts", "gaps", *(["classes"] if classes else []))
+    sizes_of = (
+        "rows",
+        "columns of numbers",
+        "of texts",
+        *of_dates,
+        "gaps",
+        *(["classes"] if classes else []),
+    )
     columns = ("frame", "package", "target", *sizes_of)
-    note = f"Five {draws} of 75 and 25 % of the rows; rows without a target are left out."
+    split = "The last quarter of the rows is tested" if f.when else f"Five {draws} of 75 and 25 % of the rows"
+    note = f"{split}; rows without a target are left out."
     return Grid(f"defaults-{group}", f"The {GROUPS[group]}", columns, tuple(rows), notes=(note,), folded=True)

@@ -59,7 +59,7 @@ def show_missing(s: Summary) -> Section:
     failed = sum(r.status == "failed" for r in without)
     text = f"Cells without a figure: {len(without)} of {len(s.results)} ({whose}); {failed} of them failed."
     rows = tuple(
-        make_row(r.dataset, r.line, GridCell(*[r.status] * 3), r.message or EMPTY, method=r.line)
+        make_row(r.dataset, r.line, GridCell(r.status, r.status, r.status), r.message or EMPTY, method=r.line)
         for r in without
     )
     grid = Grid("missing", "Which they are", ("dataset", "method", "status", "message"), rows, folded=True)

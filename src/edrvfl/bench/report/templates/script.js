@@ -54,6 +54,20 @@
     watch.observe(scroll.firstElementChild); // a table narrows when columns hide
   }
 
+  // Links into what is folded unfold it.
+  function reveal() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const folded = target?.closest("details:not([open])");
+    if (!folded) return;
+    folded.open = true;
+    folded.scrollIntoView();
+  }
+  window.addEventListener("hashchange", reveal);
+  document.addEventListener("click", (event) => { // the address may be the same as before
+    if (event.target.closest?.('a[href^="#"]')) setTimeout(reveal);
+  });
+  reveal();
+
   // Choosing methods: the rows and columns of hidden methods hide.
   const choose = document.getElementById("choose");
   if (!choose) return;

@@ -1,0 +1,180 @@
+"""What changed between two runs of the study: the same methods on the same datasets, with paired tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from .comparison import FEWEST, holm, signed_rank
+from .exchange import read_records
+from .record import RECORDS, Record, Scored
+from .store import Store
+
+Cell = tuple[str, str, str]  # kind of the record, method, dataset
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of a record that two runs are compared by."""
+
+    words: str
+    metric: str
+    scale: float  # of how it is printed: accuracies are in percent
+    digits: int
+    sign: int  # 1 if more is better
+
+
+_OF_CLASSES = (Figure("accuracy %", "test_accuracy", 100, 2, 1), Figure("log-loss", "log_loss", 1, 4, -1))
+_SECONDS = Figure("fit s", "fit_seconds", 1, 3, -1)
+# By the kind of a record. What is not here, sensitivity and timing, is not compared.
+FIGURES: Mapping[str, tuple[Figure, ...]] = MappingProxyType(
+    {
+        "study": (*_OF_CLASSES, _SECONDS),
+        "defaults": (*_OF_CLASSES, _SECONDS),
+        "values": (Figure("R²", "r2", 1, 4, 1), _SECONDS),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A method on a dataset in both runs."""
+
+    cell: Cell
+    figure: Figure
+    before: float
+    after: float
+    same_data: bool
+
+    @property
+    def difference(self) -> float:
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """A method over all datasets that both runs have."""
+
+    kind: str
+    method: str
+    figure: Figure
+    changes: tuple[Change, ...]
+    p_exact: float  # Wilcoxon's signed-rank test over datasets, two-sided
+    p_holm: float  # adjusted for the number of methods of this kind
+
+    def counts(self) -> tuple[int, int, int]:
+        """Count the datasets on which the second run is better, equal and worse."""
+        differences = self.figure.sign * _rounded(self.changes)
+        return int((differences > 0).sum()), int((differences == 0).sum()), int((differences < 0).sum())
+
+    def both(self) -> tuple[list[float], list[float]]:
+        """Return the figures of all datasets, before and after."""
+        return [c.before for c in self.changes], [c.after for c in self.changes]
+
+    @property
+    def moved(self) -> bool:
+        """Whether a figure differs in the digits that are shown."""
+        return bool(_rounded(self.changes).any())
+
+    @property
+    def testable(self) -> bool:
+        """Whether there are datasets enough for a test that can say something."""
+        return len(self.changes) >= FEWEST
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """All that differs between two runs."""
+
+    trends: tuple[Trend, ...]
+    only_before: tuple[Cell, ...]
+    only_after: tuple[Cell, ...]
+    broken: tuple[tuple[Cell, str], ...]  # cells that succeeded in one run and failed in the other
+
+    def largest(self, most: int) -> list[Change]:
+        """Return the figures that changed, without seconds, the largest difference of each figure first."""
+        found = [c for trend in self.trends if trend.figure is not _SECONDS for c in trend.changes]
+        moved = [c for c in found if round(c.figure.scale * c.difference, c.figure.digits)]
+        return sorted(moved, key=lambda c: -abs(c.difference * c.figure.scale * 10**c.figure.digits))[:most]
+
+    def other_data(self) -> list[Cell]:
+        """Return the cells whose two records are of different rows or splits."""
+        return sorted({c.cell for trend in self.trends for c in trend.changes if not c.same_data})
+
+
+def find_changes(before: str | Path, after: str | Path) -> Changes:
+    """Compare two stores or exports."""
+    a, b = (_by_cell(_read(Path(path))) for path in (before, after))
+    both = [cell for cell in a if cell in b]
+    good = [cell for cell in both if a[cell].status == b[cell].status == "ok"]
+    broken = [(cell, _broken(a[cell], b[cell])) for cell in both if a[cell].status != b[cell].status]
+    trends: list[Trend] = []
+    for kind, figures in FIGURES.items():
+        methods = list(dict.fromkeys(method for k, method, _ in good if k == kind))
+        for figure in figures:
+            rows = [
+                tuple(_change(cell, figure, a[cell], b[cell]) for cell in good if cell[:2] == (kind, method))
+                for method in methods
+            ]
+            trends += _tested(kind, methods, figure, rows)
+    gone, new = (tuple(cell for cell in these if cell not in those) for these, those in ((a, b), (b, a)))
+    return Changes(tuple(trends), gone, new, tuple(broken))
+
+
+def _tested(kind: str, methods: list[str], figure: Figure, rows: list[tuple[Change, ...]]) -> list[Trend]:
+    """Test every method, on as many digits as are printed, so that rounding noise is no change."""
+    p_values = [signed_rank(_rounded(row))[2] for row in rows]
+    return [
+        Trend(kind, method, figure, row, p, adjusted)
+        for method, row, p, adjusted in zip(methods, rows, p_values, holm(p_values), strict=True)
+    ]
+
+
+def _broken(a: Record, b: Record) -> str:
+    """Say in which run a cell failed, and why."""
+    when, record = ("failed before", a) if a.status != "ok" else ("fails now", b)
+    return f"{when}: {(record.message or 'no message').partition(chr(10))[0]}"
+
+
+def _rounded(changes: Iterable[Change]) -> np.ndarray:
+    return np.array([round(c.figure.scale * c.difference, c.figure.digits) for c in changes])
+
+
+def _change(cell: Cell, figure: Figure, a: Any, b: Any) -> Change:
+    before, after = (_scored(record).mean(figure.metric) for record in (a, b))
+    return Change(cell, figure, before, after, a.checksum == b.checksum)
+
+
+def _scored(record: Any) -> Scored:
+    """Return the figures of a record: those of a search by its strict choice."""
+    found: Scored = record.choices["strict"] if hasattr(record, "choices") else record
+    return found
+
+
+def _read(path: Path) -> list[Record]:
+    """Read the records of a store, or of an export, whose lines begin with a brace or are packed."""
+    if not path.is_file():
+        raise ValueError(f"{path}: there is no such file. Name a store or what `edrvfl bench export` wrote.")
+    with path.open("rb") as file:
+        is_store = file.read(6) == b"SQLite"
+    if not is_store:
+        return read_records(path)
+    with Store(path, create=False) as opened:
+        return [record for kind in FIGURES for record in opened.records_of(RECORDS[kind])]
+
+
+def _by_cell(records: Iterable[Record]) -> dict[Cell, Any]:
+    """Keep one record for each cell: the one that succeeded, then of the most work, then the latest."""
+
+    def importance(record: Any) -> tuple[Any, ...]:
+        work = (getattr(record, "n_configurations", 1), record.seeds)
+        return record.status == "ok", *work, record.finished or "", record.key
+
+    known = [record for record in records if record.kind in FIGURES]
+    found = {(r.kind, r.method, r.dataset): r for r in sorted(known, key=importance)}
+    return {cell: found[cell] for cell in sorted(found)}
