@@ -112,6 +112,8 @@ def test_the_page_on_what_comes_after_the_fit_runs():
     names = run_page("docs/guide/afterwards.md")
     assert names["model"].frozen_since_ == (600, 2)
     assert any("leave-one-out" in part for part in names["frozen"])
+    assert set(names["wrong"]) <= set(names["doubtful"].row)
+    assert names["support"][2:].min() > names["support"][:2].max()
 
 
 def test_the_page_on_regression_runs():
