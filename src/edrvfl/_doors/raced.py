@@ -78,7 +78,7 @@ class Raced(CallbackSupportMixin, Remembers):
             Whether scikit-learn's extra trees and histogram-based gradient boosting are members too. The
             second takes one output.
 
-        effort : {"quick", "usual", "thorough"}, default="usual"
+        effort : {"quick", "usual"}, default="usual"
             Whose table it is.
 
         Returns
