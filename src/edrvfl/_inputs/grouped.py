@@ -58,12 +58,13 @@ def warn_of_single_groups(rows: Rows) -> None:
     """Warn of classes whose rows are all in one group: no model that did not see it knows them."""
     if rows.groups is None or not isinstance(rows.targets, Classes):
         return
-    pairs = numpy.unique(numpy.column_stack([to_host(rows.targets.codes), rows.groups]), axis=0)
-    alone = numpy.flatnonzero(numpy.bincount(pairs[:, 0], minlength=rows.targets.width) == 1)
+    k = rows.targets.width
+    pairs = numpy.unique(rows.groups * k + to_host(rows.targets.codes))
+    alone = numpy.flatnonzero(numpy.bincount(pairs % k, minlength=k) == 1)
     if len(alone):
         names = ", ".join(repr(label) for label in to_host(rows.classes)[alone[:5]].tolist())
         warnings.warn(
-            f"{len(alone)} of {rows.targets.width} classes are in one group only ({names}"
+            f"{len(alone)} of {k} classes are in one group only ({names}"
             f"{', ...' if len(alone) > 5 else ''}). Without the group no model knows the class: its "
             "rows do not calibrate, and count as rows outside their prediction sets.",
             UserWarning,
