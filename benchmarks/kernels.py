@@ -8,7 +8,7 @@ frames, which have none, give 30 % of their training rows for it. At most --rows
 chance, and at most 3,000 answer. "default" is the portfolio as it comes: three kernel voters, each with the
 inputs that suit it, of which the best two are fitted, and networks. In the other rosters one thing differs:
 
-    quick, thorough            another effort
+    quick                      the effort of that name
     laplace                    the Laplace kernel on bins alone, with its factors found once
     additive                   the additive kernel is the fourth
     without KERNEL             one of the three is missing
@@ -45,7 +45,7 @@ GROUPS = ("uci24", "frames", "values", "common", "common-values")
 ENCODERS = ("bins", "standard", "ranks")
 WITHOUT = tuple(f"without {kernel}" for kernel in EFFORTS["usual"].kernels)
 ROSTERS = (
-    *("laplace", "default", "quick", "thorough", "additive", *WITHOUT, "one round", *ENCODERS),
+    *("laplace", "default", "quick", "additive", *WITHOUT, "one round", *ENCODERS),
     *("one", "all", "kernels", "trees", "deep"),
 )
 ENDINGS = {"classification": "Classifier", "regression": "Regressor"}

@@ -280,6 +280,31 @@ def draw_honesty():
     return figure
 
 
+def draw_groups():
+    """What leave-one-out says of new groups, with groups and without: a point for each table and way."""
+    with (HERE.parent / "results" / "groups.csv").open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    figure, (axes, held) = plt.subplots(1, 2, figsize=(9.6, 4.2), layout="constrained")
+    ways = {"rows": (RED, "a row is left out"), "groups": (BLUE, "its whole group is left out")}
+    for place, (way, (colour, words)) in enumerate(ways.items()):
+        x, y, covered = (
+            [float(row[f"{figure_name}_{way}"]) for row in rows] for figure_name in ("new", "loo", "covered")
+        )
+        axes.plot(x, y, "o", color=colour, label=words)
+        heights = [i + 0.36 * (place - 0.5) for i in range(len(rows))]
+        held.barh(heights, [100 * share for share in covered], 0.34, color=colour, alpha=0.8)
+    axes.plot([-0.12, 1], [-0.12, 1], color=GREY, zorder=0)
+    axes.set(xlabel="on new groups", ylabel="by leave-one-out", title="R² or accuracy")
+    axes.legend(frameon=False, loc="lower right")
+    held.axvline(90, color="0.2", linewidth=1)
+    held.set_yticks(range(len(rows)), [row["table"] for row in rows])
+    held.invert_yaxis()
+    held.set(xlabel="% of rows of new groups", title="in intervals or sets of 90 %", xlim=(0, 100))
+    for axis in (axes, held):
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
 def figures_of(run) -> list[plt.Figure]:
     """Return the figures that a script leaves."""
     plt.close("all")
@@ -320,6 +345,7 @@ def main(folder: Path = HERE) -> None:
         draw().savefig(folder / "method" / f"{name}.png", dpi=130)
     draw_blocks().savefig(folder / "out_of_core.png", dpi=130)
     draw_honesty().savefig(folder / "honesty.png", dpi=130)
+    draw_groups().savefig(folder / "groups.png", dpi=130)
     figures_of(looking)[0].savefig(folder / "looking.png", dpi=130)
     for example, names in OF_EXAMPLES.items():
         figures = figures_of(lambda example=example: runpy.run_path(str(EXAMPLES / f"{example}.py")))

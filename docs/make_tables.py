@@ -21,7 +21,12 @@ from edrvfl.bench.data.frames import CONFIRMATION, FRAMES, VALUES
 from edrvfl.bench.record import RunRecord
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "docs" / "compare.md", ROOT / "docs" / "guide" / "looking.md", ROOT / "README.md")
+PAGES = (
+    ROOT / "docs" / "compare.md",
+    ROOT / "docs" / "guide" / "looking.md",
+    ROOT / "docs" / "guide" / "groups.md",
+    ROOT / "README.md",
+)
 SORTED = "{} (rows are sorted by it)"
 OURS = ("edRVFL", "LaplaceRidge")
 KINDS = ("defaults", "values")  # of records of methods at their defaults
@@ -214,6 +219,23 @@ def honesty_table(task: str) -> str:
     return rows_of(head, rows)
 
 
+def groups_table() -> str:
+    """Tell for each table what leave-one-out says of new groups, and what is true."""
+    means = pd.read_csv(ROOT / "results" / "groups.csv")
+    head = ["table", "rows", "groups", "without groups: by leave-one-out", "on new groups", "90 % hold"]
+    head += ["with groups: by leave-one-group-out", "on new groups", "90 % hold"]
+
+    def cells(row: Any, way: str) -> list[str]:
+        figures = [f"{row[f'{figure}_{way}']:.2f}" for figure in ("loo", "new")]
+        return [*figures, f"{100 * row[f'covered_{way}']:.0f} %"]
+
+    rows = [
+        [row["table"], str(row["rows"]), str(row["groups"]), *cells(row, "rows"), *cells(row, "groups")]
+        for _, row in means.iterrows()
+    ]
+    return rows_of(head, rows)
+
+
 def largest_searches() -> Searches:
     """Return the records of all methods on the 24 datasets; of several searches the largest counts."""
     records = (RunRecord.from_json(json.dumps(record)) for record in read_records(("study",)))
@@ -256,6 +278,7 @@ def make_tables() -> dict[str, str]:
     tables["twelve"] = twelve_table(found)
     tables["tuned"] = tuned_table(found, records)
     tables |= {f"honesty, {task}": honesty_table(task) for task in ("classes", "values")}
+    tables["groups"] = groups_table()
     return tables
 
 

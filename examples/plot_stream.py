@@ -2,9 +2,9 @@
 A stream that drifts
 ====================
 
-Digits of several people, in the order of the table, which holds one writer after another. A model of the
-first 300 digits meets hands that it has never seen. ``update`` takes in what has come, without a new fit, and
-``drift_`` tells how many times the loss of the fit the newest rows have.
+These digits were written by thirteen people, and the table is not shuffled: hands change along it. A model of
+the first 300 digits meets hands that it has never seen. ``update`` takes in what has come, without a new fit,
+and ``drift_`` tells how many times the loss of the fit the newest rows have.
 """
 
 import time
@@ -38,8 +38,8 @@ print(f"accuracy on rows to come: updated {mean['updated']:.3f}, as it was {mean
 print(f"{model.frozen_since_.came} rows came, in {time.process_time() - began:.1f} s with all predictions")
 
 # %%
-# The drift rises with each new hand although read-outs are up to date: encoding, hidden weights and
-# calibration are those of the first hands. A new fit to all rows learns these too.
+# The drift stays above 1 for long although read-outs are up to date: encoding, hidden weights and calibration
+# are those of the first hands. A new fit to all rows learns these too.
 
 again = clone(model).fit(X, y)
 print(f"loss by leave-one-out: first fit {as_it_was.loo_log_losses_[-1]:.3f}, ", end="")
@@ -48,7 +48,7 @@ print(f"new fit {again.loo_log_losses_[-1]:.3f}; drift before the new fit {model
 figure, (above, below) = plt.subplots(2, figsize=(6.5, 5), sharex=True, layout="constrained")
 above.plot(places, shares["updated"], "o-", color="#0072b2", label="updated after each batch")
 above.plot(places, shares["as it was"], "o-", color="0.7", label="as the first 300 rows left it")
-above.set(ylabel="accuracy on the next batch", title="Digits of one writer after another")
+above.set(ylabel="accuracy on the next batch", title="Digits in the order of the table, whose writers change")
 above.legend(frameon=False, loc="lower right")
 below.plot(places, drifts, "o-", color="#d55e00")
 below.axhline(1, color="0.7", linewidth=1)

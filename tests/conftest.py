@@ -8,7 +8,7 @@ import pytest
 from helpers import noisy_rows
 from hypothesis import settings
 
-settings.register_profile("edrvfl", deadline=None, max_examples=50, derandomize=True)
+settings.register_profile("edrvfl", deadline=None, max_examples=30, derandomize=True)
 settings.load_profile("edrvfl")
 
 

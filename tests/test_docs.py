@@ -112,6 +112,8 @@ def test_the_page_on_what_comes_after_the_fit_runs():
     names = run_page("docs/guide/afterwards.md")
     assert names["model"].frozen_since_ == (600, 2)
     assert any("leave-one-out" in part for part in names["frozen"])
+    assert set(names["wrong"]) <= set(names["doubtful"].row)
+    assert names["support"][2:].min() > names["support"][:2].max()
 
 
 def test_the_page_on_regression_runs():
@@ -301,7 +303,7 @@ def test_the_tables_are_those_of_the_records(monkeypatch):
     texts = {page.name: page.read_text() for page in maker.PAGES}
     for name, text in texts.items():
         assert maker.put_tables(text, tables) == text, name
-    pages = texts["compare.md"] + texts["looking.md"]
+    pages = texts["compare.md"] + texts["looking.md"] + texts["groups.md"]
     assert [name for name in tables if pages.count(f"<!-- {name} -->") != 1] == []
     assert texts["README.md"].count("<!-- uci24 -->") == 1, "the README has the page's first table"
 

@@ -18,6 +18,7 @@ SCRIPTS = {
     "plot_blocks": "largest difference of a probability",
     "plot_calibration": 'after ("loo")',
     "plot_deployment": "the same bits: True",
+    "plot_doubtful_rows": "24 of the 24 wrong ones are there",
     "plot_early_stop": "layers were grown and",
     "plot_forget": "in the file after: 0. Frozen",
     "plot_frame": "7 columns become 75",
@@ -28,6 +29,7 @@ SCRIPTS = {
     "plot_portfolio": "by leave-one-out: accuracy 0.",
     "plot_regression": "new customers are inside",
     "plot_stream": "accuracy on rows to come: updated 0.9",
+    "plot_support": "body mass index 30 and more: mean rank 0.9",
     "plot_tuning": "chosen: {",
 }
 NOT_RUN = {"demo", "tabarena_adapter"}  # the first has a test of its own, the second needs a heavy package
@@ -81,7 +83,7 @@ def test_the_pictures_of_the_pages_are_drawn_by_one_script():
     wanted = runpy.run_path(str(PICTURES))
     drawn = {name for names in wanted["OF_EXAMPLES"].values() for name in names}
     elsewhere = {"rows", "report-1280", "report-390", "report-dark"}
-    made = {*drawn, "looking", "out_of_core", "honesty", *elsewhere}
+    made = {*drawn, "looking", "out_of_core", "honesty", "groups", *elsewhere}
     assert {file.stem for file in PICTURES.parent.glob("*.png")} == made
     assert set(wanted["OF_EXAMPLES"]) <= set(SCRIPTS)
     plt.close("all")

@@ -111,7 +111,7 @@ def test_errors_are_those_of_networks_fitted_without_each_group(
 
 
 def test_leave_one_out_flatters_and_leave_one_group_out_does_not(rng):
-    X, y, groups = visits(rng, 60, 6)
+    X, y, groups = visits(rng, 50, 6)
     new, truth, _ = visits(rng, 300, 2)
     model = KernelRidgeRegressor(random_state=0).fit(X, y, groups=groups)
     flattering = KernelRidgeRegressor(random_state=0).fit(X, y)
@@ -178,8 +178,8 @@ def test_a_class_of_one_group_is_warned_of(rng):
 
 
 def test_two_groups_and_large_ones(rng):
-    X, y, _ = visits(rng, 40, 10)
-    for groups in (np.arange(400) % 2, np.r_[np.zeros(390), np.arange(1, 11)]):
+    X, y, _ = visits(rng, 20, 10)
+    for groups in (np.arange(200) % 2, np.r_[np.zeros(190), np.arange(1, 11)]):
         for model in (EDRVFLRegressor(**NETWORK), KernelRidgeRegressor(random_state=0)):
             assert np.isfinite(loo_of(model.fit(X, y, groups=groups)))
 

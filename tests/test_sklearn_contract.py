@@ -108,7 +108,9 @@ SETTINGS = {  # why it is here: the estimator
     "portfolio of regressors, no time, categories": EDRVFLPortfolioRegressor(
         members=VALUE_MEMBERS[:1], categorical_features=[0], max_seconds=1e-9, n_jobs=2
     ),
-    "search for a classifier": EDRVFLSearchCV(EDRVFLClassifier(n_layers=2, n_hidden=16), SPACE, cv=2),
+    "search for a classifier, two networks, a scorer by call": EDRVFLSearchCV(
+        EDRVFLClassifier(n_layers=2, n_hidden=16), SPACE, cv=2, ensemble_size=2, scoring="balanced_accuracy"
+    ),
     "search for a regressor": EDRVFLSearchCV(EDRVFLRegressor(n_layers=2, n_hidden=16), SPACE, cv=2),
     "encoder as it comes": TabularEncoder(),
     "encoder of bins": TabularEncoder("bins"),

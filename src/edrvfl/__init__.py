@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from ._leaving.moving import to_numpy as to_numpy
     from ._leaving.onnx.export import to_onnx as to_onnx
     from ._looking.depth import DepthDisplay as DepthDisplay
+    from ._looking.doubtful_rows_display import DoubtfulRowsDisplay as DoubtfulRowsDisplay
     from ._looking.importance import feature_importance as feature_importance
     from ._looking.importance_display import ImportanceDisplay as ImportanceDisplay
+    from ._looking.influence_display import InfluenceDisplay as InfluenceDisplay
     from ._looking.members import MembersDisplay as MembersDisplay
     from ._looking.reliability import ReliabilityDisplay as ReliabilityDisplay
     from ._looking.search import SearchDisplay as SearchDisplay
@@ -34,12 +36,14 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "DepthDisplay": "_looking.depth",
+    "DoubtfulRowsDisplay": "_looking.doubtful_rows_display",
     "EDRVFLClassifier": "_doors.classifier",
     "EDRVFLPortfolioClassifier": "_doors.portfolio",
     "EDRVFLPortfolioRegressor": "_doors.portfolio",
     "EDRVFLRegressor": "_doors.regressor",
     "EDRVFLSearchCV": "_doors.search",
     "ImportanceDisplay": "_looking.importance_display",
+    "InfluenceDisplay": "_looking.influence_display",
     "KernelRidgeClassifier": "_doors.kernel",
     "KernelRidgeRegressor": "_doors.kernel",
     "MembersDisplay": "_looking.members",

@@ -175,6 +175,17 @@ def test_a_network_is_the_one_of_all_rows(data):
     check_changes(model, np.round(X) if whole else X, y, weights, max(1, round(share * m)))
 
 
+def test_rows_of_groups_come_and_go_as_others_do(rng):
+    X, y = noisy_rows(rng, 120, 3)
+    X = np.round(X)  # copies in several groups are judged apart
+    weighed = NETWORK | {"correct_weight": 0.5, "weight_from": "loo"}
+    model = EDRVFLClassifier(**weighed, remember="rows")
+    model.fit(X[:100], y[:100], groups=np.arange(100) // 4)
+    more, ones = by_hand(model, X, y, np.ones(120), np.arange(10, 100)), np.arange(10)
+    model.update(X[100:], y[100:]).forget(ids=ones)
+    assert_alike(model, more, X)
+
+
 OTHERS = {
     "calibrated network that chose its penalties": EDRVFLClassifier(
         **{**NETWORK, **PAPER, "regularization": "loo"}, **DRAWN, pair_share=0.5, encoder="bins"

@@ -5,14 +5,15 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from report_samples import a_result, some_results
 
 from edrvfl.bench.exchange import import_files
 from edrvfl.bench.report.formats import html_text, markdown_text
-from edrvfl.bench.report.page import panel_key
-from edrvfl.bench.report.sections import make_page
+from edrvfl.bench.report.page import Front, Page, panel_key
 from edrvfl.bench.report.sections.datasets import show_datasets
+from edrvfl.bench.report.sections.run import show_missing
 from edrvfl.bench.report.study import Study, read_study
 from edrvfl.bench.report.summary import summarise
 
@@ -82,7 +83,9 @@ def test_odd_names_and_failures_have_their_place():
     odd = 'a b"<i>&'
     results = [*some_results(datasets=["abalone"]), a_result("RVFL", odd), a_result("WPedRVFL", odd, seeds=1)]
     results.append(a_result("dRVFL", odd, status="failed", message="no"))
-    page = make_page(summarise(Study(tuple(results))))
+    summary = summarise(Study(tuple(results)))
+    sections = (show_datasets(summary), show_missing(summary))  # whose table names the dataset too
+    page = Page(Front("", (), None, None), (), (), sections, pd.DataFrame())
     key = page.panels[odd]
     assert key == "dataset-a-20b-22-3ci-3e-26"
     grid = next(grid for section in page.sections for grid in section.grids if grid.key == key)

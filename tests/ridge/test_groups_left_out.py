@@ -28,16 +28,15 @@ def some_groups(rng, m, n):
     return numbers
 
 
-@pytest.fixture(params=["blocks", "sums", "cheaper"])
+@pytest.fixture(params=["blocks", "sums"])
 def way(request, monkeypatch):
-    """How the errors of a group are computed: as they are, or both ways whatever they cost."""
-    if request.param != "cheaper":
-        monkeypatch.setattr(groups_file, "subtracts", lambda *_: request.param == "sums")
+    """How the errors of a group are computed, whatever it costs."""
+    monkeypatch.setattr(groups_file, "subtracts", lambda *_: request.param == "sums")
 
 
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("shape", [(40, 8), (8, 40), (60, 3)], ids=["long", "wide", "narrow"])
-@pytest.mark.parametrize("lam", [0.0, 2.0**-12, 1.0, 2.0**12])
+@pytest.mark.parametrize("lam", [0.0, 2.0**-12, 64.0])
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 def test_it_is_leaving_each_group_out(xp, rng, shape, lam, weighted):
     D, Y, omega = random_regression(rng, *shape)

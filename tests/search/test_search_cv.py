@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from helpers import PAPER, assert_passes_scikit_learns_checks
+from helpers import PAPER
 from searches import by_split, theirs
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine, make_classification
@@ -342,14 +342,6 @@ def test_memory_is_a_budget(wine, search):
 
 
 # --- as an estimator --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "params", [{"ensemble_size": 2, "scoring": "balanced_accuracy"}], ids=["two networks, a scorer by call"]
-)
-def test_scikit_learns_checks_pass(params):
-    network = clone(SMALL).set_params(random_state=None)
-    assert_passes_scikit_learns_checks(EDRVFLSearchCV(network, SPACE, n_iter=2, cv=2, **params))
 
 
 def test_documented_defaults_are_the_real_ones():

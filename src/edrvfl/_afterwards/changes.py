@@ -39,11 +39,20 @@ def with_rows(
         numpy.concatenate([known.losses, losses]),
         None if known.X is None else numpy.concatenate([known.X, host]),
         None if known.y is None else numpy.concatenate([known.y, y]),
+        # the fit judged none of the new rows
+        None
+        if known.answers is None
+        else numpy.pad(known.answers, ((0, n), (0, 0)), constant_values=numpy.nan),
     )
     places = numpy.arange(known.n_rows, rows.n_rows)
     batch = Batch(X, memory.targets(y, model.like), weights, rows, places, goes=False)
     memory = replace(memory, rows=rows, number=memory.number + n, came=memory.came + n)
     return _changed(model, memory, batch)
+
+
+def _with_gaps(answers: numpy.ndarray, n: int) -> numpy.ndarray:
+    """Add n rows to leave-one-out answers, which the fit did not judge."""
+    return numpy.pad(answers, ((0, n), (0, 0)), constant_values=numpy.nan)
 
 
 def without_rows(

@@ -32,7 +32,7 @@ def remember(keeps: str, reading: Reading, voters: Sequence[Solved], P: numpy.nd
     )
     return Memory(
         tuple(_of_voter(voter, rows, reading.given is not None) for voter in voters),
-        _rows(keeps, reading),
+        _rows(keeps, reading, P),
         targets.width,
         costs,
         mean,
@@ -66,7 +66,7 @@ def _of_voter(voter: Solved, rows: Rows, in_memory: bool) -> VoterMemory:
     return KernelMemory(voter.solver, lams, sizes, part, drawn.sum(axis=0)[came.at] * shares)
 
 
-def _rows(keeps: str, reading: Reading) -> RowsMemory:
+def _rows(keeps: str, reading: Reading, P: numpy.ndarray | None) -> RowsMemory:
     """Return the rows as they came, of which sums alone keep fingerprints."""
     given, rows, held = reading.given, reading.data.rows, reading.held
     if given is None:
@@ -82,8 +82,21 @@ def _rows(keeps: str, reading: Reading) -> RowsMemory:
     else:
         y = to_host(rows.targets.codes)[came.at].astype(numpy.int64)
     ids = which if given.ids is None else given.ids[which]
-    kept = (X, y) if keeps == "rows" else (None, None)
+    kept = (X, y, _answers(reading, P)) if keeps == "rows" else ()
     return RowsMemory(keys_of(X, y), ids, came.counts, NO_LOSSES, *kept)
+
+
+def _answers(reading: Reading, P: numpy.ndarray | None) -> numpy.ndarray | None:
+    """Return the leave-one-out answers of all rows as they came, in the units of y."""
+    data, rows = reading.data, reading.data.rows
+    if P is None:
+        return None
+    assert rows.came is not None
+    if isinstance(rows.targets, Values):
+        P = P * _as_floats(rows.targets.sd) + _as_floats(rows.targets.mean)
+    answers = numpy.full((rows.X.shape[0], P.shape[1]), numpy.nan)
+    answers[slice(None) if data.judged is None else to_host(data.judged.rows)] = P
+    return answers[rows.came.at]
 
 
 def keys_of(X: numpy.ndarray, y: numpy.ndarray) -> numpy.ndarray:

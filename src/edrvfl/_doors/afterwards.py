@@ -17,7 +17,7 @@ from .._inputs.rows import as_matrix, keep_weighted, to_host
 from .._leaving.moving import ANSWERING
 from .._models.memory import Memory
 from .._seam.arrays import Array
-from .base import Estimator
+from .explaining import Explains
 
 
 class Changes(NamedTuple):
@@ -27,10 +27,9 @@ class Changes(NamedTuple):
     went: int
 
 
-class Remembers(Estimator):
+class Remembers(Explains):
     """An estimator that can keep what its read-outs were solved from."""
 
-    memory_: Memory | None = None  # files that were written before there was one have none
     _least_kept = "rows"  # with which rows may come and go
 
     def _keep_memory(self, reading: Reading, voters: Sequence[Solved], P: numpy.ndarray | None) -> None:

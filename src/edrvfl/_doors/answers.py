@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
+from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 
 from .._inputs.reading import read_labels, read_values
 from .._inputs.rows import Rows, prepare_rows, prepare_values, refuse_one_class, refuse_unresolved, to_host
 from .._loo.coverage import Margins, OwnProbabilities, bounds, prediction_sets
 from .._loo.follow import log_odds
-from .._seam.arrays import Array, array_namespace
+from .._seam.arrays import Array, array_namespace, from_numpy
 from .base import Estimator
 
 
@@ -39,12 +40,40 @@ class Classifies(Estimator):
         """The labels, as they came in `fit`."""
         return self._model.classes
 
-    def _labels(self, P: Array) -> Array:
-        """Return the label of the largest probability of each row."""
-        codes = array_namespace(P).argmax(P, axis=-1)
+    def _labels(self, P: Array, costs: Array | None = None) -> Array:
+        """Return the label of the largest probability of each row, or of the least expected cost."""
+        xp = array_namespace(P)
+        codes = xp.argmax(P, axis=-1) if costs is None else xp.argmin(P @ costs, axis=-1)
         if isinstance(self.classes_, numpy.ndarray):
             return self.classes_[to_host(codes)]
-        return array_namespace(P).take(self.classes_, codes, axis=0)
+        return xp.take(self.classes_, codes, axis=0)
+
+    def _priced(self, X: Any, costs: Any) -> Array:
+        """Return the labels of least expected cost."""
+        P = self._answers(X, "predict")
+        if costs is None:
+            return self._labels(P)
+        if self._calibration is None:
+            raise ValueError(
+                f"costs weigh probabilities that can be believed, but this {type(self).__name__} has "
+                'calibration=None. Fit it with calibration="loo", or calibrate it elsewhere.'
+            )
+        k = P.shape[1]
+        costs = check_array(costs, dtype=numpy.float64, input_name="costs")
+        if costs.shape != (k, k):
+            raise ValueError(
+                f"costs must have a row and a column for each of the {k} classes, in the order of classes_: "
+                f"costs[i, j] is the cost of the answer j where the class is i. Got the shape {costs.shape}."
+            )
+        # beside the largest one, so that they are finite in any precision
+        costs = costs / (numpy.abs(costs).max() or 1.0)
+        return self._labels(P, from_numpy(costs, P))
+
+    @property
+    def _calibration(self) -> str | None:
+        """How the probabilities are calibrated."""
+        found: str | None = getattr(self, "calibration", None)
+        return found
 
     def _check_targets(self, y: Any) -> Any:
         return read_labels(self, y)
@@ -58,20 +87,26 @@ class Classifies(Estimator):
         return rows
 
     @available_if(predicts)
-    def predict(self, X: Any) -> Array:
-        """Return the most probable class of each row.
+    def predict(self, X: Any, costs: Any = None) -> Array:
+        """Return the most probable class of each row, or the one of least expected cost.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows with the columns of `fit`.
 
+        costs : array-like of shape (n_classes, n_classes), default=None
+            What it costs to answer class j where the class is i: ``costs[i, j]``, in the order of `classes_`.
+            The answer is then the class with the smallest sum of costs times `predict_proba`, the first of
+            equal ones. Gains are negative costs. None counts every error alike. With ``class_weight`` the
+            probabilities are shifted already, so leave it out.
+
         Returns
         -------
         y : array of shape (n_samples,)
-            Labels as they came in `fit`: the largest of `predict_proba`.
+            Labels as they came in `fit`: without costs the largest of `predict_proba`.
         """
-        return self._labels(self._answers(X, "predict"))
+        return self._priced(X, costs)
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> Array:
@@ -152,7 +187,7 @@ class Classifies(Estimator):
 
         coverage : float, default=0.9
             The share of rows whose class is to be in their set, above 0 and below 1. If there were fewer than
-            coverage / (1 - coverage) rows for the threshold, all classes are in all sets.
+            coverage / (1 - coverage) rows for the threshold, or groups, all classes are in all sets.
 
         Returns
         -------
@@ -232,8 +267,8 @@ class Predicts(Estimator):
 
         coverage : float, default=0.9
             The share of rows whose value is to be in the interval, above 0 and below 1. It takes
-            (1 + coverage) / (1 - coverage) rows to know its ends, 19 for 0.9 and 39 for 0.95. With fewer,
-            held back or left out one by one, intervals are infinite.
+            (1 + coverage) / (1 - coverage) rows to know its ends, 19 for 0.9 and 39 for 0.95, or as many
+            groups. With fewer, held back or left out one by one, intervals are infinite.
 
         Returns
         -------

@@ -64,7 +64,7 @@ class Layered(CallbackSupportMixin, Remembers):
         check_readout(self)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
-        tasks = Tasks(self, X, y, sample_weight, groups)
+        tasks = Tasks(self, X, y, sample_weight)
         n_layers = self.n_layers
         heard = tasks.begin_reading(None if n_layers == "auto" else n_layers)
         with self._read(X, y, sample_weight, groups, heard) as reading:

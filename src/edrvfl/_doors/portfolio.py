@@ -41,11 +41,11 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
         as trees do, see numbers and codes of categories; others see scaled and one-hot columns. They take
         NumPy arrays and frames, and rows in blocks only if all are in memory.
 
-    effort : {"quick", "usual", "thorough"}, default="usual"
-        How much work a fit is. "quick" fits the best of three kernel voters and no network, in a QQ of the
-        time. "usual": the best two of three, and networks. "thorough": the best three of four, which prove
-        themselves on more rows, and larger networks, in TT the time. With members of your own it decides
-        how many kernel voters are fitted, if there are more, and on how many rows these prove themselves.
+    effort : {"quick", "usual"}, default="usual"
+        How much work a fit is. "usual" fits the best two of three kernel voters, and networks; "quick" fits
+        the best of three kernel voters and no network, in about a third of the time. With members of your
+        own it decides how many kernel voters are fitted, if there are more, and on how many rows these prove
+        themselves.
 
     finalists : int or None, default=None
         How many networks grow beyond their first layer: those of the smallest leave-one-out log-loss. None
@@ -227,11 +227,11 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
         as trees do, see numbers and codes of categories; others see scaled and one-hot columns. They take
         NumPy arrays and frames, and rows in blocks only if all are in memory.
 
-    effort : {"quick", "usual", "thorough"}, default="usual"
-        How much work a fit is. "quick" fits the best of three kernel voters and no network, in a QQ of the
-        time. "usual": the best two of three, and networks. "thorough": the best three of four, which prove
-        themselves on more rows, and larger networks, in TT the time. With members of your own it decides
-        how many kernel voters are fitted, if there are more, and on how many rows these prove themselves.
+    effort : {"quick", "usual"}, default="usual"
+        How much work a fit is. "usual" fits the best two of three kernel voters, and networks; "quick" fits
+        the best of three kernel voters and no network, in about a third of the time. With members of your
+        own it decides how many kernel voters are fitted, if there are more, and on how many rows these prove
+        themselves.
 
     finalists : int or None, default=None
         How many networks grow beyond their first layer: those of the smallest leave-one-out squared error.

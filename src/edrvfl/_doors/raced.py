@@ -78,7 +78,7 @@ class Raced(CallbackSupportMixin, Remembers):
             Whether scikit-learn's extra trees and histogram-based gradient boosting are members too. The
             second takes one output.
 
-        effort : {"quick", "usual", "thorough"}, default="usual"
+        effort : {"quick", "usual"}, default="usual"
             Whose table it is.
 
         Returns
@@ -103,7 +103,7 @@ class Raced(CallbackSupportMixin, Remembers):
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         limit = self.max_seconds
         deadline = float("inf") if limit is None else time.time() + limit
-        tasks = Tasks(self, X, y, sample_weight, groups)
+        tasks = Tasks(self, X, y, sample_weight)
         heard = tasks.begin_reading(None)
         with Bar.of(self) as bar, self._read(X, y, sample_weight, groups, heard) as reading:
             data, given = reading.data, named_members(self)

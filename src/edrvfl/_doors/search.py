@@ -231,7 +231,7 @@ class EDRVFLSearchCV(CallbackSupportMixin, Tuned):
 
     def _search(self, X: Any, y: Any, of_rows: dict[str, Any], params: dict[str, Any]) -> EDRVFLSearchCV:
         refuse_source(self, X)
-        given = {"estimator": self, "X": X, "y": y, "metadata": of_rows}
+        given = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": of_rows["sample_weight"]}}
         rows = self._rows()  # before the data are checked: a bad configuration fails at once
         candidates = list(dict.fromkeys(row.candidate for row in rows))
         if len(candidates) < (self.ensemble_size if self.refit else 1):

@@ -22,9 +22,10 @@ from .._seam.arrays import Array, weighted_mean
 class Tasks:
     """Tells the callbacks of an estimator how far its fit is. Reading is a task where it takes passes."""
 
-    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
+    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         self._estimator, self._in_parts = estimator, isinstance(X, RowSource)
-        metadata = {} if self._in_parts else {"sample_weight": sample_weight, "groups": groups}
+        # what callbacks give to scorers, which have no use for groups
+        metadata = {} if self._in_parts else {"sample_weight": sample_weight}
         self.given = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
         self._whole: CallbackContext | None = None
         self._reading: CallbackContext | None = None

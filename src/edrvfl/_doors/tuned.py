@@ -126,7 +126,7 @@ class Tuned(Classifies):
         return tags
 
     @available_if(predicts)
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, costs: Any = None) -> Array:
         """Return the most probable class of each row, or the values of each row for a regressor.
 
         Parameters
@@ -134,13 +134,25 @@ class Tuned(Classifies):
         X : array-like of shape (n_samples, n_features)
             Rows with the columns of `fit`.
 
+        costs : array-like of shape (n_classes, n_classes), default=None
+            ``costs[i, j]`` is the cost of answering class j where it is i: the class of least expected cost
+            is answered, as by the classifier that is tuned. Of regressors None.
+
         Returns
         -------
         y : array of shape (n_samples,), or (n_samples, n_outputs) for several outputs
             Labels as they came in `fit`, or values in its units.
         """
-        answers = self._answers(X, "predict")
-        return self._labels(answers) if self._classifies else without_axis(answers)
+        if self._classifies:
+            return self._priced(X, costs)
+        if costs is not None:
+            raise ValueError("costs are those of classes, and this search tunes a regressor. Leave them out.")
+        return without_axis(self._answers(X, "predict"))
+
+    @property
+    def _calibration(self) -> str | None:
+        found: str | None = self.best_estimator_.calibration
+        return found
 
     @available_if(predicts)
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

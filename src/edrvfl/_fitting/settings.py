@@ -44,7 +44,6 @@ class Effort:
 EFFORTS: Mapping[str, Effort] = {
     "quick": Effort(("laplace", "matern", "product"), 0, 1, 1, 300),
     "usual": Effort(("laplace", "matern", "product"), 256, 2, MOST_ROUNDS, RACE_ROWS),
-    "thorough": Effort(tuple(SUITED), 512, 3, MOST_ROUNDS, 1_200),
 }
 PAPER_WEIGHTS = {"omega_r": 0.8, "p": 0.2}  # of the samples that were right, and of pruned neurons
 

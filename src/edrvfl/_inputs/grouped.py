@@ -49,8 +49,8 @@ def refuse_one_group(rows: Rows, who: str) -> None:
     """Refuse groups that are one: without it there is nothing to learn from."""
     if rows.groups is not None and (rows.groups == rows.groups[0]).all():
         raise ValueError(
-            f"{who} leaves out one group after another, but all rows that are fitted and have a positive "
-            "weight are in one group. Give groups at least two different values, or fit without groups."
+            f"{who} leaves out one group after another, but all rows to fit that have weight are in one "
+            "group. Give groups at least two different values, or fit without groups."
         )
 
 
@@ -58,13 +58,14 @@ def warn_of_single_groups(rows: Rows) -> None:
     """Warn of classes whose rows are all in one group: no model that did not see it knows them."""
     if rows.groups is None or not isinstance(rows.targets, Classes):
         return
-    pairs = numpy.unique(numpy.column_stack([to_host(rows.targets.codes), rows.groups]), axis=0)
-    alone = numpy.flatnonzero(numpy.bincount(pairs[:, 0], minlength=rows.targets.width) == 1)
+    k = rows.targets.width
+    pairs = numpy.unique(rows.groups * k + to_host(rows.targets.codes))
+    alone = numpy.flatnonzero(numpy.bincount(pairs % k, minlength=k) == 1)
     if len(alone):
         names = ", ".join(repr(label) for label in to_host(rows.classes)[alone[:5]].tolist())
         warnings.warn(
-            f"{len(alone)} of {rows.targets.width} classes are in one group only ({names}"
-            f"{', ...' if len(alone) > 5 else ''}). A model without this group does not know the class: its "
+            f"{len(alone)} of {k} classes are in one group only ({names}"
+            f"{', ...' if len(alone) > 5 else ''}). Without the group no model knows the class: its "
             "rows do not calibrate, and count as rows outside their prediction sets.",
             UserWarning,
             stacklevel=2,

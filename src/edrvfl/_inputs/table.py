@@ -24,24 +24,10 @@ from sklearn.utils import check_array
 from .._seam.arrays import Array, array_namespace, device, from_numpy, ignore_overflow, row_blocks
 from .._seam.sklearn import _convert_to_numpy, get_namespace_and_device, supported_float_dtypes
 from .columns import Columns as Columns
-from .columns import Kind, declared_columns, refuse_both
-from .dates import WORDS, Clock, Dates, clock_of, refuse_written_dates
+from .columns import declared_columns, refuse_both
+from .contents import Content, Rules, learn_content
 from .rows import to_host
-from .text import Text, holds_text
-from .values import (
-    Values,
-    code,
-    code_numbers,
-    column_holds_text,
-    column_values,
-    holds_objects,
-    is_number_type,
-    learn_categories,
-    read_numbers,
-    warn_of_stray_text,
-)
-
-CATEGORY_TYPES = (narwhals.Categorical, narwhals.Enum, narwhals.String, narwhals.Binary)
+from .values import code, code_numbers, holds_objects, is_number_type
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -229,11 +215,12 @@ def learn_table(
         found = [_learn_number_column(table.matrix[:, j]) if declared[j] else None for j in range(d)]
         columns = Columns(tuple(declared), tuple(found), table.names)
         return _code_matrix(table, columns), columns
-    rules = Rules(categorical_features is None, finds_text and text_features is not None)
+    finds_text = finds_text and text_features is not None
     contents: list[Content] = []
     for j in range(d):
+        rules = Rules(table.call(j), table.dtype, categorical_features is None, finds_text)
         with table.naming(j), ignore_overflow():
-            contents.append(_learn_column(table, j, declared[j], texts[j], rules))
+            contents.append(learn_content(table.columns[j], declared[j], texts[j], rules))
     found = [content.categories for content in contents]
     kinds = tuple(content.kind for content in contents)
     some = any(kind is not None for kind in kinds)
@@ -252,123 +239,17 @@ def read_table(table: Table, columns: Columns) -> Array:
     return _filled(table, columns)
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How what a column holds is found."""
-
-    only_numbers: bool  # whether text that is not declared is an error
-    finds_text: bool  # whether columns of text may be text without being declared
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Content:
-    """What a column holds, and its values if they have been looked at."""
-
-    kind: Kind | None = None
-    categories: numpy.ndarray | None = None
-    clock: Clock | None = None
-    values: Values | None = None
-    places: numpy.ndarray | None = None  # of each row among the values, if these are not the rows' own
-
-
-def _learn_column(table: Table, j: int, declared: bool, text: bool, rules: Rules) -> Content:
-    """Find out what a column holds."""
-    column = table.columns[j]
-    if not isinstance(column, list) and is_number_type(column) and not (declared or text):
-        return Content()
-    if (clock := clock_of(column)) is not None:
-        if declared or text:
-            raise TypeError(
-                f"holds {WORDS[clock.holds]}, which are no categories and no text. Turn them into text first."
-            )
-        return Content(Dates.learn(clock), clock=clock)
-    if rules.only_numbers and not text:
-        return Content(values=read_numbers(column))
-    values, places = column_values(column)
-    if not isinstance(values, list):
-        by_type = not isinstance(column, list) and column.dtype in CATEGORY_TYPES
-        if not (declared or by_type or text):
-            return Content(values=values, places=places)  # objects that are all numbers
-        if text and not numpy.isnan(values).all():
-            raise ValueError("is named in text_features, but it holds numbers.")
-    elif not (declared or text) and column_holds_text(column):
-        refuse_written_dates(values, places)
-        n_present = _count_present(values, places)
-        text = rules.finds_text and holds_text(values, n_present)
-        if not text:
-            warn_of_stray_text(values, places, table.call(j))
-    if text:
-        return Content(Text(), values=values, places=places)
-    values = _rounded(values, table)
-    return Content(None, learn_categories(values), values=values, places=places)
-
-
-def _count_present(values: list[str | None], places: numpy.ndarray | None) -> int:
-    present = numpy.fromiter((text is not None for text in values), bool, len(values))
-    return int((present if places is None else present[places]).sum())
-
-
 def _filled(table: Table, columns: Columns, contents: Sequence[Content] | None = None) -> numpy.ndarray:
     """Return the coded matrix of columns, of which some have been looked at."""
     # by columns, as it is filled and as pandas does
     X = numpy.empty((table.shape[0], columns.width), dtype=table.dtype, order="F")
-    starts = columns.starts
+    starts, kinds = columns.starts, columns.kind_of
     for j, start in enumerate(starts[:-1]):
         with table.naming(j), ignore_overflow():
-            content = None if contents is None else contents[j]
-            X[:, start : starts[j + 1]] = _coded(table, columns, j, content or Content())
+            content = Content(kinds[j], columns.categories[j]) if contents is None else contents[j]
+            X[:, start : starts[j + 1]] = content.coded(table.columns[j], len(X), table.dtype)
     _refuse_infinite(X, table, columns)
     return X
-
-
-def _coded(table: Table, columns: Columns, j: int, content: Content) -> numpy.ndarray:
-    """Return the coded columns (m, n) of a column."""
-    column, kind, categories = table.columns[j], columns.kind_of[j], columns.categories[j]
-    if isinstance(kind, Dates):
-        clock = content.clock or clock_of(column)
-        if clock is None:
-            _refuse_undated(column, kind)
-        return kind.coded(clock, table.shape[0])
-    values, places = content.values, content.places
-    if kind is None and categories is None:
-        found = read_numbers(column) if values is None else numpy.asarray(values)
-    else:
-        if values is None:
-            values, places = column_values(column)
-        if kind is not None:
-            found = kind.coded(_as_texts(values))
-        else:
-            assert categories is not None
-            # numbers among text are compared as they were written
-            found = code(values if categories.dtype == object else _rounded(values, table), categories)
-    found = found if places is None else found[places]
-    return found.reshape(len(found), -1)
-
-
-def _as_texts(values: Values) -> list[Any]:
-    """Return values as a list, in which None is missing."""
-    if isinstance(values, list):
-        return values
-    return [
-        None if missing else value
-        for value, missing in zip(values.tolist(), numpy.isnan(values), strict=True)
-    ]
-
-
-def _refuse_undated(column: Any, kind: Dates) -> None:
-    """Refuse a column that is expected to hold dates and holds other values; gaps are welcome."""
-    values, _ = column_values(column)
-    for value in values if isinstance(values, list) else values[~numpy.isnan(values)].tolist():
-        if value is not None:
-            raise TypeError(
-                f"holds {value!r}, but {WORDS[kind.holds]} are expected, as in the fit. Turn it into "
-                f"{WORDS[kind.holds]} first, for instance by pandas.to_datetime."
-            )
-
-
-def _rounded(values: Values, table: Table) -> Values:
-    """Give numbers the precision of the fit: 0.1 in float32 and 0.1 in float64 are one category."""
-    return values if isinstance(values, list) else values.astype(table.dtype).astype(numpy.float64)
 
 
 def _learn_number_column(x: Array) -> numpy.ndarray:

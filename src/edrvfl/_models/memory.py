@@ -94,6 +94,9 @@ class RowsMemory:
     # (m, d) numbers and codes, in the precision of the fit; may hold NaN. None where sums are kept alone
     X: numpy.ndarray | None = None
     y: numpy.ndarray | None = None  # (m,) places among the classes, or (m, k) values as they came
+    # (m, k), what leave-one-out answered each row in the fit, in the units of y; NaN for rows that were not
+    # judged. None where nobody was, and where sums are kept alone
+    answers: numpy.ndarray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -104,8 +107,8 @@ class RowsMemory:
         """Return the rows with these places, which are in order."""
         first = self.n_rows - len(self.losses)
         losses = self.losses[which[which >= first] - first]
-        X, y = (None if values is None else values[which] for values in (self.X, self.y))
-        return RowsMemory(self.keys[which], self.ids[which], self.counts[which], losses, X, y)
+        large = (None if values is None else values[which] for values in (self.X, self.y, self.answers))
+        return RowsMemory(self.keys[which], self.ids[which], self.counts[which], losses, *large)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -89,10 +89,11 @@ def _ours(name: str, classifier: str, regressor: str | None = None, **settings: 
 
 
 def _our_contender(name: str, kind: str, settings: Mapping[str, Any]) -> Contender:
-    """Make the contender. All its parameters are in the key: when a default changes, so does the cell."""
+    """Make the contender. Its parameters are in the key: when a default changes, so does the cell."""
     make = getattr(edrvfl, kind)
     given = ", ".join(f'{key}="{value}"' for key, value in settings.items())
     known = {**make().get_params(deep=False), **settings}
+    known.pop("remember", None)  # it decides no answer
     if "members" in known:  # None stands for a table, which may change too
         known["members"] = {name: str(estimator) for name, estimator in make.default_members()}
     return Contender(

@@ -13,6 +13,7 @@ import typer
 import edrvfl
 
 from .compare import compare
+from .doubt import doubt
 from .ending import complain, ending, interrupted_by_signals
 from .evaluate import evaluate
 from .fit import fit
@@ -25,6 +26,7 @@ MODEL_COMMANDS: dict[str, Callable[..., int]] = {
     "fit": fit,
     "predict": predict,
     "evaluate": evaluate,
+    "doubt": doubt,
     "inspect": inspect,
     "compare": compare,
 }

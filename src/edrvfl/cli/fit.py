@@ -40,41 +40,53 @@ NO_VALUE = "the target holds text ({}), and --task regression needs numbers. Cor
 Task = Literal["auto", "classification", "regression"]
 
 
+# The options that say what is fitted, and to what.
+TargetName = Annotated[str, typer.Option("--target", "-t", metavar="NAME", help="The column to predict.")]
+TaskName = Annotated[
+    Task,
+    typer.Option(
+        help="Whether the target holds classes or amounts. auto takes text and up to "
+        f"{FEW} different whole numbers for classes."
+    ),
+]
+ModelName = Annotated[
+    Literal["portfolio", "network"],
+    typer.Option(
+        help="portfolio fits several models that vote; network fits one, which is smaller and quicker."
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, max=2**31 - 2, help="The number that decides all random draws.")]
+Categories = Annotated[
+    list[str] | None, options.names("Columns whose numbers are only names, such as codes.")
+]
+Ignored = Annotated[
+    list[str] | None, options.names("Columns that the model must not see, such as row numbers.")
+]
+
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The column that tells which rows belong together, for instance the patient: leave-one-out "
+        "then leaves out whole groups. The model does not see the column.",
+    ),
+]
+
+
 # The signature is long because it is the list of the command's options.
 def fit(
     table: options.Table,
-    target: Annotated[str, typer.Option("--target", "-t", metavar="NAME", help="The column to predict.")],
+    target: TargetName,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to save the model.")],
-    task: Annotated[
-        Task,
-        typer.Option(
-            help="Whether the target holds classes or amounts. auto takes text and up to "
-            f"{FEW} different whole numbers for classes."
-        ),
-    ] = "auto",
-    model: Annotated[
-        Literal["portfolio", "network"],
-        typer.Option(
-            help="portfolio fits several models that vote; network fits one, which is smaller and quicker."
-        ),
-    ] = "portfolio",
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**31 - 2, help="The number that decides all random draws.")
-    ] = 0,
-    categories: Annotated[
-        list[str] | None, options.names("Columns whose numbers are only names, such as codes.")
-    ] = None,
-    ignore: Annotated[
-        list[str] | None, options.names("Columns that the model must not see, such as row numbers.")
-    ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The column that tells which rows belong together, for instance the patient: leave-one-out "
-            "then leaves out whole groups. The model does not see the column.",
-        ),
-    ] = None,
+    task: TaskName = "auto",
+    model: ModelName = "portfolio",
+    seed: Seed = 0,
+    categories: Categories = None,
+    ignore: Ignored = None,
+    groups: Groups = None,
+    remember: Annotated[
+        bool, typer.Option("--remember", help="Keep the rows in the model, for `edrvfl predict --support`.")
+    ] = False,
     drop_missing_target: options.DropUnknown = False,
     separator: options.Separator = ",",
     force: options.Force = False,
@@ -88,37 +100,55 @@ def fit(
         raise ValueError("A model is not written to standard output. Name a file: --out model.edrvfl")
     check_output(out, force, [table])
     opened = open_table(table, separator)
-    need_column(opened, target, "--target")
-    if groups is not None:
-        need_column(opened, groups, "--groups")
-        if groups == target:
-            raise ValueError(
-                f"--groups names {groups!r}, the target. Name the column of what rows belong to."
-            )
-    left_out = {target, groups, *column_names(opened, ignore, "--ignore")}
-    names = [name for name in opened.names if name not in left_out]
-    declared = column_names(opened, categories, "--categories")
-    check_names(opened, names, declared)
-    beside = [] if groups is None else [groups]
-    table_read, y = read_training(opened, [*names, *beside], target, drop_missing_target, quiet, declared)
-    frame = table_read[names]
-    classes = has_classes(y, task)
-    answers = labels_of(opened, y) if classes else values_of(opened, y)
-    estimator = make_estimator(model, classes, seed, declared)
+    columns = Columns.of(opened, target, categories, ignore, groups)
+    training = Training.of(opened, columns, task, drop_missing_target, quiet)
+    estimator = make_estimator(model, training.classes, seed, columns.declared, remember)
     begun = time.perf_counter()
-    with naming(opened.source), fit_bar(estimator, quiet), said_warnings(quiet):
-        of_rows = None if groups is None else table_read[groups]
-        estimator.fit(frame, pandas.Series(answers, name=target), groups=of_rows)
+    training.fit(estimator, quiet)
     seconds = time.perf_counter() - begun
     estimator.save(out)
     if not quiet:
+        y, answers, classes = training.y, training.answers, training.classes
         put(
-            f"{opened.source}: {plural(len(frame), 'row')}, {column_words(estimator)}{y.left_out_words()}",
+            f"{opened.source}: {plural(len(answers), 'row')}, {column_words(estimator)}{y.left_out_words()}",
             f"target {target!r}: {target_words(answers, classes)}{doubt(y, classes, task)}",
             loo_words(estimator) if groups is None else loo_words(estimator, "leave-one-group-out"),
             f"{out}: {type(estimator).__name__}, {size_words(out.stat().st_size)}, fitted in {seconds:.1f} s",
         )
     return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns that a model sees, which of them are declared to hold categories, and those beside."""
+
+    target: str
+    names: list[str]
+    declared: list[str]
+    groups: str | None
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        target: str,
+        categories: list[str] | None,
+        ignore: list[str] | None,
+        groups: str | None = None,
+    ) -> Columns:
+        """Find the columns that options name in a table."""
+        need_column(table, target, "--target")
+        if groups is not None:
+            need_column(table, groups, "--groups")
+            if groups == target:
+                raise ValueError(
+                    f"--groups names {groups!r}, the target. Name the column of what rows belong to."
+                )
+        left_out = {target, groups, *column_names(table, ignore, "--ignore")}
+        names = [name for name in table.names if name not in left_out]
+        declared = column_names(table, categories, "--categories")
+        check_names(table, names, declared)
+        return cls(target, names, declared, groups)
 
 
 def check_names(table: Table, names: Sequence[str], declared: Sequence[str]) -> None:
@@ -237,15 +267,44 @@ def values_of(table: Table, y: Target) -> numpy.ndarray:
     return numpy.asarray(read_numbers(cells, Place(table, y.name, 0), NO_VALUE)[y.rows])
 
 
+@dataclass(frozen=True, slots=True)
+class Training:
+    """The rows of a table, ready to be fitted."""
+
+    source: object
+    frame: Any
+    y: Target
+    answers: numpy.ndarray  # labels or values
+    classes: bool
+    groups: Any  # a Series that tells which rows belong together; None if each stands alone
+
+    @classmethod
+    def of(cls, table: Table, columns: Columns, task: Task, drop: bool, quiet: bool) -> Training:
+        """Read the rows, and tell whether the target holds classes."""
+        beside = [] if columns.groups is None else [columns.groups]
+        names = [*columns.names, *beside]
+        frame, y = read_training(table, names, columns.target, drop, quiet, columns.declared)
+        classes = has_classes(y, task)
+        answers = labels_of(table, y) if classes else values_of(table, y)
+        groups = None if columns.groups is None else frame[columns.groups]
+        return cls(table.source, frame[columns.names], y, answers, classes, groups)
+
+    def fit(self, estimator: Any, quiet: bool) -> None:
+        """Fit an estimator, and show how far it is."""
+        with naming(self.source), fit_bar(estimator, quiet), said_warnings(quiet):
+            estimator.fit(self.frame, pandas.Series(self.answers, name=self.y.name), groups=self.groups)
+
+
 # --- the fit -----------------------------------------------------------------------------------------
 
 
-def make_estimator(model: str, classes: bool, seed: int, declared: list[str]) -> Any:
+def make_estimator(model: str, classes: bool, seed: int, declared: list[str], remember: bool) -> Any:
     """Return the estimator that a model's name stands for, with its defaults."""
+    common: dict[str, Any] = {"random_state": seed, "remember": "rows" if remember else None}
     if model == "portfolio":
         portfolio = edrvfl.EDRVFLPortfolioClassifier if classes else edrvfl.EDRVFLPortfolioRegressor
-        return portfolio(random_state=seed, categorical_features=declared or "from_dtype")
-    network = (edrvfl.EDRVFLClassifier if classes else edrvfl.EDRVFLRegressor)(random_state=seed)
+        return portfolio(**common, categorical_features=declared or "from_dtype")
+    network = (edrvfl.EDRVFLClassifier if classes else edrvfl.EDRVFLRegressor)(**common)
     if declared:
         network.set_params(encoder=edrvfl.TabularEncoder("standard", categorical_features=declared))
     return network

@@ -48,6 +48,14 @@ def predict(
             "rows: 0.9 for 90 %.",
         ),
     ] = None,
+    support: Annotated[
+        bool,
+        typer.Option(
+            "--support",
+            help="Write how far each row is from those that were fitted: 0 in their midst, 1 beyond them. "
+            "Needs `edrvfl fit --remember`.",
+        ),
+    ] = False,
     separator: options.Separator = ",",
     force: options.Force = False,
     quiet: options.Silent = False,
@@ -61,10 +69,13 @@ def predict(
         check_output(out, force, [model, table])
     opened = open_table(table, separator)
     kept = column_names(opened, keep, "--keep")
-    matched = match(load_model(model), opened, None)
+    loaded = load_model(model)
+    if support and getattr(loaded, "memory_", None) is None:
+        raise ValueError(f"{model}: remembers no rows, which --support needs. Fit it with --remember.")
+    matched = match(loaded, opened, None)
     note_unused(matched, kept, quiet)
     with share_bar("predicting", quiet) as report:
-        found = answered(matched, kept, coverage, report)
+        found = answered(matched, kept, coverage, support, report)
         first = next(found)  # a table has rows; these tell how many values the model gives for one
         refuse_twice(kept, first[1])
         n_rows = 0
@@ -78,7 +89,11 @@ def predict(
 
 
 def answered(
-    matched: Matched, kept: Sequence[str], coverage: float | None, report: Callable[[float], None]
+    matched: Matched,
+    kept: Sequence[str],
+    coverage: float | None,
+    support: bool,
+    report: Callable[[float], None],
 ) -> Iterator[tuple[list[Any], dict[str, numpy.ndarray]]]:
     """Return the kept columns and the columns of answers block by block, and tell how far it is."""
     for block in matched.table.blocks(list(matched.known), kept):
@@ -87,6 +102,9 @@ def answered(
         if coverage is not None:
             with naming(matched.table.source):
                 columns |= covering_columns(matched.model, frame, coverage)
+        if support:
+            with naming(matched.table.source):
+                columns["support"] = matched.model.support(frame)
         yield block.kept, columns
         report(block.done)
 

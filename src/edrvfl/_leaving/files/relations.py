@@ -198,6 +198,9 @@ def remembers(memory: Memory, model: Any, d: int) -> None:
         places = rows.y.dtype == numpy.int64 and ((rows.y >= 0) & (rows.y < model.n_outputs)).all()
         numbers = rows.y.dtype == numpy.float64 and rows.y.shape[1:] == (model.n_outputs,)
         need(numbers if values else places and rows.y.ndim == 1, "memory_.rows.y", "targets of the model")
+    if rows.answers is not None:
+        shape = rows.answers.dtype == numpy.float64 and rows.answers.shape == (rows.n_rows, model.n_outputs)
+        need(shape, "memory_.rows.answers", f"{rows.n_rows} x {model.n_outputs} numbers")
     need(len(memory.voters) == len(voters), "memory_.voters", f"{len(voters)} records")
     for i, (kept, voter) in enumerate(zip(memory.voters, voters, strict=True)):
         kind, fits = FITS[type(voter)]
