@@ -76,6 +76,13 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
         has a guarantee. All classes stay in the fit: of a class whose rows were all drawn one returns, and
         counts as a row that no set covers. None: there are no sets.
 
+    remember : {"sums", "rows"} or None, default=None
+        What the fit keeps, so that the model can change and explain itself afterwards (the guide, "After the
+        fit"). It changes no answer. None keeps nothing. "rows": the training
+        rows, and of each layer of a network the sums that its read-out is solved from, (n + d + 1)^2 numbers
+        for n neurons and d inputs. "sums", if no member is a kernel: the sums, and about 30 bytes for each
+        row, a fingerprint among them.
+
     max_seconds : float or None, default=None
         After so many seconds no new work begins. What was fitted until then is the model, and one layer of
         one network is fitted whatever the time. Such a model depends on the speed of the machine, so it is
@@ -84,13 +91,6 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     n_jobs : int or None, default=None
         Processes over the members, as in joblib, which shares the BLAS threads among them. On a GPU, and
         where there is too little to do, everything stays in one process.
-
-    remember : {"sums", "rows"} or None, default=None
-        What the fit keeps, so that the model can change and explain itself afterwards (the guide, "After the
-        fit"). It changes no answer. None keeps nothing. "rows": the training
-        rows, and of each layer of a network the sums that its read-out is solved from, (n + d + 1)^2 numbers
-        for n neurons and d inputs. "sums", if no member is a kernel: the sums, and about 30 bytes for each
-        row, a fingerprint among them.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the members.
@@ -255,6 +255,13 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
         them, at most 5,000), and takes the quantiles from these; then the share of covered rows has a
         guarantee. None: there are no intervals.
 
+    remember : {"sums", "rows"} or None, default=None
+        What the fit keeps, so that the model can change and explain itself afterwards (the guide, "After the
+        fit"). It changes no answer. None keeps nothing. "rows": the training
+        rows, and of each layer of a network the sums that its read-out is solved from, (n + d + 1)^2 numbers
+        for n neurons and d inputs. "sums", if no member is a kernel: the sums, and about 30 bytes for each
+        row, a fingerprint among them.
+
     max_seconds : float or None, default=None
         After so many seconds no new work begins. What was fitted until then is the model, and one layer of
         one network is fitted whatever the time. Such a model depends on the speed of the machine, so it is
@@ -263,13 +270,6 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
     n_jobs : int or None, default=None
         Processes over the members, as in joblib, which shares the BLAS threads among them. On a GPU, and
         where there is too little to do, everything stays in one process.
-
-    remember : {"sums", "rows"} or None, default=None
-        What the fit keeps, so that the model can change and explain itself afterwards (the guide, "After the
-        fit"). It changes no answer. None keeps nothing. "rows": the training
-        rows, and of each layer of a network the sums that its read-out is solved from, (n + d + 1)^2 numbers
-        for n neurons and d inputs. "sums", if no member is a kernel: the sums, and about 30 bytes for each
-        row, a fingerprint among them.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the members.
