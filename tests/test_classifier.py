@@ -161,10 +161,12 @@ def test_columns_that_are_not_numbers_are_named(small, frame):
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
 @pytest.mark.parametrize("beside", [{"age": [1.0, 2.0, 3.0, 4.0]}, {}], ids=["beside numbers", "alone"])
-def test_dates_are_refused_by_name(small, frame, beside):
+def test_without_an_encoder_dates_are_refused_by_name(small, frame, beside):
     days = [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 5)]
+    X = frame({**beside, "born": days})
     with pytest.raises(TypeError, match=r"these are not: born.*dates or times; turn these into numbers"):
-        small.fit(frame({**beside, "born": days}), [0, 1, 0, 1])
+        small.set_params(encoder=None).fit(X, [0, 1, 0, 1])
+    assert small.set_params(encoder="standard").fit(X, [0, 1, 0, 1]).n_features_in_ == len(beside) + 1
 
 
 def test_a_lazy_frame_is_to_be_collected_first(small):

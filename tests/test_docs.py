@@ -64,6 +64,7 @@ def test_the_guide_is_what_is_run_here():
         "command_line",
         "frames",
         "gpu",
+        "groups",
         "intervals",
         "looking",
         "network",
@@ -106,6 +107,11 @@ def test_the_page_on_looking_runs():
     assert len(names["tried"].ax_) == 4
     assert sum(names["reliability"].counts) == len(names["y_new"])
     plt.close("all")
+
+
+def test_the_page_on_rows_that_belong_together_runs():
+    names = run_page("docs/guide/groups.md")
+    assert len(names["found"]["test_score"]) == 5
 
 
 def test_the_page_on_what_comes_after_the_fit_runs():

@@ -82,7 +82,7 @@ def test_the_demo_compares_models_and_draws_the_members(alone, capsys):
 def test_the_pictures_of_the_pages_are_drawn_by_one_script():
     wanted = runpy.run_path(str(PICTURES))
     drawn = {name for names in wanted["OF_EXAMPLES"].values() for name in names}
-    elsewhere = {"rows", "report-1280", "report-390", "report-dark"}
+    elsewhere = {"rows", "report-1280", "report-390", "report-dark", "report-dataset"}
     made = {*drawn, "looking", "out_of_core", "honesty", "groups", *elsewhere}
     assert {file.stem for file in PICTURES.parent.glob("*.png")} == made
     assert set(wanted["OF_EXAMPLES"]) <= set(SCRIPTS)

@@ -42,12 +42,12 @@ def wine():
 
 @pytest.mark.parametrize("params", GRID, ids=setting_name)
 def test_every_setting_learns(rng, params):
-    X, y = noisy_rows(rng, 240, 4)
-    model = KernelRidgeClassifier(random_state=0, **params).fit(X[:120], y[:120])
-    P = model.predict_proba(X[120:])
+    X, y = noisy_rows(rng, 280, 4)
+    model = KernelRidgeClassifier(random_state=0, **params).fit(X[:160], y[:160])
+    P = model.predict_proba(X[160:])
     np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-12)
-    assert log_loss(y[120:], P) < log_loss(y[120:], np.tile(np.bincount(y) / 240, (120, 1)))
-    assert model.score(X[120:], y[120:]) > 0.5
+    assert log_loss(y[160:], P) < log_loss(y[160:], np.tile(np.bincount(y) / 280, (120, 1)))
+    assert model.score(X[160:], y[160:]) > 0.5
 
 
 def test_figures_of_the_fit(wine, capsys):
@@ -85,12 +85,12 @@ def test_calibration_lowers_the_log_loss(rng):
 
 
 def test_scaled_inputs_see_through_columns_of_noise(rng):
-    X = rng.standard_normal((600, 12))
+    X = rng.standard_normal((700, 12))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     scores = {}
     for scaling in ("gradient", None):
-        model = KernelRidgeClassifier(input_scaling=scaling).fit(X[:300], y[:300])
-        scores[scaling] = model.score(X[300:], y[300:])
+        model = KernelRidgeClassifier(input_scaling=scaling).fit(X[:400], y[:400])
+        scores[scaling] = model.score(X[400:], y[400:])
         assert (model.model_.voter.inputs.factors is None) == (scaling is None)
     assert scores["gradient"] > scores[None] + 0.1
 

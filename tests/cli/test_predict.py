@@ -228,7 +228,11 @@ def test_every_kind_of_model_says_what_it_says_in_python(edrvfl, answers, name, 
     model.save("m.edrvfl")
     frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X, columns=[*"abc"])
     (frame.to_parquet if ending == "parquet" else frame.to_csv)(f"x.{ending}", index=False)
-    assert edrvfl(f"predict m.edrvfl x.{ending} --out p.csv")[0] == 0
+    status, _, err = edrvfl(f"predict m.edrvfl x.{ending} --out p.csv")
+    if (name, ending) == ("kinds", "csv"):  # it has a column of durations
+        assert (status, "a duration, which Parquet files hold" in err) == (2, True)
+        return
+    assert status == 0
     if hasattr(model, "classes_"):
         assert pd.read_csv("p.csv", dtype=str)["prediction"].tolist() == [
             *map(str, model.predict(X).tolist())

@@ -217,7 +217,7 @@ def test_a_fitted_model_is_like_any_other(noisy_case, tmp_path, capsys):
 def test_metadata_are_routed_as_before(noisy_case, tmp_path):
     with config_context(enable_metadata_routing=True):
         model = noisy_case.model.set_fit_request(sample_weight=True).fit(noisy_case.source(tmp_path))
-        assert model.get_metadata_routing().fit.requests == {"sample_weight": True}
+        assert model.get_metadata_routing().fit.requests == {"sample_weight": True, "groups": None}
 
 
 def test_a_callback_that_stops_leaves_the_layers_so_far(noisy_case):

@@ -320,7 +320,11 @@ def swapped(blocks, at, replacement):
         ),
         (lambda X, y, w: (X * np.inf, y, w), ValueError, "Column 0.*infinity"),
         (lambda X, y, w: (X + 1j, y, w), ValueError, "Complex data not supported"),
-        (lambda X, y, w: (X.astype("M8[D]"), y, w), TypeError, "dates or times"),
+        (
+            lambda X, y, w: (X.astype("M8[D]"), y, w),
+            TypeError,
+            r"Block \d of the source: Column 'x0' holds dates in one block and other values in another",
+        ),
         (lambda X, y, w: (X, y + 0.5, w), ValueError, "Unknown label type"),
         (
             lambda X, y, w: (X, y.astype(str), w),

@@ -76,7 +76,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("estimator", [NETWORK, EDRVFLRegressor(weight_from="train", random_state=0)])
 def test_every_parameter_of_a_network_is_part_of_its_work(estimator):
-    names = set(estimator.get_params()) - {"verbose"}
+    names = set(estimator.get_params()) - {"verbose", "remember"}
     assert names <= set(OTHERS)
     assert all(work_of(estimator, **{name: OTHERS[name]}) != work_of(estimator) for name in names)
     pairs = {"norm_scale": (0.5, 2.0), "norm_shift": [0.0, 1.0]}

@@ -44,7 +44,8 @@ class Survey:
     def __add__(self, other: Survey) -> Survey:
         """Return what both sets of parts tell."""
         self._refuse_different(other)
-        kinds = None if self.kinds is None or other.kinds is None else self.kinds + other.kinds
+        with about_block(other.seen[0][0]):
+            kinds = None if self.kinds is None or other.kinds is None else self.kinds + other.kinds
         numbers = (self.n_features, self.named, kinds, self.single and other.single, self.weighted)
         weights, seen = self.weights + other.weights, self.seen + other.seen
         if self.labels is None or other.labels is None:
