@@ -20,8 +20,8 @@ from .telling import ACCURACY
 class EDRVFLClassifier(Layered, ClassifierMixin, Classifies):
     """Ensemble deep random vector functional link network, with weighting and pruning.
 
-    It takes arrays and frames as they come, with categories, text and missing values, and answers with
-    calibrated probabilities.
+    It takes arrays and frames as they come, with categories, dates, text and missing values, and
+    answers with calibrated probabilities.
 
     Hidden layers are random and never trained. Each layer re-normalises the random projection of
     [previous hidden features, inputs], applies an activation function, and has a ridge read-out of

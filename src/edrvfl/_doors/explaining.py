@@ -126,8 +126,9 @@ class Explains(Estimator):
     def support(self, X: Any) -> Array:
         """Return how far each row is from those that were fitted: 0 in their midst, 1 beyond all of them.
 
-        In every layer that is the leverage of the row, and in every kernel the variance that the training
-        rows leave; each is ranked among those of up to 2,000 training rows, each as the other rows see it.
+        In every layer that is the leverage of the row, in every kernel the variance that the training rows
+        leave, and how far out the row is in any column as it came; each is ranked among those of up to 2,000
+        training rows, each as the other rows see it.
         The largest of the ranks is ranked among those of the training rows. So new rows of the same kind
         have ranks that spread evenly from 0 to 1, and 5 of 100 have one above 0.95. An answer far beyond the
         rows should not be relied on. It needs ``remember="rows"``.

@@ -17,9 +17,10 @@ from .telling import ACCURACY, R2
 class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
     """Kernel ridge regression on the classes, chosen and calibrated by leave-one-out.
 
-    It takes arrays and frames as they come, with categories, text and missing values, and answers with
-    calibrated probabilities. With the Laplace kernel it is the limit of an infinitely wide random layer, and
-    a good companion of :class:`EDRVFLClassifier`: it is best where a row is most like its nearest neighbours.
+    It takes arrays and frames as they come, with categories, dates, text and missing values, and
+    answers with calibrated probabilities. With the Laplace kernel it is the limit of an infinitely wide
+    random layer, and a good companion of :class:`EDRVFLClassifier`: it is best where a row is most like its
+    nearest neighbours.
 
     The score of a row x is the classes' shares plus a sum over training rows z of coefficients times
     K(x, z), which is 1 where the encoded rows agree and falls towards 0 as they are further apart. The
@@ -34,7 +35,7 @@ class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
         over the columns of exp(-a / (h d)), where a is by how much the rows differ in the column. "additive":
         the square of the mean over the columns of exp(-a / h). The last two compare column by column, which
         suits effects that have thresholds. "loo" takes the one of the four whose ridge has the smallest
-        log-loss, on up to 800 rows whose labels did not shape it.
+        log-loss, on up to 640 rows whose labels did not shape it.
 
     bandwidth : float or "loo", default="loo"
         How far a training row is heard, h, in units of the encoded columns. "loo" chooses among 1/8, 1/4,
@@ -71,7 +72,7 @@ class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
         it, so that columns that decide nothing do not blur the distances. None leaves the columns as they
         are. "loo" is "gradient" if a kernel ridge is better with the factors, on rows whose labels did not
         shape them, else None; with many rows (see Notes) "laplace" uses them. Other kernels, and the
-        kernel "loo", multiply up to three times, as often as proves best on up to 800 rows.
+        kernel "loo", multiply up to three times, as often as proves best on up to 640 rows.
 
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes' errors and shares. With "balanced", the probabilities are those of classes
@@ -214,9 +215,9 @@ class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
 class KernelRidgeRegressor(KernelRidge, RegressorMixin, Predicts):
     """Kernel ridge regression, chosen by leave-one-out.
 
-    It takes arrays and frames as they come, with categories, text and missing values, and one output or
-    several. With the Laplace kernel it is the limit of an infinitely wide random layer, and a good companion
-    of :class:`EDRVFLRegressor`: it is best where a row is most like its nearest neighbours.
+    It takes arrays and frames as they come, with categories, dates, text and missing values, and one
+    output or several. With the Laplace kernel it is the limit of an infinitely wide random layer, and a good
+    companion of :class:`EDRVFLRegressor`: it is best where a row is most like its nearest neighbours.
 
     The value of a row x is the mean of y plus a sum over training rows z of coefficients times K(x, z).
 

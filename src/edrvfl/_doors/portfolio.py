@@ -20,8 +20,8 @@ from .telling import ACCURACY, R2
 class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     """Diverse random networks and kernel voters, weighed and calibrated by exact leave-one-out.
 
-    It needs no tuning and no validation rows, takes frames as they come, with categories, text and missing
-    values, and answers with calibrated probabilities.
+    It needs no tuning and no validation rows, takes frames as they come, with categories, dates, text and
+    missing values, and answers with calibrated probabilities.
 
     Its members are settings of :class:`EDRVFLClassifier` and :class:`KernelRidgeClassifier` that differ in
     how they see the inputs, in activation and sparsity, or in their kernel. Of more than two kernel voters
@@ -206,8 +206,8 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
 class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
     """Diverse random networks and kernel voters for values, weighed by exact leave-one-out.
 
-    It needs no tuning and no validation rows, takes frames as they come, with categories, text and missing
-    values, and one output or several.
+    It needs no tuning and no validation rows, takes frames as they come, with categories, dates, text and
+    missing values, and one output or several.
 
     Its members are settings of :class:`EDRVFLRegressor` and :class:`KernelRidgeRegressor` that differ in how
     they see the inputs, in activation and sparsity, or in their kernel. Of more than two kernel voters only

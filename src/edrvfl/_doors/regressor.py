@@ -17,8 +17,8 @@ from .telling import R2
 class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
     """Ensemble deep random vector functional link network for values.
 
-    It takes arrays and frames as they come, with categories, text and missing values, and one output or
-    several.
+    It takes arrays and frames as they come, with categories, dates, text and missing values, and one
+    output or several.
 
     Hidden layers are random and never trained. Each layer re-normalises the random projection of
     [previous hidden features, inputs], applies an activation function, and has a ridge read-out of its own,
