@@ -152,11 +152,13 @@ def test_guests_of_a_portfolio_never_answer_out_of_bag(rng):
         (np.array([np.nan, *range(9)]), "missing value in row 0"),
         (pd.Series(["a", None] * 5), "missing value in row 1"),
         (pl.Series([1, None] * 5), "missing value in row 1"),
+        (np.ma.array(range(10), mask=[False] * 4 + [True] * 6), "missing value in row 4"),
+        (pd.Series([[1], [2]] * 5), "groups must hold numbers, text .* unhashable type: 'list'"),
     ],
 )
 def test_groups_that_are_none_say_so(rng, groups, message):
     X, y = rng.standard_normal((10, 2)), np.arange(10) % 2
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         EDRVFLClassifier(**NETWORK).fit(X, y, groups=groups)
 
 
@@ -175,6 +177,13 @@ def test_a_class_of_one_group_is_warned_of(rng):
     with pytest.warns(UserWarning, match="1 of 3 classes are in one group only"):
         model = EDRVFLClassifier(**NETWORK).fit(X, y, groups=groups)
     assert (np.asarray(model.coverage_.record.values) == -np.inf).sum() == 5
+
+
+def test_where_each_class_is_a_group_nothing_is_foretold(rng):
+    X, groups = rng.standard_normal((60, 2)), np.r_[np.zeros(5, int), np.ones(55, int)]
+    with pytest.warns(UserWarning, match="2 of 2 classes are in one group only"):
+        model = KernelRidgeClassifier(random_state=0).fit(X, groups, groups=groups)
+    assert model.loo_accuracy_ == 0  # its prior, the share of the class in all rows, would name most of them
 
 
 def test_two_groups_and_large_ones(rng):

@@ -22,7 +22,8 @@ def read_groups(groups: Any, n_rows: int) -> numpy.ndarray | None:
     if isinstance(series, narwhals.Series):
         values = series.to_list()
     else:
-        given = to_host(groups) if is_array_api_obj(groups) else groups
+        masked = isinstance(groups, numpy.ma.MaskedArray)  # its list has None where it is masked
+        given = to_host(groups) if is_array_api_obj(groups) and not masked else groups
         shape = numpy.shape(given)
         if len(shape) != 1:
             raise ValueError(
@@ -42,7 +43,13 @@ def read_groups(groups: Any, n_rows: int) -> numpy.ndarray | None:
             "belongs to no other is a group of its own."
         )
     known: dict[Any, int] = {}
-    return numpy.array([known.setdefault(value, len(known)) for value in values])
+    try:
+        return numpy.array([known.setdefault(value, len(known)) for value in values])
+    except TypeError as error:  # lists and records have no hash
+        raise TypeError(
+            f"groups must hold numbers, text or other values that do not change, but there is an {error}. "
+            "Give a number or a text for each group."
+        ) from error
 
 
 def refuse_one_group(rows: Rows, who: str) -> None:

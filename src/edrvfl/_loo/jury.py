@@ -123,8 +123,11 @@ class Jury:
         return Jury(self.codes[which], self.weights[which], self.honest[which], counts, self.each)
 
     def score(self, P: numpy.ndarray) -> float:
-        """Return the weighted share of rows whose largest probability is that of their class."""
-        return float(numpy.average(P.argmax(axis=-1) == self.codes, weights=self.weights))
+        """Return the weighted share of rows whose largest probability is that of their class.
+
+        A model that does not know a row's class cannot name it, though its prior may.
+        """
+        return float(numpy.average((P.argmax(axis=-1) == self.codes) & self.honest, weights=self.weights))
 
     def losses(self, P: numpy.ndarray) -> numpy.ndarray:
         """Return the weighted log-loss of each row."""
