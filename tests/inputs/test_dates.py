@@ -260,6 +260,9 @@ WRITTEN = [
     "%d %b %Y",
     "%B %d, %Y",
     "%m/%d/%y",
+    "%Y-%m-%d %H:%M:%S-05",
+    "%a, %d %b %Y %H:%M:%S GMT",
+    "%A, %B %d, %Y",
 ]
 
 
@@ -269,7 +272,7 @@ def test_many_dates_that_are_written_as_text_ask_to_be_parsed(written):
     X = pd.DataFrame({"a": days.strftime(written), "b": np.arange(80)})
     X.loc[3, "a"] = "unknown"
     for frame in (X, pl.from_pandas(X), pa.Table.from_pandas(X)):
-        with pytest.raises(ValueError, match=r"Column 'a' holds dates .* in row 0\. .*pandas.to_datetime"):
+        with pytest.raises(ValueError, match=r"Column 'a' holds dates .*pandas.to_datetime"):
             learn(frame)
     assert learn(X, categorical_features=["a"])[1].categorical == (True, False)
     assert learn(X, text_features=["a"])[1].words(0) == "text"
@@ -289,3 +292,81 @@ def test_a_network_learns_weekends_from_a_date(rng):
     X, y = pd.DataFrame({"when": when, "noise": rng.standard_normal(400)}), when.dt.day_of_week >= 5
     model = EDRVFLClassifier(n_hidden=100, n_layers=2, random_state=0).fit(X, y)
     assert model.loo_accuracies_[-1] > 0.97
+
+
+ZONES = ["America/New_York", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "Europe/Paris"]
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_zones_of_any_name_are_read(zone):
+    days = pd.Series(pd.date_range("2024-01-01", periods=60, freq="17h", tz=zone))
+    X = pd.DataFrame({"a": days})
+    coded, columns = learn(X)
+    assert columns.kinds[0].zone == zone
+    for other in (
+        pl.from_pandas(X),
+        pa.Table.from_pandas(X),
+        X.astype(object),
+        X["a"].dt.as_unit("s").to_frame(),
+    ):
+        again, same = learn(other)
+        assert_array_equal(again, coded)
+        assert same.kinds == columns.kinds
+    with pytest.raises(TypeError, match="encoder=None, but these are not: a"):
+        EDRVFLClassifier(encoder=None).fit(X, np.arange(60) % 2)
+
+
+@pytest.mark.parametrize(
+    ("zone", "name"),
+    [
+        (dt.timezone(dt.timedelta(hours=-3, minutes=-30), "NST"), "UTC-03:30"),
+        (dt.timezone(dt.timedelta(), "Greenwich"), "UTC"),
+    ],
+)
+def test_a_fixed_zone_is_known_by_its_distance_whatever_it_is_called(zone, name):
+    day = dt.datetime(2024, 5, 1, 12, tzinfo=zone)
+    coded, columns = learn(
+        pd.DataFrame({"a": pd.Series([day + dt.timedelta(hours=i) for i in range(9)], dtype=object)})
+    )
+    assert columns.kinds[0].zone == name
+    assert coded[0, 0] == 0.5
+
+
+def test_a_zone_without_a_name_says_what_to_do():
+    odd = dt.datetime(2024, 5, 1, tzinfo=dt.timezone(dt.timedelta(seconds=61)))
+    with pytest.raises(ValueError, match=r"Column 'a' holds dates of the time zone .* no name .*tz_convert"):
+        learn(pd.DataFrame({"a": pd.Series([odd] * 9, dtype=object)}))
+
+
+@pytest.mark.parametrize("year", ["-3000", "0001", "9999", "12000"])
+def test_years_beyond_pythons_calendar_have_the_clocks_of_its_ends(year):
+    days = np.datetime64(year, "s") + 3600 * np.arange(60)
+    frame = pl.DataFrame({"a": days.astype("M8[us]")})
+    far = frame.with_columns(pl.col("a").dt.replace_time_zone("America/New_York", ambiguous="earliest"))
+    with_zone, without = learn(far)[0], learn(days[:, None])[0]
+    assert_array_equal(without, learn(frame)[0])
+    assert_allclose(np.diff(with_zone[:, 0]), np.diff(without[:, 0]))
+
+
+@pytest.mark.parametrize("holds", ["M8[D]", "m8[D]"])
+def test_what_microseconds_have_no_place_for_is_refused(holds):
+    far = np.array([1, 2, 10**9], dtype=holds)
+    for X in (
+        far[:, None],
+        pd.DataFrame({"a": far}),
+        pd.DataFrame({"a": pd.Series(list(far), dtype=object)}),
+    ):
+        with pytest.raises(ValueError, match=r"in row 2, more than 4,000,000 days"):
+            learn(X)
+
+
+def test_nanoseconds_of_a_time_of_day_are_dropped():
+    times = pa.array([1, 3_600_000_000_001]).cast(pa.time64("ns"))
+    coded, _ = learn(pa.table({"a": times}))
+    assert_array_equal(coded[:, 0], [0, 1])
+
+
+def test_dates_in_an_array_are_no_numbers_without_an_encoder():
+    X = np.arange(60).astype("M8[D]")[:, None]
+    with pytest.raises(TypeError, match="takes numbers with encoder=None, but X holds dates"):
+        EDRVFLClassifier(encoder=None).fit(X, np.arange(60) % 2)

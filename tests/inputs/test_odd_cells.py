@@ -132,3 +132,13 @@ def test_estimators_tell_of_missing_targets():
     for estimator in (EDRVFLClassifier(), EDRVFLPortfolioClassifier(), EDRVFLSearchCV(EDRVFLClassifier())):
         with pytest.raises(ValueError, match="y has a missing label in row 4"):
             estimator.fit(X, TEXT)
+
+
+def test_numbers_that_are_written_as_text_are_told_of_unless_they_may_be_codes():
+    X = pd.DataFrame({"z": [f"{i / 7:.3f}" for i in range(60)]})
+    with pytest.warns(UserWarning, match="Column 'z' counts as categories, .* such as '0.143'. .*to_numeric"):
+        learn_table(open_table(X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learn_table(open_table(X), ["z"])
+        learn_table(open_table(pd.DataFrame({"z": ["1.5", "2.5", "3.0"] * 20})))

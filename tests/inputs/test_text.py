@@ -143,3 +143,12 @@ def test_models_read_text(frame):
     members = [("network", EDRVFLClassifier(n_hidden=20, n_layers=1))]
     portfolio = EDRVFLPortfolioClassifier(members=members, text_features=None, random_state=0)
     assert portfolio.fit(frame, y).portfolio_.columns.categorical == (False, True)
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, "", "  "])
+def test_a_column_that_is_declared_text_may_be_empty_in_the_fit(gap):
+    X = pd.DataFrame({"a": np.arange(5.0), "b": [gap] * 5})
+    _, columns = learn_table(open_table(X), text_features=["b"])
+    assert columns.words(1) == "text"
+    some = read_table(open_table(X.assign(b="red bicycle")), columns)
+    assert_allclose(some[0, 1:], by_hand("red bicycle"), atol=1e-6)

@@ -183,3 +183,19 @@ def test_text_is_refused_where_only_numbers_are_taken():
     encoder = TabularEncoder(categorical_features=None)
     with pytest.raises(ValueError, match="Column 'a' holds text"):
         take_survey(WatchedParts(Blocks(parts)), EDRVFLRegressor(), encoder)
+
+
+def test_a_part_of_numbers_beside_parts_of_text_is_text_too():
+    texts = pd.DataFrame({"a": [f"remark number {i}" for i in range(200)]})
+    numbers = pd.DataFrame({"a": np.arange(40)})
+    whole = pd.concat([texts.astype(object), numbers.astype(object)])
+    assert learn_table(open_table(whole))[1].words(0) == "text"
+    assert_alike([texts, numbers], whole, passes=2)
+    assert_alike([numbers, texts], pd.concat([numbers.astype(object), texts.astype(object)]), passes=2)
+
+
+def test_dates_that_are_written_as_text_are_found_though_no_part_has_many():
+    X = pd.DataFrame({"a": pd.date_range("2024-01-01", periods=80).strftime("%d/%m/%Y")})
+    with pytest.raises(ValueError, match="Column 'a' holds dates that are written as text"):
+        take_survey(WatchedParts(Blocks(cut(X, 20, 40, 60))), EDRVFLRegressor(), TabularEncoder())
+    assert_alike(cut(X, 20, 40, 60), X, categorical=["a"])

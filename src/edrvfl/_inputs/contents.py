@@ -16,6 +16,7 @@ from .values import (
     code,
     column_holds_text,
     column_values,
+    count_present,
     is_number_type,
     learn_categories,
     read_numbers,
@@ -88,8 +89,8 @@ def learn_content(column: Any, declared: bool, text: bool, rules: Rules) -> Cont
         if text and not numpy.isnan(values).all():
             raise ValueError("is named in text_features, but it holds numbers.")
     elif not (declared or text) and column_holds_text(column):
-        refuse_written_dates(values, places)
-        n_present = _count_present(values, places)
+        refuse_written_dates(values)
+        n_present = count_present(values, places)
         text = rules.finds_text and holds_text(values, n_present)
         if not text:
             warn_of_stray_text(values, places, rules.name)
@@ -97,11 +98,6 @@ def learn_content(column: Any, declared: bool, text: bool, rules: Rules) -> Cont
         return Content(Text(), values=values, places=places)
     values = _rounded(values, rules.dtype)
     return Content(None, learn_categories(values), values=values, places=places)
-
-
-def _count_present(values: list[str | None], places: numpy.ndarray | None) -> int:
-    present = numpy.fromiter((text is not None for text in values), bool, len(values))
-    return int((present if places is None else present[places]).sum())
 
 
 def _as_texts(values: Values) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from typing import Annotated, Any
@@ -115,13 +115,14 @@ def on_the_wall(at: numpy.ndarray, zone: str | None) -> numpy.ndarray:
     """Return what clocks of a zone show at moments of UTC; without a zone the moments as they are.
 
     Clocks are looked at once for each quarter of an hour: nowhere have they been set at other times since
-    there are zones.
+    there are zones. Before the year 2 and after 9998, which Python's calendar ends with, they stand as then.
     """
     if zone is None:
         return at
     quarters, place = numpy.unique(at // QUARTER, return_inverse=True)
     start, of_zone = datetime(1970, 1, 1, tzinfo=UTC), zone_of(zone)
-    moments = (start + timedelta(minutes=15 * int(quarter)) for quarter in quarters)
+    ends = (int((datetime(year, 1, 1, tzinfo=UTC) - start) / timedelta(minutes=15)) for year in (2, 9999))
+    moments = (start + timedelta(minutes=15 * int(quarter)) for quarter in numpy.clip(quarters, *ends))
     offsets = [moment.astimezone(of_zone).utcoffset() or timedelta() for moment in moments]
     on_wall: numpy.ndarray = at + (numpy.array(offsets, "timedelta64[us]").astype(numpy.int64))[place]
     return on_wall
@@ -140,6 +141,20 @@ def zone_of(name: str) -> tzinfo:
         ) from error
 
 
+def name_of(zone: tzinfo) -> str:
+    """Return the name of a zone: that of the zone database, or how far clocks are from UTC at all times."""
+    name, offset = getattr(zone, "key", None) or getattr(zone, "zone", None), zone.utcoffset(None)
+    if name is not None or offset == timedelta():
+        return name or "UTC"
+    if offset is None or offset % timedelta(minutes=1):
+        raise ValueError(
+            f"holds dates of the time zone {zone}, which has no name that a model can keep. Convert them to "
+            'a zone that has one, for instance by X[name].dt.tz_convert("Europe/Paris").'
+        )
+    hours, minutes = divmod(abs(offset) // timedelta(minutes=1), 60)
+    return f"UTC{'-' if offset < timedelta() else '+'}{hours:02d}:{minutes:02d}"
+
+
 # --- reading -----------------------------------------------------------------------------------------
 
 
@@ -147,17 +162,33 @@ def clock_of(column: Any) -> Clock | None:
     """Return the moments of a column of a frame or of a list; None if it holds something else."""
     if isinstance(column, list):
         return clock_of_values(column)
-    kind = column.dtype
-    if not kind.is_temporal():
+    if not is_dated(column):
         return None
+    kind, native = column.dtype, column.to_native()
+    if (zone_of_pandas := _zone_of_pandas(column)) is not None:
+        return Clock("date", _microseconds(native.dt.tz_convert(None).to_numpy()), name_of(zone_of_pandas))
     zone = getattr(kind, "time_zone", None)
     if zone is not None:
         column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    found = column.to_numpy()
+    if kind == narwhals.Time and column.implementation.is_pyarrow():
+        found = numpy.array(native.cast("time64[us]", safe=False).to_pylist(), dtype=object)
+    else:
+        found = column.to_numpy()
     if found.dtype.kind not in "mM":  # times of day, and some types of pandas
         return clock_of_values(found.tolist()) or Clock(_holds(kind), numpy.full(len(found), GAP), zone)
     holds = "duration" if found.dtype.kind == "m" else "date"
     return Clock(holds, _microseconds(found), zone)
+
+
+def is_dated(column: Any) -> bool:
+    """Tell whether the type of a column of a frame is one of dates, times of day or durations."""
+    return column.dtype.is_temporal() or _zone_of_pandas(column) is not None
+
+
+def _zone_of_pandas(column: Any) -> tzinfo | None:
+    """Return the zone of a type of pandas; narwhals does not know those whose names have an underscore."""
+    zone = getattr(getattr(column.to_native(), "dtype", None), "tz", None)
+    return zone if isinstance(zone, tzinfo) else None
 
 
 def _holds(kind: Any) -> str:
@@ -165,7 +196,14 @@ def _holds(kind: Any) -> str:
 
 
 def _microseconds(found: numpy.ndarray) -> numpy.ndarray:
-    """Return dates or durations of any unit in microseconds."""
+    """Return dates or durations of any unit in microseconds, in which far ones have no place."""
+    days = found.astype(f"{found.dtype.kind}8[D]").astype(numpy.int64)
+    if (far := (days != GAP) & (abs(days) > CENTURIES)).any():
+        row = int(far.argmax())
+        raise ValueError(
+            f"holds {found[row]} in row {row}, more than {CENTURIES:,} days from 1970 or from 0. Correct it, "
+            "or make it missing."
+        )
     ticks: numpy.ndarray = found.astype(f"{found.dtype.kind}8[us]").astype(numpy.int64)
     return ticks
 
@@ -185,14 +223,16 @@ def clock_of_values(values: list[Any]) -> Clock | None:
     (holds,) = kinds
     if holds == "time":
         return Clock(holds, numpy.array([GAP if v is None else _of_day(v) for v in values], numpy.int64))
-    zones = {str(v.tzinfo) for v in values if isinstance(v, datetime) and v.tzinfo is not None}
+    zones = {name_of(v.tzinfo) for v in values if isinstance(v, datetime) and v.tzinfo is not None}
     if zones:
         if any(isinstance(v, date) and getattr(v, "tzinfo", None) is None for v in values):
             raise TypeError("holds dates with and without a time zone. Give all of them a zone, or none.")
         values = [v if v is None else v.astimezone(UTC).replace(tzinfo=None) for v in values]
-    unit = "timedelta64[us]" if holds == "duration" else "datetime64[us]"
-    found = numpy.array(values, dtype=unit)
-    return Clock(holds, found.astype(numpy.int64), _common_zone(zones))
+    kind = numpy.timedelta64 if holds == "duration" else numpy.datetime64
+    values = [kind("NaT") if v is None else v for v in values]
+    of_numpy = all(isinstance(v, kind) for v in values)  # of any unit, and as far as it goes
+    found = numpy.array(values, dtype=None if of_numpy else f"{numpy.dtype(kind).char}8[us]")
+    return Clock(holds, _microseconds(found), _common_zone(zones))
 
 
 def _holds_value(value: Any) -> str:
@@ -215,7 +255,8 @@ def _common_zone(zones: set[str]) -> str | None:
 # --- dates that are written as text ------------------------------------------------------------------
 
 MANY_DATES, NEARLY_ALL = 50, 0.95  # so many different values, this share of which are dates
-_CLOCK = r"(?:[T ]+\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AP]M)?(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?)?"
+_CLOCK = r"(?:[T ]+\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AP]M)?(?: ?(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?)?"
+_WEEKDAY = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? )?"
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _DAYS = (
     r"\d{4}([-/.])\d{1,2}\1\d{1,2}",
@@ -223,26 +264,20 @@ _DAYS = (
     rf"\d{{1,2}}\.?[ -]{_MONTH}[ ,-]+\d{{4}}",
     rf"{_MONTH} \d{{1,2}},? \d{{4}}",
 )
-WRITTEN_DATE = re.compile(rf"\s*(?:{'|'.join(_DAYS)}){_CLOCK}\s*", re.IGNORECASE)
+WRITTEN_DATE = re.compile(rf"\s*{_WEEKDAY}(?:{'|'.join(_DAYS)}){_CLOCK}\s*", re.IGNORECASE)
 
 
-def refuse_written_dates(values: list[str | None], places: numpy.ndarray | None) -> None:
-    """Refuse a column of text nearly all of whose many values are dates: nobody means them to be text.
-
-    A value is given for each row, or each different one with the places of the rows.
-    """
+def refuse_written_dates(values: Iterable[str | None]) -> None:
+    """Refuse a column of text nearly all of whose many values are dates: nobody means these to be text."""
     different = set(values) - {None}
     if len(different) < MANY_DATES:
         return
-    dates = {text for text in different if text is not None and WRITTEN_DATE.fullmatch(text)}
+    dates = [text for text in different if text is not None and WRITTEN_DATE.fullmatch(text)]
     if len(dates) < NEARLY_ALL * len(different):
         return
-    written = numpy.fromiter((text in dates for text in values), bool, len(values))
-    row = int((written if places is None else written[places]).argmax())
-    example = values[row if places is None else places[row]]
     raise ValueError(
-        f"holds dates that are written as text, such as {example!r} in row {row}. Turn it into dates: "
+        f"holds dates that are written as text, such as {min(dates)!r}. Turn it into dates: "
         "pandas.to_datetime(X[name], errors='coerce'), or X[name].str.to_datetime(strict=False) in polars. "
         "If its values are categories all the same, name it in categorical_features, and if they are text "
-        "in text_features."
+        "in text_features. On the command line write dates like 2024-01-31, or use --categories or --ignore."
     )

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
 from .._seam.arrays import Array, array_namespace
+from .dates import is_dated
 from .rows import to_host
 from .table import Columns, Table, as_frame, float_dtypes, learn_table, open_table, read_table, refuse_sparse
 from .values import is_missing
@@ -140,9 +141,14 @@ def name_bad_columns(estimator: BaseEstimator, X: Any) -> Iterator[None]:
             f"{type(estimator).__name__} takes rows in memory, but X is a lazy frame. Collect it first."
         )
     if not isinstance(frame, narwhals.DataFrame):
+        if getattr(getattr(X, "dtype", None), "kind", "f") in "mM":  # NumPy would take them for numbers
+            raise TypeError(
+                f"{type(estimator).__name__} takes numbers with encoder=None, but X holds dates or "
+                'durations. Turn them into numbers, or set encoder="standard".'
+            )
         yield
         return
-    if dates := [str(column.name) for column in frame.iter_columns() if column.dtype.is_temporal()]:
+    if dates := [str(column.name) for column in frame.iter_columns() if is_dated(column)]:
         raise TypeError(
             _bad_columns_message(estimator, dates, "They hold dates or times; turn these into numbers.")
         )

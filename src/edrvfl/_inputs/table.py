@@ -26,6 +26,7 @@ from .._seam.sklearn import _convert_to_numpy, get_namespace_and_device, support
 from .columns import Columns as Columns
 from .columns import declared_columns, refuse_both
 from .contents import Content, Rules, learn_content
+from .dates import is_dated
 from .rows import to_host
 from .values import code, code_numbers, holds_objects, is_number_type
 
@@ -84,9 +85,8 @@ def open_table(X: Any, dtype: Any = None, estimator: Any = None) -> Table:
     kind = getattr(X.dtype, "kind", "f")
     if kind in "OUSTmM":
         X = check_array(X, dtype=None, **options)
-        if kind in "mM":
-            X = X.astype(f"{kind}8[us]")  # lists of finer units would be of integers
-        columns = tuple(X[:, j].tolist() for j in range(X.shape[1]))
+        # dates stay NumPy's: lists of far ones, or of nanoseconds, would be of integers
+        columns = tuple(list(X[:, j]) if kind in "mM" else X[:, j].tolist() for j in range(X.shape[1]))
         return Table(X.shape, dtype or numpy.dtype(numpy.float64), None, columns)
     matrix = check_array(X, dtype=float_dtypes(X) if dtype is None else [dtype], **options)
     return Table(matrix.shape, matrix.dtype, matrix)
@@ -166,7 +166,9 @@ def _refuse_columns(columns: Sequence[Any]) -> None:
             nested.append(str(column.name))
         elif type(native).__name__ == "SparseDtype":
             sparse.append(str(column.name))
-        elif kind == narwhals.Unknown and not (is_number_type(column) or column.null_count() == len(column)):
+        elif kind == narwhals.Unknown and not (
+            is_number_type(column) or is_dated(column) or column.null_count() == len(column)
+        ):
             other.append(f"{column.name} ({native or column.to_native().type})")
     if sparse:
         raise TypeError(
@@ -206,11 +208,9 @@ def learn_table(
     declared = declared_columns(categorical_features, "categorical_features", d, table.named)
     texts = declared_columns(text_features, "text_features", d, table.named)
     refuse_both(declared, texts, table.names)
+    if any(texts):
+        table = _by_columns(table)  # numbers are refused, and gaps are not
     if table.matrix is not None:
-        if any(texts):
-            raise ValueError(
-                f"{table.call(texts.index(True))} is named in text_features, but it holds numbers."
-            )
         _refuse_infinite(table.matrix, table)
         found = [_learn_number_column(table.matrix[:, j]) if declared[j] else None for j in range(d)]
         columns = Columns(tuple(declared), tuple(found), table.names)
@@ -228,11 +228,18 @@ def learn_table(
     return _filled(table, columns, contents), columns
 
 
+def _by_columns(table: Table) -> Table:
+    """Return a table whose columns are looked at one by one."""
+    if table.matrix is None:
+        return table
+    X = to_host(table.matrix)
+    return replace(table, matrix=None, columns=tuple(X[:, j].tolist() for j in range(X.shape[1])))
+
+
 def read_table(table: Table, columns: Columns) -> Array:
     """Return the coded matrix of new rows."""
     if table.matrix is not None and columns.kinds is not None:
-        X = to_host(table.matrix)  # where dates or text are expected numbers are refused, and gaps are not
-        table = replace(table, matrix=None, columns=tuple(X[:, j].tolist() for j in range(X.shape[1])))
+        table = _by_columns(table)  # where dates or text are expected numbers are refused, and gaps are not
     if table.matrix is not None:
         _refuse_infinite(table.matrix, table)
         return _code_matrix(table, columns)

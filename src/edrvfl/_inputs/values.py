@@ -148,7 +148,10 @@ def warn_of_stray_text(values: list[str | None], places: numpy.ndarray | None, n
     if places is not None:
         numbers, present = numbers[places], present[places]
     n_numbers, n_present = int(numbers.sum()), int(present.sum())
-    if n_numbers == n_present or n_numbers < max(MANY_NUMBERS, NEARLY_ALL * n_present):
+    if n_numbers < max(MANY_NUMBERS, NEARLY_ALL * n_present):
+        return
+    if n_numbers == n_present:
+        _warn_of_written_numbers([text for text in distinct if text is not None], n_present, name)
         return
     row = int((present & ~numbers).argmax())
     stray = values[row if places is None else places[row]]
@@ -158,6 +161,18 @@ def warn_of_stray_text(values: list[str | None], places: numpy.ndarray | None, n
         "which stands for missing. If it holds categories, name it in categorical_features.",
         stacklevel=2,
     )
+
+
+def _warn_of_written_numbers(texts: list[str], n_present: int, name: str) -> None:
+    """Warn if numbers that are written as text hardly repeat and are not whole: these are no codes."""
+    broken = [text for text in texts if not float(text).is_integer()]
+    if 2 * len(broken) > n_present:
+        warnings.warn(
+            f"{name} counts as categories, because its numbers are written as text, such as {broken[0]!r}. "
+            "Turn it into numbers, for instance by pandas.to_numeric(X[name]). If it holds categories, name "
+            "it in categorical_features.",
+            stacklevel=2,
+        )
 
 
 def _is_number_text(text: str) -> bool:
@@ -195,6 +210,15 @@ def read_numbers(column: Any) -> numpy.ndarray:
         example = next(value for value in values if value is not None)
         raise ValueError(f"holds text ({example!r}), but numbers are expected.")
     return values if places is None else values[places]
+
+
+def count_present(values: Values, places: numpy.ndarray | None) -> int:
+    """Return how many cells of a column are not missing."""
+    if isinstance(values, list):
+        present = numpy.fromiter((text is not None for text in values), bool, len(values))
+    else:
+        present = ~numpy.isnan(values)
+    return int((present if places is None else present[places]).sum())
 
 
 def learn_categories(values: Values) -> numpy.ndarray:

@@ -13,11 +13,11 @@ from typing import Any
 import numpy
 
 from .._inputs.columns import Columns, declared_columns
-from .._inputs.dates import CENTURIES, WORDS, Dates
+from .._inputs.dates import CENTURIES, WORDS, Dates, refuse_written_dates
 from .._inputs.rows import to_host
 from .._inputs.table import Table, learn_table, open_table
 from .._inputs.text import Text, holds_text
-from .._inputs.values import Values, column_holds_text, column_values, learn_categories, text_of
+from .._inputs.values import column_holds_text, column_values, count_present, learn_categories, text_of
 from .._seam.arrays import Array
 from .parts import Part
 from .watched import WatchedParts
@@ -163,27 +163,39 @@ class ReadTexts:
         if part.n_rows == 0:
             return None
         table = open_table(part.X)
-        kinds = tuple(Kind(False, _texts(_values(table, j)), may_be_text=False) for j in self.columns)
+        kinds = tuple(_read_text(table, j) for j in self.columns)
         return Kinds(tuple(table.names[j] for j in self.columns), kinds)
 
 
-def _values(table: Table, j: int) -> Values:
-    """Return the numbers or the text of a column."""
+def _read_text(table: Table, j: int) -> Kind:
+    """Return the texts of a column, and how many of its cells hold one."""
     if table.matrix is not None:
-        return numpy.asarray(to_host(table.matrix[:, j]), dtype=numpy.float64)
-    return column_values(table.columns[j])[0]
-
-
-def _texts(values: Values) -> numpy.ndarray:
-    categories = learn_categories(values)
-    if categories.dtype == object:
-        return categories
-    return numpy.array(sorted(map(text_of, categories.tolist())), dtype=object)
+        numbers = to_host(table.matrix[:, j])
+        values, places = numpy.asarray(numbers, dtype=numpy.float64), None
+    else:
+        values, places = column_values(table.columns[j])
+    texts = learn_categories(values)
+    if texts.dtype != object:
+        texts = numpy.array(sorted(map(text_of, texts.tolist())), dtype=object)
+    return Kind(False, texts, None, count_present(values, places))
 
 
 def with_texts(kinds: Kinds, parts: WatchedParts) -> Kinds:
     """Read columns that hold numbers in one part and text in another, if there are any, as text."""
     if not kinds.mixed:
-        return kinds
+        return _checked(kinds)
     texts = dict(zip(kinds.mixed, parts.total(ReadTexts(tuple(kinds.mixed))).kinds, strict=True))
-    return replace(kinds, kinds=tuple(texts.get(j, kind) for j, kind in enumerate(kinds.kinds)))
+    # where it is declared, or of a type for categories in one part, it is no text in any
+    found = {j: replace(text, may_be_text=kinds.kinds[j].may_be_text) for j, text in texts.items()}
+    return _checked(replace(kinds, kinds=tuple(found.get(j, kind) for j, kind in enumerate(kinds.kinds))))
+
+
+def _checked(kinds: Kinds) -> Kinds:
+    """Refuse dates that are written as text, of which each part may have had few."""
+    for name, kind in zip(kinds.names, kinds.kinds, strict=True):
+        if kind.may_be_text and kind.categories is not None and kind.categories.dtype == object:
+            try:
+                refuse_written_dates(kind.categories)
+            except ValueError as error:
+                raise ValueError(f"Column {name!r} {error}") from error
+    return kinds

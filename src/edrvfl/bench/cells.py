@@ -27,7 +27,7 @@ LIKE_NUMBER = re.compile(r"\s*[-+]?[$€£]?\s?\d[\d.,' \u00a0\u202f]*[%$€£]?
 REPAIR = "Correct it, or leave it empty if missing."
 
 # Whole dates as ISO 8601 writes them, with or without a time of day and its zone
-ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?)?")
+ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d(:?\d\d)?)?)?")
 ISO_TIME = re.compile(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?")
 
 Kind: TypeAlias = Literal["numbers", "truth", "dates", "text"]
