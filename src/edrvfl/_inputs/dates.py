@@ -121,8 +121,8 @@ def on_the_wall(at: numpy.ndarray, zone: str | None) -> numpy.ndarray:
         return at
     quarters, place = numpy.unique(at // QUARTER, return_inverse=True)
     start, of_zone = datetime(1970, 1, 1, tzinfo=UTC), zone_of(zone)
-    ends = (int((datetime(year, 1, 1, tzinfo=UTC) - start) / timedelta(minutes=15)) for year in (2, 9999))
-    moments = (start + timedelta(minutes=15 * int(quarter)) for quarter in numpy.clip(quarters, *ends))
+    first, last = ((datetime(year, 1, 1, tzinfo=UTC) - start) // timedelta(minutes=15) for year in (2, 9999))
+    moments = (start + timedelta(minutes=15 * int(q)) for q in numpy.clip(quarters, first, last))
     offsets = [moment.astimezone(of_zone).utcoffset() or timedelta() for moment in moments]
     on_wall: numpy.ndarray = at + (numpy.array(offsets, "timedelta64[us]").astype(numpy.int64))[place]
     return on_wall
@@ -277,7 +277,8 @@ def refuse_written_dates(values: Iterable[str | None]) -> None:
         return
     raise ValueError(
         f"holds dates that are written as text, such as {min(dates)!r}. Turn it into dates: "
-        "pandas.to_datetime(X[name], errors='coerce'), or X[name].str.to_datetime(strict=False) in polars. "
+        "pandas.to_datetime(X[name]), with format='%d/%m/%Y' where the day comes first, or in polars "
+        "X[name].str.to_datetime(). "
         "If its values are categories all the same, name it in categorical_features, and if they are text "
         "in text_features. On the command line write dates like 2024-01-31, or use --categories or --ignore."
     )

@@ -17,7 +17,14 @@ from .._inputs.dates import CENTURIES, WORDS, Dates, refuse_written_dates
 from .._inputs.rows import to_host
 from .._inputs.table import Table, learn_table, open_table
 from .._inputs.text import Text, holds_text
-from .._inputs.values import column_holds_text, column_values, count_present, learn_categories, text_of
+from .._inputs.values import (
+    Values,
+    column_holds_text,
+    column_values,
+    count_present,
+    learn_categories,
+    text_of,
+)
 from .._seam.arrays import Array
 from .parts import Part
 from .watched import WatchedParts
@@ -169,9 +176,9 @@ class ReadTexts:
 
 def _read_text(table: Table, j: int) -> Kind:
     """Return the texts of a column, and how many of its cells hold one."""
+    values: Values
     if table.matrix is not None:
-        numbers = to_host(table.matrix[:, j])
-        values, places = numpy.asarray(numbers, dtype=numpy.float64), None
+        values, places = to_host(table.matrix[:, j]).astype(numpy.float64), None
     else:
         values, places = column_values(table.columns[j])
     texts = learn_categories(values)
