@@ -136,7 +136,7 @@ def test_estimators_tell_of_missing_targets():
 
 def test_numbers_that_are_written_as_text_are_told_of_unless_they_may_be_codes():
     X = pd.DataFrame({"z": [f"{i / 7:.3f}" for i in range(60)]})
-    with pytest.warns(UserWarning, match="Column 'z' counts as categories, .* such as '0.143'. .*to_numeric"):
+    with pytest.warns(UserWarning, match="Column 'z' counts as categories, .* written as text.*to_numeric"):
         learn_table(open_table(X))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

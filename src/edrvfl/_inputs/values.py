@@ -165,12 +165,11 @@ def warn_of_stray_text(values: list[str | None], places: numpy.ndarray | None, n
 
 def _warn_of_written_numbers(texts: list[str], n_present: int, name: str) -> None:
     """Warn if numbers that are written as text hardly repeat and are not whole: these are no codes."""
-    broken = [text for text in texts if not float(text).is_integer()]
-    if 2 * len(broken) > n_present:
-        warnings.warn(
-            f"{name} counts as categories, because its numbers are written as text, such as {broken[0]!r}. "
-            "Turn it into numbers, for instance by pandas.to_numeric(X[name]). If it holds categories, name "
-            "it in categorical_features.",
+    if 2 * sum(not float(text).is_integer() for text in texts) > n_present:
+        warnings.warn(  # without an example, so that Python tells it once though blocks of rows have it each
+            f"{name} counts as categories, because its numbers are written as text. Turn it into numbers, "
+            "for instance by pandas.to_numeric(X[name]). If it holds categories, name it in "
+            "categorical_features.",
             stacklevel=2,
         )
 

@@ -61,6 +61,8 @@ def date_of(cell: str, holds: str = "date") -> Any:
     --------
     >>> date_of("2024-02-29 18:30").isoformat(), date_of("29.2.2024"), date_of("2023-02-29")
     ('2024-02-29T18:30:00', None, None)
+    >>> date_of("2024-02-29T18:30-05").isoformat()  # as PostgreSQL writes zones
+    '2024-02-29T18:30:00-05:00'
     """
     form, read = {"date": (ISO_DATE, datetime.fromisoformat), "time": (ISO_TIME, time.fromisoformat)}[holds]
     try:
