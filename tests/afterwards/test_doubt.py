@@ -31,7 +31,7 @@ def test_left_out_answers_are_those_of_read_outs_without_the_row_and_its_copies(
     for i in range(rows.n_rows):
         copies = np.flatnonzero((rows.X[i] == rows.X).all(axis=1))
         alone = without(model._model, model.memory_, copies).answer(rows.X[i : i + 1])[0]
-        np.testing.assert_allclose(found[i], alone, atol=1e-8)
+        np.testing.assert_allclose(found[i], alone, atol=1e-9)
 
 
 def test_answers_of_a_kernel_in_parts(monkeypatch):

@@ -68,14 +68,14 @@ def test_training_rows_are_seen_by_the_others_alone():
                     A = D[kept].T @ (omega[kept, None] * D[kept])
                     A += memory.voters[0].lams[l] * np.eye(D.shape[1])
                     leverage = D[place] @ np.linalg.solve(A, D[place])
-                    np.testing.assert_allclose(levels[l, u], leverage, rtol=1e-8)
+                    np.testing.assert_allclose(levels[l, u], leverage, rtol=1e-9)
             else:
                 voter = model.model_.voter
                 Z, kernel = voter.inputs.apply(rows.X), KERNELS[voter.kernel]
                 measure = kernel.measure(Z[kept], voter.inputs.contrasts(Z[kept]))
                 K = kernel.alike(measure.own(), voter.width) + voter.lam * np.diag(1 / base[kept])
                 k = kernel.alike(measure(Z[[place]]), voter.width)[0]
-                np.testing.assert_allclose(levels[0, u], 1 - k @ np.linalg.solve(K, k), rtol=1e-8)
+                np.testing.assert_allclose(levels[0, u], 1 - k @ np.linalg.solve(K, k), rtol=1e-9)
 
 
 def farthest(x, others, categorical):
