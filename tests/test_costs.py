@@ -1,6 +1,7 @@
 """Costs of decisions: the class of least expected cost, by the calibrated probabilities."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from helpers import noisy_rows, noisy_values
@@ -60,12 +61,25 @@ def test_a_search_and_a_pipeline_pass_costs_on():
     np.testing.assert_array_equal(found, pipeline[-1].predict(pipeline[0].transform(X), costs))
 
 
+def test_costs_may_be_an_array_of_any_library():
+    torch = pytest.importorskip("torch")
+    model, X = small_model("classifier")
+    with sklearn.config_context(array_api_dispatch=True):
+        np.testing.assert_array_equal(model.predict(X, torch.asarray(COSTS)), model.predict(X, COSTS))
+
+
 def test_costs_that_make_no_sense_are_refused():
     model, X = small_model("classifier")
     with pytest.raises(ValueError, match="a row and a column for each of the 3 classes"):
         model.predict(X, np.ones((2, 2)))
     with pytest.raises(ValueError, match="costs contains NaN"):
         model.predict(X, np.full((3, 3), np.nan))
+    frame = pd.DataFrame(COSTS, model.classes_, model.classes_)
+    np.testing.assert_array_equal(model.predict(X, frame), model.predict(X, COSTS))
+    np.testing.assert_array_equal(model.predict(X, pd.DataFrame(COSTS)), model.predict(X, COSTS))
+    for other in (frame[::-1], frame[frame.columns[::-1]]):
+        with pytest.raises(ValueError, match=r"names the classes in the order .* Give costs.loc"):
+            model.predict(X, other)
     with pytest.raises(ValueError, match='calibration="loo"'):
         small_model("classifier_plain")[0].predict(X, COSTS)
     X, y = noisy_values(np.random.default_rng(0), 60, 3)

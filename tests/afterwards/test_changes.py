@@ -199,13 +199,36 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@settings(max_examples=15)
+@given(data=st.data())
+def test_a_kernel_is_the_one_of_all_rows(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    m, share = data.draw(st.integers(20, 90)), data.draw(st.sampled_from([0.0, 0.1, 0.5]))
+    weights = rng.choice([0.4, 1.0, 30.0], m) if data.draw(st.booleans()) else np.ones(m)
+    options = {
+        "regularization": data.draw(st.sampled_from([0.03, 2.0])),
+        "bandwidth": 1.0,
+        "input_scaling": None,
+    }
+    options["kernel"] = data.draw(st.sampled_from(["laplace", "matern", "product", "additive"]))
+    if data.draw(st.booleans()):
+        X, y = noisy_rows(rng, m, 4)
+        y[:3] = 0, 1, 2  # no class is new
+        cost = data.draw(st.sampled_from([None, "balanced"]))
+        model = KernelRidgeClassifier(**options, **UNCALIBRATED, class_weight=cost)
+    else:
+        X, y = noisy_values(rng, m, 4, data.draw(st.integers(1, 3)))
+        model = KernelRidgeRegressor(**options, coverage_from=None)
+    check_changes(model, X, y, weights, max(1, round(share * m)))
+
+
+@pytest.mark.parametrize(("weighted", "n_new"), [(False, 1), (True, 55)])
 @pytest.mark.parametrize("name", OTHERS)
-def test_every_voter_is_the_one_of_all_rows(name, weighted):
+def test_every_voter_is_the_one_of_all_rows(name, weighted, n_new):
     model = clone(OTHERS[name]).set_params(random_state=0)
     rng = np.random.default_rng(4)
     X, y = noisy_rows(rng, 110, 5) if is_classifier(model) else noisy_values(rng, 110, 5, 2)
-    check_changes(model, X, y, rng.choice([0.5, 1.0, 2.0], 110) if weighted else np.ones(110), 20)
+    check_changes(model, X, y, rng.choice([0.5, 1.0, 2.0], 110) if weighted else np.ones(110), n_new)
 
 
 @pytest.mark.parametrize("kernel", ["laplace", "product", "additive"])
@@ -223,23 +246,23 @@ def test_a_kernel_that_compares_categories_solves_the_system_of_all_rows(rng, ke
     np.testing.assert_allclose(rest, (voter.lam * voter.alpha * sd)[:, 0], atol=1e-9)
 
 
-def test_landmarks_stay_and_their_coefficients_are_those_of_all_rows(rng):
+@pytest.mark.parametrize("gone", [10, 95])  # or fewer rows are left than there are landmarks
+def test_landmarks_stay_and_their_coefficients_are_those_of_all_rows(rng, gone):
     X, y = noisy_values(rng, 120, 4, 2)
     model = KernelRidgeRegressor(n_landmarks=30, random_state=0, remember="rows").fit(X[:100], y[:100])
     voter, memory = model.model_.voter, model.memory_
     model.update(X[100:], y[100:])
-    assert "landmarks" in model.forget(X[:10], y[:10])
+    assert "landmarks" in model.forget(X[:gone], y[:gone])
 
     def alike(E):
         return KERNELS["laplace"](np.abs(E[:, None] - voter.landmarks), voter.bandwidth, E.shape[1])
 
-    K, M = alike(voter.inputs.apply(X[10:])), alike(voter.landmarks)
-    Y = (y[10:] - memory.mean) / memory.sd
-    alpha = np.linalg.solve(K.T @ K + memory.voters[0].lams[0] * M, K.T @ Y)
+    K, M = alike(voter.inputs.apply(X[gone:])), alike(voter.landmarks)
+    Y = (y[gone:] - memory.mean) / memory.sd
+    root = np.sqrt(memory.voters[0].lams[0]) * np.linalg.cholesky(M).T
+    alpha = np.linalg.lstsq(np.vstack([K, root]), np.vstack([Y, np.zeros((30, 2))]), rcond=None)[0]
     expected = alike(voter.inputs.apply(X)) @ alpha * memory.sd + memory.mean
-    np.testing.assert_allclose(
-        model.predict(X), expected, atol=1e-7
-    )  # the normal equations square a condition
+    np.testing.assert_allclose(model.predict(X), expected, atol=1e-9)
 
 
 def test_of_parts_the_smallest_takes_new_rows_and_those_that_lose_rows_are_solved_again(rng, limit):
@@ -303,8 +326,10 @@ def test_a_thousand_updates_of_one_row_are_one_update(rng):
     X, y = noisy_values(rng, 1_100, 3)
     model = EDRVFLRegressor(n_layers=1, n_hidden=10, encoder=None, remember="sums").fit(X[:100], y[:100])
     at_once = copy.copy(model).update(X[100:], y[100:])
+    solved = by_hand(model, X, y, np.ones(1_100), np.arange(100))
     for i in range(100, 1_100):
         model.update(X[i : i + 1], y[i : i + 1])
+    assert_alike(model, solved, X)
     np.testing.assert_allclose(model.predict(X), at_once.predict(X), atol=1e-10)
     assert model.frozen_since_ == at_once.frozen_since_ == (1_000, 0)
 

@@ -31,7 +31,7 @@ def test_left_out_answers_are_those_of_read_outs_without_the_row_and_its_copies(
     for i in range(rows.n_rows):
         copies = np.flatnonzero((rows.X[i] == rows.X).all(axis=1))
         alone = without(model._model, model.memory_, copies).answer(rows.X[i : i + 1])[0]
-        np.testing.assert_allclose(found[i], alone, atol=1e-8)
+        np.testing.assert_allclose(found[i], alone, atol=1e-9)
 
 
 def test_answers_of_a_kernel_in_parts(monkeypatch):
@@ -86,7 +86,12 @@ def test_values_are_doubted_in_standard_deviations_of_the_errors():
     spread = 1.4826 * np.median(np.abs(errors), axis=0)
     np.testing.assert_allclose(found.doubt, np.abs(errors / spread).max(axis=1)[found.row])
     assert (found.doubt > 3).all()
-    np.testing.assert_array_equal(found.given, y[found.row])
+    assert dict(zip(found.row, found.of, strict=True)).items() >= {5: 0, 50: 1}.items()
+    np.testing.assert_array_equal(found.given, y[found.row, found.of])
+    np.testing.assert_array_equal(found.said, model.memory_.rows.answers[found.row, found.of])
+    assert list(pd.DataFrame(found)) == ["row", "doubt", "given", "said", "of"]
+    single = model.fit(X, y[:, 0]).doubtful_rows()
+    assert list(pd.DataFrame(single)) == ["row", "doubt", "given", "said"]
 
 
 def test_a_file_keeps_what_rows_tell(tmp_path):
@@ -107,3 +112,4 @@ def test_a_row_that_is_alone_in_its_class_is_not_doubted():
     y[7] = 9
     model = EDRVFLClassifier(n_hidden=10, n_layers=1, remember="rows", random_state=0).fit(X, y)
     assert 7 not in model.doubtful_rows().row
+    assert len(model.doubtful_rows(n=80).row) == 79

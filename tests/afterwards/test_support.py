@@ -68,14 +68,14 @@ def test_training_rows_are_seen_by_the_others_alone():
                     A = D[kept].T @ (omega[kept, None] * D[kept])
                     A += memory.voters[0].lams[l] * np.eye(D.shape[1])
                     leverage = D[place] @ np.linalg.solve(A, D[place])
-                    np.testing.assert_allclose(levels[l, u], leverage, rtol=1e-8)
+                    np.testing.assert_allclose(levels[l, u], leverage, rtol=1e-9)
             else:
                 voter = model.model_.voter
                 Z, kernel = voter.inputs.apply(rows.X), KERNELS[voter.kernel]
                 measure = kernel.measure(Z[kept], voter.inputs.contrasts(Z[kept]))
                 K = kernel.alike(measure.own(), voter.width) + voter.lam * np.diag(1 / base[kept])
                 k = kernel.alike(measure(Z[[place]]), voter.width)[0]
-                np.testing.assert_allclose(levels[0, u], 1 - k @ np.linalg.solve(K, k), rtol=1e-8)
+                np.testing.assert_allclose(levels[0, u], 1 - k @ np.linalg.solve(K, k), rtol=1e-9)
 
 
 def farthest(x, others, categorical):
@@ -123,7 +123,22 @@ def test_a_category_and_a_gap_that_no_row_had_are_beyond_all():
 
 def test_a_rank_counts_weights():
     rank = Ranking.of(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 5.0]))
-    np.testing.assert_array_equal(rank(np.array([0.5, 1.0, 2.5, 3.0, 9.0])), [0, 0.25, 0.875, 1, 1])
+    np.testing.assert_array_equal(rank(np.array([0.5, 1.0, 2.5, 3.0, 9.0])), [0, 0.125, 0.875, 0.9375, 1])
+    np.testing.assert_array_equal(
+        Ranking.of(np.zeros(4), np.ones(4))(np.array([-1.0, 0.0, 1.0])), [0, 0.5, 1]
+    )
+
+
+def test_rows_of_known_categories_are_in_the_midst_of_others():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"c": rng.choice(list("abc"), 100), "d": rng.choice(list("vwxyz"), 100)})
+    y = (X["c"] == "a") ^ (rng.random(100) < 0.2)
+    for model in (EDRVFLClassifier(**SMALL), KernelRidgeClassifier(random_state=0, remember="rows")):
+        ranks = model.fit(X, y).support(X)
+        assert 0.25 < ranks.mean() < 0.65
+        assert (ranks < 0.99).all()
+        new = pd.DataFrame({"c": ["a", "never"], "d": [None, "v"]})
+        np.testing.assert_array_equal(model.support(new), 1)
 
 
 def test_the_order_of_rows_and_their_units_do_not_matter():

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy
 
-from .._inputs.reading import as_names
+from .._inputs.inputs import Inputs
+from .._inputs.reading import as_names, next_number
 from .._inputs.rows import to_host
 from .._loo.calibrate import log_losses
 from .._models.coverage import Coverage
 from .._models.memory import KernelMemory, Memory, NetworkMemory, RowsMemory
 from .._models.portfolio import Portfolio
+from .._ridge.solve import require_finite
 from .._seam.arrays import Array, from_numpy, ignore_overflow
 from .._seam.threads import suitable_threads
 from .batch import Batch
@@ -46,13 +50,9 @@ def with_rows(
     )
     places = numpy.arange(known.n_rows, rows.n_rows)
     batch = Batch(X, memory.targets(y, model.like), weights, rows, places, goes=False)
-    memory = replace(memory, rows=rows, number=memory.number + n, came=memory.came + n)
+    number = next_number(memory.number + n, ids)
+    memory = replace(memory, rows=rows, number=number, came=memory.came + n)
     return _changed(model, memory, batch)
-
-
-def _with_gaps(answers: numpy.ndarray, n: int) -> numpy.ndarray:
-    """Add n rows to leave-one-out answers, which the fit did not judge."""
-    return numpy.pad(answers, ((0, n), (0, 0)), constant_values=numpy.nan)
 
 
 def without_rows(
@@ -79,16 +79,31 @@ def _changed(model: Any, memory: Memory, batch: Batch) -> tuple[Any, Memory]:
     voters = model.voters if isinstance(model, Portfolio) else (model,)
     changed, kept = [], []
     for voter, before in zip(voters, memory.voters, strict=True):
-        with ignore_overflow(), suitable_threads(batch.X, *voter.product):
+        with ignore_overflow(), suitable_threads(batch.X, *voter.product), _finite():
             after: tuple[Any, NetworkMemory | KernelMemory]
             if isinstance(before, NetworkMemory):
-                after = change_network(voter, before, batch)
+                after = change_network(voter, before, batch, memory)
+                for beta in after[0].readouts:
+                    require_finite(beta)
             else:
                 after = change_kernel(voter, before, batch, memory)
+                require_finite(after[0].voter.alpha)
         changed.append(after[0])
         kept.append(after[1])
     whole = replace(model, voters=tuple(changed)) if isinstance(model, Portfolio) else changed[0]
     return whole, replace(memory, voters=tuple(kept))
+
+
+@contextmanager
+def _finite() -> Iterator[None]:
+    """Say of numbers that overflow whose they are."""
+    try:
+        yield
+    except FloatingPointError as error:
+        raise ValueError(
+            "With these rows read-outs would not be finite: their values or weights are far larger than "
+            "those of the fit. Nothing was changed."
+        ) from error
 
 
 def _losses(model: Any, memory: Memory, X: Array, y: numpy.ndarray) -> numpy.ndarray:
@@ -96,7 +111,8 @@ def _losses(model: Any, memory: Memory, X: Array, y: numpy.ndarray) -> numpy.nda
     P = to_host(model.answer(X)).astype(float)
     if memory.sd is None:
         return numpy.asarray(log_losses(P, y))
-    return numpy.asarray(numpy.square((P - y) / memory.sd).mean(axis=1))
+    with ignore_overflow():
+        return numpy.asarray(numpy.square((P - y) / memory.sd).mean(axis=1))
 
 
 def drift(memory: Memory) -> float | None:
@@ -115,19 +131,22 @@ def _of_one_kind(names: numpy.ndarray, others: numpy.ndarray) -> tuple[numpy.nda
     return texts[0], texts[1]
 
 
-def named_rows(memory: Memory, ids: Any) -> numpy.ndarray:
-    """Return the places of all rows that have one of these names, each of which some row must have."""
+def named_rows(memory: Memory, ids: Any, held: str = "") -> numpy.ndarray:
+    """Return the places of all rows that have one of these names, each of which some row must have.
+
+    `held` says for an error which rows of the fit are not remembered.
+    """
     known, wanted = _of_one_kind(memory.rows.ids, as_names(ids))
     unknown = ~numpy.isin(wanted, known)
     if unknown.any():
         raise ValueError(
-            f"No remembered row has the id {wanted.tolist()[unknown.argmax()]!r}: it never came, or it was "
-            "forgotten before. Nothing was forgotten."
+            f"No remembered row has the id {wanted.tolist()[unknown.argmax()]!r}: it never came, {held}or it "
+            "was forgotten before. Nothing was forgotten."
         )
     return numpy.flatnonzero(numpy.isin(known, wanted))
 
 
-def equal_rows(memory: Memory, X: Array, y: numpy.ndarray) -> numpy.ndarray:
+def equal_rows(memory: Memory, X: Array, y: numpy.ndarray, held: str = "") -> numpy.ndarray:
     """Return the places of rows that equal those of X (b, d) with their targets, one for each of them.
 
     Of copies the newest are taken.
@@ -145,10 +164,19 @@ def equal_rows(memory: Memory, X: Array, y: numpy.ndarray) -> numpy.ndarray:
     if not found.all():
         raise ValueError(
             f"Row {int(found.argmin())} of X, counted from 0, equals no remembered row with its target: it "
-            f"never came, {'came in a RowBlocks, ' * (memory.elsewhere > 0)}or was forgotten before. Nothing "
-            "was forgotten."
+            f"never came, {held}{'came in a RowBlocks, ' * (memory.elsewhere > 0)}or was forgotten before. "
+            "Nothing was forgotten."
         )
     return numpy.asarray(order[at])
+
+
+def _has_edges(inputs: Inputs) -> bool:
+    """Tell whether encoded columns depend on single values of numbers."""
+    if inputs.bins is not None or inputs.numbers is None:
+        return inputs.bins is not None
+    if inputs.numbers.ranks is not None or inputs.onehots is None:
+        return inputs.numbers.ranks is not None
+    return bool((to_host(inputs.onehots.columns) < inputs.numbers.divisor.shape[0]).any())
 
 
 def frozen_parts(model: Any, memory: Memory, coverage: Coverage | None) -> tuple[str, ...]:
@@ -159,12 +187,12 @@ def frozen_parts(model: Any, memory: Memory, coverage: Coverage | None) -> tuple
         "the scale of columns: largest values, medians, quartiles, means": any(
             inputs.numbers is not None for inputs in encodings
         ),
-        "edges of bins and ranks": any(
-            inputs.bins is not None or (inputs.numbers is not None and inputs.numbers.ranks is not None)
-            for inputs in encodings
-        ),
+        "edges of bins and ranks": any(_has_edges(inputs) for inputs in encodings),
         "names of categories": model.columns is not None
         and any(values is not None for values in model.columns.categories),
+        "names of classes": model.classes is not None,
+        "the first day of dates": model.columns is not None
+        and any(getattr(kind, "holds", None) == "date" for kind in model.columns.kind_of),
         "hidden weights that are differences of two rows": any(
             getattr(getattr(voter, "draws", None), "pair_share", 0) > 0 for voter in voters
         ),

@@ -20,6 +20,7 @@ class Doubts:
     doubt: numpy.ndarray  # log-odds against the own class, or standard deviations; above `least` it is denied
     said: numpy.ndarray  # (rows, k), the probabilities or values that the model without them gives
     least: float
+    of: numpy.ndarray | None = None  # (rows,), the output that is farthest off; None for classes
 
 
 def honest_answers(explained: Explained) -> numpy.ndarray:
@@ -38,12 +39,13 @@ def honest_answers(explained: Explained) -> numpy.ndarray:
 
 def doubts(explained: Explained) -> Doubts:
     """Rank all rows by how strongly the model without them denies what they say."""
-    P, known = honest_answers(explained), explained.known
+    P, known, of = honest_answers(explained), explained.known, None
     if explained.model.classes is None:
         errors = known.Y - P
         spread = ROBUST * numpy.median(numpy.abs(errors), axis=0)
         spread = numpy.where(spread > 0, spread, numpy.maximum(errors.std(axis=0), numpy.finfo(float).tiny))
-        doubt, least = (numpy.abs(errors) / spread).max(axis=1), DENIED
+        off = numpy.abs(errors) / spread
+        doubt, least, of = off.max(axis=1), DENIED, off.argmax(axis=1)
     else:
         own = (known.Y * P).sum(axis=1)
         other = numpy.where(known.Y > 0, 0.0, P).max(axis=1)
@@ -53,4 +55,5 @@ def doubts(explained: Explained) -> Doubts:
         # without a row that is alone in its class nothing is known of the class
         doubt = numpy.where(different[codes] > 1, doubt, -numpy.inf)
     order = numpy.argsort(-doubt, kind="stable")
-    return Doubts(order, doubt[order], P[order], least)
+    order = order[doubt[order] > -numpy.inf]
+    return Doubts(order, doubt[order], P[order], least, None if of is None else of[order])

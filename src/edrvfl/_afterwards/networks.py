@@ -9,28 +9,58 @@ import numpy
 
 from .._inputs.rows import to_host
 from .._inputs.targets import Targets, Values
-from .._models.memory import NetworkMemory, Sums
+from .._models.memory import Memory, NetworkMemory, Sums
 from .._models.network import Network, features_by_layer
 from .._ridge.equations import NormalEquations, Regression, normal_equations
 from .._ridge.solve import ridge
 from .._seam.arrays import Array, array_namespace, from_numpy, row_blocks
 from .batch import Batch
 
+TINY = 1e-300
+MANY_DIGITS = 1e5  # times as large as what is left: a sum is computed anew from the rows, if they are there
+ALL_DIGITS = 1e10  # so many times as large: nothing worth having is left of it
 
-def change_network(network: Network, kept: NetworkMemory, batch: Batch) -> tuple[Network, NetworkMemory]:
+
+def change_network(
+    network: Network, kept: NetworkMemory, batch: Batch, memory: Memory
+) -> tuple[Network, NetworkMemory]:
     """beta = (G + sign D'WD + lam I)^-1 (R + sign D'WY), with the features D of the rows that come or go.
 
-    The sums are in float64 and never inverted, so thousands of changes leave no more than their rounding.
+    The sums are in float64 and never inverted, so thousands of changes leave no more than their rounding. A
+    row that is far out takes digits of the sums with it when it goes.
     """
     right, added = _sums_of_rows(network, kept, batch)
     signed = zip(kept.sums, added, strict=True)
     sums = tuple(Sums(old.G + batch.sign * new.G, old.R + batch.sign * new.R) for old, new in signed)
     rights = kept.right[:, batch.stays] if batch.goes else numpy.concatenate([kept.right, right], axis=1)
+    if batch.goes and (lost := _lost(kept, sums)) > MANY_DIGITS:
+        rows = batch.rows
+        if rows.X is not None and rows.y is not None:
+            X, targets = from_numpy(rows.X, network.like), memory.targets(rows.y, network.like)
+            base, places = memory.weights(rows.y, rows.counts), numpy.arange(rows.n_rows)
+            rest = replace(batch, X=X, targets=targets, base=base, places=places)
+            anew = _sums_of_rows(network, replace(kept, right=rights), rest)[1]
+            sums = tuple(Sums(one.G, one.R) for one in anew)
+        elif lost > ALL_DIGITS:
+            raise ValueError(
+                "Some sums are nearly all of these rows, which may be far out, and what is left without them "
+                'would be rounding. Fit again without these rows, and with remember="rows", which sums anew. '
+                "Nothing was forgotten."
+            )
     like, readouts = network.like, []
     for l, beta in enumerate(network.readouts):
         solution = _solved(sums[min(l, len(sums) - 1)], int(beta.shape[0]), kept.lams[l])
         readouts.append(batch.targets.in_units(from_numpy(solution, like), network.bias))
     return replace(network, readouts=tuple(readouts)), replace(kept, sums=sums, right=rights)
+
+
+def _lost(kept: NetworkMemory, sums: tuple[Sums, ...]) -> float:
+    """Return how many times as large a sum of squares was as it is now, with the penalty, at the most."""
+    found = [1.0]
+    for old, new, lam in zip(kept.sums, sums, kept.lams[-len(sums) :], strict=True):
+        before, after = numpy.diagonal(old.G), numpy.maximum(numpy.diagonal(new.G), 0.0) + lam
+        found.append(float((before[before > 0] / numpy.maximum(after[before > 0], TINY)).max(initial=1.0)))
+    return max(found)
 
 
 def _solved(sums: Sums, width: int, lam: float) -> numpy.ndarray:

@@ -11,6 +11,7 @@ import numpy
 from .._fitting.data import InParts
 from .._fitting.kernel import KernelSolved
 from .._fitting.parts import Reading
+from .._inputs.reading import next_number
 from .._inputs.rows import Rows, as_matrix, row_hashes, to_host
 from .._inputs.targets import Values
 from .._models.memory import KernelMemory, Memory, NetworkMemory, RowsMemory, VoterMemory
@@ -30,15 +31,16 @@ def remember(keeps: str, reading: Reading, voters: Sequence[Solved], P: numpy.nd
     mean, sd = (
         (_as_floats(targets.mean), _as_floats(targets.sd)) if isinstance(targets, Values) else (None, None)
     )
+    kept = _rows(keeps, reading, P)
     return Memory(
         tuple(_of_voter(voter, rows, reading.given is not None) for voter in voters),
-        _rows(keeps, reading, P),
+        kept,
         targets.width,
         costs,
         mean,
         sd,
         None if P is None else data.jury.loss(P),
-        elsewhere if reading.given is None else int(reading.given.X.shape[0]),
+        elsewhere if reading.given is None else next_number(int(reading.given.X.shape[0]), kept.ids),
         elsewhere,
     )
 

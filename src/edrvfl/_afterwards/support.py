@@ -30,12 +30,19 @@ class Ranking:
         return cls(values[order], shares / shares[-1])
 
     def __call__(self, values: numpy.ndarray) -> numpy.ndarray:
-        """Return the share of the rows whose values are not above these: 1 is beyond all of them."""
-        return self.shares[numpy.searchsorted(self.values, values, side="right")]
+        """Return the share of the rows whose values are below these, and half of that of equal ones.
+
+        1 is beyond all of them, and infinity always is. With all of the equal ones, rows that nothing tells
+        apart, as rows of common categories, would be beyond all.
+        """
+        below, up_to = (
+            self.shares[numpy.searchsorted(self.values, values, side=side)] for side in ("left", "right")
+        )
+        return numpy.where(numpy.isinf(values), 1.0, (below + up_to) / 2)
 
 
 def ranks(explained: Explained, X: numpy.ndarray) -> numpy.ndarray:
-    """Return for each row of X the share (rows,) of the training rows that are not farther out.
+    """Return for each row of X the share (rows,) of the training rows that are less far out.
 
     How far out a row is, is asked in every layer and every kernel: by its leverage, or by the variance that
     the kernel leaves; and in the columns as they came, because encodings may clip. Each time it is ranked
@@ -52,7 +59,8 @@ def ranks(explained: Explained, X: numpy.ndarray) -> numpy.ndarray:
         whole = Ranking.of(_largest(rankings, [levels for levels, _ in spreads]), weights)
         found = numpy.empty(len(X))
         for rows in row_blocks(X, len(X), 3 * SEEN):
-            found[rows] = whole(_largest(rankings, [measure(X[rows]) for _, measure in spreads]))
+            largest = _largest(rankings, [measure(X[rows]) for _, measure in spreads])
+            found[rows] = numpy.where(largest < 1, whole(largest), 1.0)
     return found
 
 

@@ -76,7 +76,8 @@ class Remembers(Explains):
 
         ids : array-like of shape (n_samples,), default=None
             Names of the rows, for `forget`: numbers or texts. None takes the index of a pandas frame. Where
-            there is none, or one that counts from 0, rows are numbered in the order in which they came.
+            there is none, or one that counts from 0, rows are numbered in the order in which they came,
+            beyond the largest number that is a name already.
 
         Returns
         -------
@@ -127,16 +128,18 @@ class Remembers(Explains):
         memory = self._memory_for("forget")
         if (ids is None) is (X is None) or (X is None) is not (y is None):
             raise ValueError("forget takes rows by their values, X and y, or by their ids: give one of both.")
+        split = self.coverage_ is not None and self.coverage_.source == "split"
+        held = 'was held back from the fit by coverage_from="split", ' * split
         if ids is not None:
             if memory.rows.X is None:
                 raise ValueError(
                     f"This {type(self).__name__} remembers sums, and no rows that an id could name. Give the "
                     'rows, forget(X, y), or fit with remember="rows".'
                 )
-            X, places = None, named_rows(memory, ids)
+            X, places = None, named_rows(memory, ids, held)
         else:
             X, y = self._rows_of(X, y, "forget")
-            places = equal_rows(memory, X, y)
+            places = equal_rows(memory, X, y, held)
         if len(places) == memory.rows.n_rows > 0 and not memory.elsewhere:
             raise ValueError("forget would leave no row. Throw the model away instead.")
         if len(places):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
+from array_api_compat import is_array_api_obj
 from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 
@@ -27,6 +28,19 @@ def _gives_probabilities(estimator: Estimator) -> bool:
     if not estimator._classifies:
         raise AttributeError("probabilities are for classes; this search tunes a regressor.")
     return predicts(estimator)
+
+
+def _refuse_other_order(costs: Any, classes: list[Any]) -> None:
+    """Refuse a frame that names the classes in another order than the probabilities have."""
+    for what in ("index", "columns"):
+        names = getattr(costs, what, None)
+        known = [] if names is None or callable(names) else [str(name) for name in names]
+        own = [str(name) for name in classes]
+        if known != own and sorted(known) == sorted(own):
+            raise ValueError(
+                f"The {what} of costs names the classes in the order {known}, and classes_ is {own}. Give "
+                "costs.loc[model.classes_, model.classes_]."
+            )
 
 
 class Classifies(Estimator):
@@ -59,6 +73,8 @@ class Classifies(Estimator):
                 'calibration=None. Fit it with calibration="loo", or calibrate it elsewhere.'
             )
         k = P.shape[1]
+        _refuse_other_order(costs, to_host(self.classes_).tolist())
+        costs = to_host(costs) if is_array_api_obj(costs) else costs
         costs = check_array(costs, dtype=numpy.float64, input_name="costs")
         if costs.shape != (k, k):
             raise ValueError(

@@ -172,13 +172,12 @@ class Estimator(BaseEstimator):
             with X.opened() as parts:
                 yield read_parts(parts, self, inputs, heard)
             return
-        ids = names_of(X)
         table, y, columns = self._check_training_rows(X, y, inputs)
         seed = self._draw_seed()
         numbers = read_groups(groups, int(table.shape[0]))
         rows, held = self._divide_rows(table, y, sample_weight, seed, numbers)
         remembers = self.remember is not None
-        given = Given(table, y, ids) if remembers else None
+        given = Given(table, y, names_of(X)) if remembers else None
         yield Reading(InMemory(rows, columns, remembers=remembers), held, seed, given)
 
     def _check_targets(self, y: Any) -> Any:

@@ -16,7 +16,6 @@ from .._afterwards.support import ranks
 from .._inputs.rows import to_host
 from .._models.memory import Memory
 from .._seam.arrays import Array, from_numpy
-from .answers import without_axis
 from .base import Estimator
 
 
@@ -98,10 +97,10 @@ class Explains(Estimator):
         table : :class:`~sklearn.utils.Bunch`
             The most doubtful first: ``row``, its name in the index of the frame that was fitted, or its
             place; ``doubt``, the log-odds of the other class against the row's own, or how many standard
-            deviations the value is off (the most of several outputs); ``given``, the label or value;
-            ``said``, what the model without the row says. Of classes also ``given_probability`` and
-            ``said_probability``. A row that is alone in its class is not among them: a model without it
-            knows no such class.
+            deviations the value is off; ``given``, the label or value; ``said``, what the model without the
+            row says. Of classes also ``given_probability`` and ``said_probability``, and of several outputs
+            ``of``, the one that is farthest off, whose value is told. A row that is alone in its class is not
+            among them: a model without it knows no such class.
         """
         if n is not None:
             check_scalar(n, "n", Integral, min_val=1)
@@ -111,10 +110,12 @@ class Explains(Estimator):
         rows, said = found.rows[some], found.said[some]
         table = {"row": explained.rows.ids[rows], "doubt": found.doubt[some]}
         given = explained.known.Y[rows]
-        if classes is None:
-            return Bunch(**table, given=without_axis(given), said=without_axis(said))
-        own, top = given.argmax(axis=1), said.argmax(axis=1)
         places = numpy.arange(len(rows))
+        if found.of is not None:
+            of = found.of[some]
+            outputs = {"of": of} if explained.model.n_outputs > 1 else {}
+            return Bunch(**table, given=given[places, of], said=said[places, of], **outputs)
+        own, top = given.argmax(axis=1), said.argmax(axis=1)
         return Bunch(
             **table,
             given=classes[own],

@@ -19,6 +19,8 @@ from .rows import to_host
 from .table import Columns, Table, as_frame, float_dtypes, learn_table, open_table, read_table, refuse_sparse
 from .values import is_missing
 
+NUMBER_DIGITS = 18  # longer numbers are names of somebody else, beyond which one cannot count
+
 
 class RowSource:
     """Rows that are read block by block. Classifiers and regressors take it; others take rows in memory."""
@@ -35,7 +37,8 @@ def refuse_source(estimator: BaseEstimator, X: Any, method: str = "fit") -> None
             "frame, of some of the rows if there are too many"
         )
     else:
-        advice = f"Ask block by block: [model.{method}(X) for X, y, weight in blocks]"
+        given = {"update": "X, y, weight", "forget": "X, y"}.get(method, "X")
+        advice = f"Ask block by block: [model.{method}({given}) for X, y, weight in blocks]"
     raise TypeError(f"{kind}.{method} takes rows in memory, but X is a {what}. {advice}.")
 
 
@@ -89,10 +92,30 @@ def names_of(X: Any) -> numpy.ndarray | None:
 
 def as_names(names: Any) -> numpy.ndarray:
     """Return names of rows as whole numbers, or as texts if they are anything else."""
-    found = numpy.atleast_1d(numpy.asarray(names))
+    if isinstance(names, list) and any(isinstance(name, tuple) for name in names):
+        found = numpy.empty(len(names), dtype=object)  # of an index of several levels
+        found[:] = names
+    else:
+        found = numpy.atleast_1d(numpy.asarray(names))
+    if found.ndim != 1:
+        raise ValueError(f"ids must be one name for each row, got an array of shape {found.shape}.")
+    if found.dtype.kind == "f" and (found == numpy.round(found)).all() and (abs(found) < 2**53).all():
+        found = found.astype(numpy.int64)  # whole numbers that were floats beside a gap, say
     if found.dtype.kind in "iu":
         return found.astype(numpy.int64)
-    return numpy.array([str(name) for name in found.ravel().tolist()], dtype=object)
+    if found.dtype.kind == "M":  # a moment has one name, whether it comes as a number or as an object
+        moments = found.astype("datetime64[us]")
+        found = numpy.where(moments == found, moments.astype(object), numpy.datetime_as_string(found))
+    return numpy.array([str(name) for name in found.tolist()], dtype=object)
+
+
+def next_number(number: int, names: numpy.ndarray) -> int:
+    """Return the first number, from `number` on, beyond all names that are numbers or read like some."""
+    if names.dtype == object:
+        used = [int(name) for name in names.tolist() if name.isdecimal() and len(name) < NUMBER_DIGITS]
+    else:
+        used = names[names < 10**NUMBER_DIGITS].tolist()
+    return max([number, *(name + 1 for name in used)])
 
 
 def refuse_missing_targets(y: Any, what: str) -> None:

@@ -86,10 +86,10 @@ class DoubtfulRowsDisplay:
         found = estimator.doubtful_rows(n=n)
         rows = found.row.tolist()
         if estimator._model.classes is None:
-            if found.given.ndim > 1:
+            if (k := estimator._model.n_outputs) > 1:
                 raise ValueError(
-                    "DoubtfulRowsDisplay draws values of one output, but this "
-                    f"{type(estimator).__name__} has {found.given.shape[1]}. Look at doubtful_rows()."
+                    f"DoubtfulRowsDisplay draws values of one output, but this {type(estimator).__name__} "
+                    f"has {k}. Look at doubtful_rows()."
                 )
             names = [str(row) for row in rows]
             return cls(names=names, given=found.given, said=found.said, measure="value").plot(ax)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from .._seam.arrays import Array, array_namespace, row_blocks
 from .._seam.linalg import add_to_diagonal, factorise, half_inverse, solve
-from .equations import NormalEquations, Regression, dual_system, normal_equations
+from .equations import NormalEquations, Regression, dual_system, linear_system
 from .leave_one_out import from_dual
 from .solve import ridge
 
@@ -59,4 +59,4 @@ def landmark_features(K: Array, of_landmarks: Array, problem: Regression) -> Lan
     for rows in row_blocks(K, K.shape[0], 2 * K.shape[1]):
         K[rows, :] = K[rows, :] @ whitening
     problem = replace(problem, D=K)
-    return LandmarkFeatures(problem, whitening, normal_equations(problem, dtype=K.dtype))
+    return LandmarkFeatures(problem, whitening, linear_system(problem, K.dtype))
