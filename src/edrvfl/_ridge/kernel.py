@@ -21,7 +21,7 @@ class KernelReadOut:
     regular: bool  # False: the system was numerically singular
 
 
-# From so many rows on a factor in float32 saves time, and it serves where the penalty is so many times the one
+# From so many rows on a factor in float32 saves time. It serves where the penalty is so many times the one
 # at which float32 takes the system for a singular one.
 ROUGH_ROWS, ROUGH_PENALTIES = 128, 64
 

@@ -333,12 +333,7 @@ def _by_column(outer: Callable[[Columns, float, Any], tuple[Array, bool]]) -> Sq
     """mean_x sum_c (ds_c / dx_j)^2 where ds_c / dx_j = -sum_z alpha_zc M_j(x, z) sign(x_j - z_j)."""
 
     def squares(
-        X: Array,
-        alpha: Array,
-        counts: Array,
-        width: float,
-        contrasts: Array | None = None,
-        apart: Any = None,
+        X: Array, alpha: Array, counts: Array, width: float, contrasts: Array | None = None, apart: Any = None
     ) -> Array:
         xp, columns = array_namespace(X), Columns(X, contrasts)
         M, by_column = outer(columns, width, apart)

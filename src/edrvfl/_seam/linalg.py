@@ -228,7 +228,7 @@ def inverse_diagonal(factor: Cholesky, last: int | None = None) -> Array:
 
 
 def _norms_by_panels(L: Array) -> Array:
-    """Solve LX = I by panels of columns, each from its diagonal on: LAPACK is slow to invert small factors."""
+    """Solve LX = I by panels of columns, each from its diagonal on: LAPACK inverts small factors slowly."""
     trsm, n = blas.strsm if L.dtype == numpy.float32 else blas.dtrsm, len(L)
     norms = numpy.empty(n, dtype=L.dtype)
     with threads_of_system(n):
