@@ -38,7 +38,8 @@ class Ridge:
         frequent = xp.argsort(-sample.prior)[: min(GRADIENT_CLASSES, sample.prior.shape[0])]
         counts = xp.astype(sample.weights.counts_of(X.shape[0], sample.raw) / sample.unit, X.dtype)
         alpha, width = xp.take(self.alpha, frequent, axis=1), self.system.width(self.choice.values[0])
-        steepness = self.system.kernel.squared_gradients(X, alpha, counts, width, self.system.contrasts)
+        known = self.system.contrasts, self.system.apart
+        steepness = self.system.kernel.squared_gradients(X, alpha, counts, width, *known)
         squares, seen = to_host(steepness).astype(float), sample.inputs
         if seen.factors is not None:  # found in columns that were multiplied before
             squares = squares * to_host(seen.factors).astype(float) ** 2

@@ -167,7 +167,7 @@ class System:
         self.kernel = KERNELS[sample.kernel]
         self.contrasts = sample.inputs.contrasts(X)
         self.measure = self.kernel.measure(self.landmarks, self.contrasts)
-        self._apart = self.measure.own() if self._exact else self.measure(X)
+        self.apart = self.measure.own() if self._exact else self.measure(X)
         self._features: tuple[float, LandmarkFeatures] | None = None
         self._near: Calibration | None = None
         self._alike: tuple[float, Array] | None = None  # the newest bandwidth, and K
@@ -185,7 +185,7 @@ class System:
         if self._features is None or self._features[0] != bandwidth:
             self._features = None  # two would fill memory
             of_landmarks = self.kernel.alike(self.measure.own(), width)
-            K = self.kernel.alike(self._apart, width)
+            K = self.kernel.alike(self.apart, width)
             self._features = bandwidth, landmark_features(K, of_landmarks, self._problem)
         return replace(self._features[1].ridge(of_unit), lam=lam)
 
@@ -193,10 +193,10 @@ class System:
         """Return K between all rows, to be overwritten. One that is dear is kept for other penalties."""
         width = self.width(bandwidth)
         if not self.kernel.dear:
-            return self.kernel.alike(self._apart, width)
+            return self.kernel.alike(self.apart, width)
         if self._alike is None or self._alike[0] != bandwidth:
             self._alike = None  # two would fill memory
-            self._alike = bandwidth, self.kernel.alike(self._apart, width)
+            self._alike = bandwidth, self.kernel.alike(self.apart, width)
         return self._alike[1] * 1.0
 
     def loss(self, found: KernelReadOut) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from .._seam.arrays import Array, array_namespace, row_blocks
-from .._seam.linalg import add_to_diagonal, factorise, half_inverse, solve
+from .._seam.linalg import Cholesky, add_to_diagonal, factorise, half_inverse, solve
 from .equations import NormalEquations, Regression, dual_system, linear_system
 from .leave_one_out import from_dual
 from .solve import ridge
@@ -21,16 +21,39 @@ class KernelReadOut:
     regular: bool  # False: the system was numerically singular
 
 
+# From so many rows on a factor in float32 saves time. It serves where the penalty is so many times the one
+# at which float32 takes the system for a singular one.
+ROUGH_ROWS, ROUGH_PENALTIES = 128, 64
+
+
 def kernel_ridge(K: Array, problem: Regression, lam: float) -> KernelReadOut:
     """alpha = W^(1/2) (W^(1/2) K W^(1/2) + lam I)^-1 W^(1/2) Y, with K in place of DD' in Eq. 16.
 
-    K (m, m) is overwritten. Of the problem only targets, weights, twins and judged rows are used.
+    K (m, m) is overwritten. Of the problem only targets, weights, twins and judged rows are used. A K of
+    float64 is factorised in float32 where the penalty is large enough; then a second solve, for what the
+    first one left, brings the solution back to the digits of float64.
     """
-    system = dual_system(problem, K)
-    factor = factorise(add_to_diagonal(system.G, lam))
-    solution, root = solve(factor, system.R), problem.root
+    xp, system = array_namespace(K), dual_system(problem, K)
+    trace = float(xp.sum(xp.linalg.diagonal(system.G)))
+    enough = lam > ROUGH_PENALTIES * float(xp.finfo(xp.float32).eps) * trace
+    rough = K.dtype == xp.float64 and K.shape[0] >= ROUGH_ROWS and enough and problem.groups is None
+    G, R = add_to_diagonal(system.G, lam), system.R
+    if rough:
+        factor = factorise(xp.astype(G, xp.float32), overwrite=True)
+        solution = _solved_roughly(factor, R)
+        solution += _solved_roughly(factor, R - G @ solution)
+    else:
+        factor = factorise(G, overwrite=True)
+        solution = solve(factor, R)
+    root = problem.root
     alpha = solution if root is None else solution * root[:, None]
     return KernelReadOut(alpha, from_dual(problem, factor, solution), lam, bool(factor.regular))
+
+
+def _solved_roughly(factor: Cholesky, B: Array) -> Array:
+    """Solve by a factor in float32; return the solution as float64."""
+    xp = array_namespace(B)
+    return xp.astype(solve(factor, xp.astype(B, xp.float32)), xp.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

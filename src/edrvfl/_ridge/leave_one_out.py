@@ -34,7 +34,8 @@ def from_dual(problem: Regression, factor: Cholesky, solution: Array) -> Array:
         return _each_without_groups(problem, factor, solution, dual=True)
     root, twins, q = problem.root, problem.twins, _diagonal(problem, factor)
     if twins is not None:
-        q = twins.put(q, inverse_forms(factor, twin_directions(problem, twins)))
+        directions = array_namespace(q).astype(twin_directions(problem, twins), q.dtype, copy=False)
+        q = twins.put(q, inverse_forms(factor, directions))
     error = solution if root is None else solution / root[..., None]
     return take_rows(problem.left_out.Y - error / q[..., None], problem.judged_rows(slice(None)))
 

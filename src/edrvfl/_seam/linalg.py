@@ -7,6 +7,7 @@ one copy of a Gram of 1051 columns costs as much as its Cholesky factor's solve)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy
@@ -20,6 +21,9 @@ from .threads import threads_of_system
 # 2/3 of the full product, and eight of this width 9/16, which pays from so many rows on (measured).
 PANEL = 128
 PANEL_ROWS = 32_768
+# LAPACK inverts a triangular factor of more columns faster than BLAS solves for a few of them at a time: at
+# 320 columns that takes two thirds of its time, in float32 a third (measured).
+FEW_COLUMNS, SMALL_PANEL = 640, 64
 
 
 def add_gram(G: Array, S: Array) -> None:
@@ -118,26 +122,27 @@ class Cholesky:
         return Cholesky(G, L, self.regular)
 
 
-def factorise(G: Array, eps: float | None = None) -> Cholesky:
-    """Factorise symmetric positive definite matrices by Cholesky.
+def factorise(G: Array, eps: float | None = None, *, overwrite: bool = False) -> Cholesky:
+    """Factorise symmetric positive definite matrices by Cholesky; `overwrite` lets NumPy put L in G's place.
 
     A member counts as singular when a pivot keeps less than eps * size of its diagonal entry: that column
     is, to the precision eps of the numbers, a combination of the columns before it. Scaling the rows and
     columns of G does not change this verdict. By default eps is that of G's type.
     """
     xp = array_namespace(G)
+    entries = xp.linalg.diagonal(G) * 1.0
     if is_torch_array(G):
         L, info = xp.linalg.cholesky_ex(G)
         regular = info == 0
     else:
-        one = _cholesky_lapack if is_numpy_array(G) else _cholesky_standard
+        one: Any = partial(_cholesky_lapack, overwrite=overwrite) if is_numpy_array(G) else _cholesky_standard
         members = [one(G[(*i, ...)]) for i in numpy.ndindex(G.shape[:-2])]
         L = _stack([L for L, _ in members], G.shape)
         regular = xp.asarray([ok for _, ok in members], dtype=xp.bool, device=device(G))
         regular = xp.reshape(regular, G.shape[:-2])
     floor = (xp.finfo(G.dtype).eps if eps is None else eps) * G.shape[-1]
     # pivot^2 / entry is the share of the column that the columns before it do not explain
-    pivots, entries = xp.linalg.diagonal(L), xp.linalg.diagonal(G)
+    pivots = xp.linalg.diagonal(L)
     return Cholesky(G, L, regular & xp.all(pivots**2 > floor * entries, axis=-1))
 
 
@@ -147,12 +152,12 @@ def _stack(members: list[Array], shape: tuple[int, ...]) -> Array:
     return members[0] if len(shape) == members[0].ndim else xp.reshape(xp.stack(members), shape)
 
 
-def _cholesky_lapack(G: Array) -> tuple[Array, bool]:
+def _cholesky_lapack(G: Array, overwrite: bool) -> tuple[Array, bool]:
     potrf = lapack.spotrf if G.dtype == numpy.float32 else lapack.dpotrf
     # To LAPACK, which reads columns, our lower triangle is the upper one. U' = L lies in memory by rows, so
     # the solves below hand L' to LAPACK without a copy.
     with threads_of_system(len(G)):
-        U, info = potrf(G.T, lower=False, clean=False)
+        U, info = potrf(G.T, lower=False, clean=False, overwrite_a=overwrite)
     return U.T, info == 0
 
 
@@ -209,7 +214,7 @@ def half_inverse(factor: Cholesky) -> Array:
 
 
 def inverse_diagonal(factor: Cholesky, last: int | None = None) -> Array:
-    """Return the diagonal of G^-1 (..., c): the row norms of the inverse of L', by its triangular solve.
+    """Return the diagonal of G^-1 (..., c): the squared norms of the columns of L^-1.
 
     The end of the diagonal asks for no more than the last corner of L, so `last` entries of it cost less.
     """
@@ -218,8 +223,21 @@ def inverse_diagonal(factor: Cholesky, last: int | None = None) -> Array:
     G, L = factor.G, factor.L
     if not is_numpy_array(G):
         return inverse_forms(factor, array_namespace(G).eye(G.shape[-1], dtype=G.dtype, device=device(G)))
-    members = [_row_norms(_inverse_lapack(L[i])) for i in numpy.ndindex(G.shape[:-2])]
-    return _stack(members, G.shape[:-1])
+    one = _norms_by_panels if L.shape[-1] <= FEW_COLUMNS else _norms_of_inverse
+    return _stack([one(L[i]) for i in numpy.ndindex(G.shape[:-2])], G.shape[:-1])
+
+
+def _norms_by_panels(L: Array) -> Array:
+    """Solve LX = I by panels of columns, each from its diagonal on: LAPACK inverts small factors slowly."""
+    trsm, n = blas.strsm if L.dtype == numpy.float32 else blas.dtrsm, len(L)
+    norms = numpy.empty(n, dtype=L.dtype)
+    with threads_of_system(n):
+        for j in range(0, n, SMALL_PANEL):
+            columns = numpy.zeros((min(SMALL_PANEL, n - j), n - j), dtype=L.dtype)  # to BLAS its transpose
+            numpy.fill_diagonal(columns, 1.0)
+            X = trsm(1.0, numpy.asfortranarray(L[j:, j:].T), columns.T, trans_a=True, overwrite_b=True)
+            norms[j : j + SMALL_PANEL] = numpy.einsum("ij,ij->j", X, X)
+    return norms
 
 
 def _corner(factor: Cholesky, n: int) -> Cholesky:
@@ -246,8 +264,9 @@ def _clear_below(V: Array) -> Array:
     return V
 
 
-def _row_norms(V: Array) -> Array:
-    """Sum the squares of each row of an upper triangle, by panels of columns: V is stored by columns."""
+def _norms_of_inverse(L: Array) -> Array:
+    """Sum the squares of each row of L^-T, by panels of columns: it is stored by columns."""
+    V = _inverse_lapack(L)
     norms = numpy.zeros_like(V[0])
     for j in range(0, len(V), 256):
         panel = V[:, j : j + 256]
