@@ -1,7 +1,9 @@
-"""Fit, predict, memory and accuracy as the rows grow, beside HistGradientBoosting and LightGBM: one thread.
+"""Fit, predict, memory and accuracy as the rows grow, beside HistGradientBoosting and LightGBM.
 
-    python benchmarks/rows.py [--small] [--most 1000000] [--repeats 3] [--seed 0] [--shapes]
-        [--figure docs/rows.png]
+    [OMP_NUM_THREADS=2] python benchmarks/rows.py [--small] [--most 1000000] [--repeats 3] [--seed 0]
+        [--shapes] [--figure docs/rows.png] [--portfolio]
+
+All methods have one thread, or as many as OMP_NUM_THREADS says.
 
 `make_classification(rows, 20, n_informative=10, random_state=seed)`, three quarters of it to train, for 1,000
 to --most rows. Every method is at its defaults. Each fit has a process of its own, whose peak memory is
@@ -9,7 +11,8 @@ measured above what the rows and the libraries take (Linux); a small table is fi
 best of the repeats; a fit of more than a minute is not repeated. Ratios are those to HistGradientBoosting.
 
 --shapes adds networks of other widths and depths, up to 100,000 rows: the curve from which the default takes
-its shape. The figure shows accuracy by fit time, a panel for each number of rows.
+its shape. The figure shows accuracy by fit time, a panel for each number of rows. --portfolio measures the
+portfolio with each effort, and CatBoost, in place of the network, and draws nothing.
 
 Limits at 100,000 rows and seed 0: the default takes at most 6 times as long to fit as HistGradientBoosting,
 and has an accuracy of 0.925 or more.
@@ -17,9 +20,8 @@ and has an accuracy of 0.925 or more.
 
 import os
 
-os.environ["OMP_NUM_THREADS"] = "1"  # before NumPy is imported
-os.environ["OPENBLAS_NUM_THREADS"] = "1"
-os.environ["MKL_NUM_THREADS"] = "1"
+THREADS = int(os.environ.setdefault("OMP_NUM_THREADS", "1"))  # before NumPy is imported
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(THREADS)
 
 import argparse
 import multiprocessing
@@ -40,8 +42,8 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
-from edrvfl import EDRVFLClassifier
-from edrvfl.bench.methods import METHODS
+from edrvfl import EDRVFLClassifier, EDRVFLPortfolioClassifier
+from edrvfl.bench.methods import CONTENDERS, METHODS
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -51,6 +53,7 @@ ROWS = (600,) if SMALL else (1_000, 10_000, 100_000, 1_000_000)
 MOST_OF_SHAPES = 100_000
 LONG = 60.0  # seconds; a fit that takes longer is not repeated
 OURS, REFERENCE, LIGHT = "edRVFL default", "HistGradientBoosting", "LightGBM"
+OF_THREADS = {LIGHT: "n_jobs", "CatBoost": "estimator__thread_count"}  # the parameter that says how many
 PAPER = "512 x 10, the paper's"
 LINES = {
     "one layer": [(n, 1, "gradient") for n in (256, 512, 1024)],
@@ -88,15 +91,27 @@ def make_network(shape: tuple[int, int, str | None]) -> EDRVFLClassifier:
     return EDRVFLClassifier(n_hidden=n, n_layers=layers, input_scaling=scaling, random_state=0)
 
 
-def methods() -> dict[str, Callable[[], Any]]:
+def make_peer(name: str) -> Any:
+    contender = CONTENDERS["classification"][name].estimator(random_state=0)
+    return contender.set_params(**{OF_THREADS[name]: THREADS})
+
+
+def methods(portfolio: bool) -> dict[str, Callable[[], Any]]:
     found: dict[str, Callable[[], Any]] = {
-        OURS: partial(EDRVFLClassifier, random_state=0),
         REFERENCE: partial(HistGradientBoostingClassifier, random_state=0),
+        OURS: partial(EDRVFLClassifier, random_state=0),
     }
-    if (message := METHODS[LIGHT].missing()) is None:
-        found[LIGHT] = partial(METHODS[LIGHT].estimator, random_state=0)  # on one thread
-    else:
-        print(f"SKIPPED {message}")
+    if portfolio:
+        del found[OURS]
+        for effort in ("usual", "quick"):
+            found[f"portfolio, {effort}"] = partial(
+                EDRVFLPortfolioClassifier, effort=effort, n_jobs=THREADS, random_state=0
+            )
+    for name in OF_THREADS if portfolio else (LIGHT,):
+        if (message := METHODS[name].missing()) is None:
+            found[name] = partial(make_peer, name)
+        else:
+            print(f"SKIPPED {message}")
     return found
 
 
@@ -194,8 +209,9 @@ def main() -> None:
     parser.add_argument("--shapes", action="store_true")
     folder = Path(tempfile.mkdtemp()) if SMALL else Path(__file__).parents[1] / "docs"
     parser.add_argument("--figure", type=Path, default=folder / "rows.png")
+    parser.add_argument("--portfolio", action="store_true")
     arguments = parser.parse_args()
-    found, results = methods(), list[Result]()
+    found, results = methods(arguments.portfolio), list[Result]()
     if SMALL:
         del found[LIGHT]  # a process less
     shapes = {shape_name(*shape): partial(make_network, shape) for row in LINES.values() for shape in row}
@@ -209,8 +225,9 @@ def main() -> None:
             if method != REFERENCE:
                 results.append(measured(method, make, rows, arguments.seed, arguments.repeats))
                 print(line(results[-1], reference), flush=True)
-    draw(results, arguments.figure)
-    print(f"figure: {arguments.figure}")
+    if not arguments.portfolio:
+        draw(results, arguments.figure)
+        print(f"figure: {arguments.figure}")
 
 
 if __name__ == "__main__":
