@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy
@@ -25,6 +26,7 @@ ENCODERS = (
 )  # the encoders that have a name, after what they do with numbers
 
 
+@dataclass(eq=False, repr=False)  # its fields are the parameters
 class TabularEncoder(TransformerMixin, Estimator):
     """Turn a table of numbers, categories, dates, text and missing values into columns of numbers.
 
@@ -124,26 +126,15 @@ class TabularEncoder(TransformerMixin, Estimator):
         "max_columns": [Count(0)],
     }
 
-    def __init__(
-        self,
-        numbers: str = DEFAULTS.numbers,
-        *,
-        categorical_features: Any = "from_dtype",
-        text_features: Any = "from_dtype",
-        n_bins: int = DEFAULTS.n_bins,
-        max_values: int = DEFAULTS.max_values,
-        max_categories: int = DEFAULTS.max_categories,
-        min_frequency: int = DEFAULTS.min_frequency,
-        max_columns: int = DEFAULTS.max_columns,
-    ) -> None:
-        self.numbers = numbers
-        self.categorical_features = categorical_features
-        self.text_features = text_features
-        self.n_bins = n_bins
-        self.max_values = max_values
-        self.max_categories = max_categories
-        self.min_frequency = min_frequency
-        self.max_columns = max_columns
+    numbers: str = DEFAULTS.numbers
+    _: KW_ONLY
+    categorical_features: Any = "from_dtype"
+    text_features: Any = "from_dtype"
+    n_bins: int = DEFAULTS.n_bins
+    max_values: int = DEFAULTS.max_values
+    max_categories: int = DEFAULTS.max_categories
+    min_frequency: int = DEFAULTS.min_frequency
+    max_columns: int = DEFAULTS.max_columns
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TabularEncoder:  # noqa: ARG002

@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -32,6 +33,7 @@ from .regressor import EDRVFLRegressor
 from .tuned import Tuned
 
 
+@dataclass(eq=False, repr=False)  # its fields are the parameters
 class EDRVFLSearchCV(CallbackSupportMixin, Tuned):
     """Tune an edRVFL network by cross-validation, many networks at a time.
 
@@ -166,34 +168,19 @@ class EDRVFLSearchCV(CallbackSupportMixin, Tuned):
         "verbose": ["verbose"],
     }
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        param_distributions: Mapping[str, Any] | list[Mapping[str, Any]] | None = None,
-        *,
-        n_iter: int | None = 200,
-        scoring: Any = None,
-        n_jobs: int | None = None,
-        refit: bool = True,
-        ensemble_size: int = 1,
-        cv: Any = 5,
-        error_score: str | float = numpy.nan,
-        memory: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.param_distributions = param_distributions
-        self.n_iter = n_iter
-        self.scoring = scoring
-        self.n_jobs = n_jobs
-        self.refit = refit
-        self.ensemble_size = ensemble_size
-        self.cv = cv
-        self.error_score = error_score
-        self.memory = memory
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Any = None
+    param_distributions: Mapping[str, Any] | list[Mapping[str, Any]] | None = None
+    _: KW_ONLY
+    n_iter: int | None = 200
+    scoring: Any = None
+    n_jobs: int | None = None
+    refit: bool = True
+    ensemble_size: int = 1
+    cv: Any = 5
+    error_score: str | float = numpy.nan
+    memory: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
