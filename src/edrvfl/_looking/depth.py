@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from .canvas import FIRST, SECOND, divided, legend_above, new_axes, on_host, tidy, whole_numbers
+from .canvas import FIRST, SECOND, Display, divided, legend_above, new_axes, on_host, tidy, whole_numbers
 
 # What is drawn, and the fitted attributes that have it by leave-one-out.
 CLASS_FIGURES = {"accuracy": "loo_accuracies_", "log-loss": "loo_log_losses_"}
@@ -18,7 +18,7 @@ VALUE_FIGURES = {"R^2": "loo_r2_scores_"}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DepthDisplay:
+class DepthDisplay(Display):
     """How good the networks of 1, 2, ... layers are: by leave-one-out, and on rows with known answers.
 
     A classifier has a panel for the accuracy and one for the log-loss, a regressor one for R^2. A dotted line
@@ -63,8 +63,6 @@ class DepthDisplay:
     loo: Mapping[str, Sequence[float]]
     test: Mapping[str, Sequence[float]]
     n_layers: int | None = None
-    ax_: tuple[Any, ...] = field(init=False)
-    figure_: Any = field(init=False)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any = None, y: Any = None, *, ax: Any = None) -> DepthDisplay:
@@ -141,27 +139,14 @@ class DepthDisplay:
         """
         return cls(loo={}, test=_figures_by_depth(y_true, y_staged, classes)).plot(ax)
 
-    def plot(self, ax: Any = None) -> DepthDisplay:
-        """Draw the figures.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. Its place is divided if there are two panels. None makes a new figure.
-
-        Returns
-        -------
-        display : DepthDisplay
-            The display, with the axes and the figure.
-        """
+    def _drawn(self, ax: Any) -> Any:
         names = list(dict.fromkeys([*self.loo, *self.test]))
         ax = new_axes(ax, 4.4 * len(names), 3.3)
         panels = divided(ax, len(names), len(names), across=0.85) if len(names) > 1 else (ax,)
         for panel, name in zip(panels, names, strict=True):
             self._draw(panel, name)
         legend_above(panels[0], 3)
-        self.ax_, self.figure_ = panels, ax.figure
-        return self
+        return panels
 
     def _draw(self, panel: Any, name: str) -> None:
         lines = (("leave-one-out", self.loo, FIRST, "o"), ("test", self.test, SECOND, "s"))

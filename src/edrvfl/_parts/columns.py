@@ -7,7 +7,9 @@ of such columns are read in one more pass, which is taken only then.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy
@@ -152,19 +154,13 @@ def _is_missing(column: Array) -> bool:
     return bool(numpy.isnan(to_host(column[:1])).all() and numpy.isnan(to_host(column)).all())
 
 
-@dataclass(frozen=True, slots=True)
-class ReadTexts:
-    """Read the values of columns as text."""
-
-    columns: tuple[int, ...]
-
-    def __call__(self, part: Part) -> Kinds | None:
-        """Return the texts of a part as the categories of these columns."""
-        if part.n_rows == 0:
-            return None
-        table = open_table(part.X)
-        kinds = tuple(Kind(False, _texts(_values(table, j)), may_be_text=False) for j in self.columns)
-        return Kinds(tuple(table.names[j] for j in self.columns), kinds)
+def _read_texts(columns: Sequence[int], part: Part) -> Kinds | None:
+    """Read the values of columns of a part as text, and return these texts as their categories."""
+    if part.n_rows == 0:
+        return None
+    table = open_table(part.X)
+    kinds = tuple(Kind(False, _texts(_values(table, j)), may_be_text=False) for j in columns)
+    return Kinds(tuple(table.names[j] for j in columns), kinds)
 
 
 def _values(table: Table, j: int) -> Values:
@@ -185,5 +181,5 @@ def with_texts(kinds: Kinds, parts: WatchedParts) -> Kinds:
     """Read columns that hold numbers in one part and text in another, if there are any, as text."""
     if not kinds.mixed:
         return kinds
-    texts = dict(zip(kinds.mixed, parts.total(ReadTexts(tuple(kinds.mixed))).kinds, strict=True))
+    texts = dict(zip(kinds.mixed, parts.total(partial(_read_texts, kinds.mixed)).kinds, strict=True))
     return replace(kinds, kinds=tuple(texts.get(j, kind) for j, kind in enumerate(kinds.kinds)))

@@ -239,32 +239,21 @@ class _Adder:
         return NormalEquations(symmetric(self._G), self._R)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Losses:
-    """The losses of all rows by the newest layer, for a bound that takes their median."""
-
-    depth: Depth
-    verdict: Verdict  # of the newest layer
-
-    def __call__(self, rows: Rows, _number: int) -> list[tuple[Array, Array | None]]:
-        """Return losses and sample weights of a part's rows, block by block."""
-        found = []
-        for place in row_blocks(rows.X, rows.X.shape[0], 2 * self.depth.width):
-            seen = self.depth.walk(rows, place)
-            losses = self.verdict.losses(seen.D, rows, place, seen.omega)
-            found.append((losses, rows.weights.some(place).counts))
-        return found
+def losses_by_layer(
+    depth: Depth, verdict: Verdict, rows: Rows, _number: int
+) -> list[tuple[Array, Array | None]]:
+    """Return losses by the newest layer and sample weights of a part's rows, block by block."""
+    found = []
+    for place in row_blocks(rows.X, rows.X.shape[0], 2 * depth.width):
+        seen = depth.walk(rows, place)
+        losses = verdict.losses(seen.D, rows, place, seen.omega)
+        found.append((losses, rows.weights.some(place).counts))
+    return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class InputMoments:
-    """Weight, mean and scatter of the inputs."""
-
-    inputs: Inputs
-
-    def __call__(self, rows: Rows, _number: int) -> Moments:
-        """Return the moments of a part's rows, by their sample weights."""
-        X, weights = rows.X, rows.weights
-        places = row_blocks(X, X.shape[0], self.inputs.width)
-        each = (Moments.of(self.inputs.apply(X[at, :]), weights.some(at).counts) for at in places)
-        return reduce(operator.add, each)
+def input_moments(inputs: Inputs, rows: Rows, _number: int) -> Moments:
+    """Return weight, mean and scatter of the inputs over a part's rows, by their sample weights."""
+    X, weights = rows.X, rows.weights
+    places = row_blocks(X, X.shape[0], inputs.width)
+    each = (Moments.of(inputs.apply(X[at, :]), weights.some(at).counts) for at in places)
+    return reduce(operator.add, each)

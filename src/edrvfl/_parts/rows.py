@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy
@@ -25,27 +26,16 @@ from .survey import Survey
 from .watched import WatchedParts
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Read:
+def _read(reader: Reader, function: Callable[[Rows, int], Any], part: Part) -> Any:
     """Read a part, and hand its rows to a function."""
-
-    reader: Reader
-    function: Callable[[Rows, int], Any]
-
-    def __call__(self, part: Part) -> Any:
-        with about_block(part.number):
-            rows = self.reader(part)
-        return None if rows is None else self.function(rows, part.number)
+    with about_block(part.number):
+        rows = reader(part)
+    return None if rows is None else function(rows, part.number)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Take:
-    """Take the named rows of each part."""
-
-    places: dict[int, numpy.ndarray]  # by part: sorted indices among its rows that have a weight
-
-    def __call__(self, rows: Rows, number: int) -> list[Rows]:
-        return [rows.some(from_numpy(self.places[number], rows.X, array_namespace(rows.X).int64))]
+def _take(places: Mapping[int, numpy.ndarray], rows: Rows, number: int) -> list[Rows]:
+    """Take rows of a part: sorted indices, by part, among its rows that have a weight."""
+    return [rows.some(from_numpy(places[number], rows.X, array_namespace(rows.X).int64))]
 
 
 @dataclass(eq=False)
@@ -61,7 +51,7 @@ class PartedRows:
 
     def total(self, function: Callable[[Rows, int], Any]) -> Any:
         """Return the sum of function(rows, number of the part) over all parts that have rows."""
-        return self.parts.total(_Read(self.reader, function))
+        return self.parts.total(partial(_read, self.reader, function))
 
     def gather(self, function: Callable[[Rows, int], list[Any]]) -> list[Any]:
         """Return the lists that function(rows, number) gives, one after another, part by part."""
@@ -70,7 +60,7 @@ class PartedRows:
     def take(self, indices: Array) -> Rows:
         """Bring rows to memory by one pass: those with these numbers among all rows, in this order."""
         chosen, order = numpy.unique(to_host(indices), return_inverse=True)
-        rows = Rows.joined(self.gather(_Take(deal(chosen, self.part_sizes))))
+        rows = Rows.joined(self.gather(partial(_take, deal(chosen, self.part_sizes))))
         return rows.some(from_numpy(order, rows.X, array_namespace(rows.X).int64))
 
     @property

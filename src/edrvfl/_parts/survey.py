@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy
@@ -92,24 +93,20 @@ def _columns(survey: Survey) -> str:
     return f"{survey.n_features} columns" + (f" ({', '.join(named)})" if named else " without names")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Surveyor:
-    """Look at one part for the first time. Numbers and labels are checked as in a fit in memory."""
+def look_at(estimator: Any, encoder: Any, part: Part) -> Survey | None:
+    """Look at a part for the first time, and return what it tells; None if it has no rows.
 
-    estimator: Any  # with the parameters of the fit, but not fitted
-    encoder: Any = None  # a record that has `categorical_features` and `text_features`
-
-    def __call__(self, part: Part) -> Survey | None:
-        """Return what the part tells; None if it has no rows."""
-        with about_block(part.number):
-            return self._look(part) if part.n_rows else None
-
-    def _look(self, part: Part) -> Survey:
-        check = copy(self.estimator)  # takes the names of this part's columns
-        y = numpy.asarray(self.estimator._check_targets(part.y))
-        if self.encoder is not None:
+    Numbers and labels are checked as in a fit in memory. The estimator has the parameters of the fit but is
+    not fitted, the encoder is a record that has `categorical_features` and `text_features`.
+    """
+    if not part.n_rows:
+        return None
+    with about_block(part.number):
+        check = copy(estimator)  # takes the names of this part's columns
+        y = numpy.asarray(estimator._check_targets(part.y))
+        if encoder is not None:
             table = open_training_table(check, part.X)
-            X, kinds = look_at_columns(table, self.encoder)
+            X, kinds = look_at_columns(table, encoder)
             single = table.dtype == numpy.float32
         else:
             X, kinds = read_training_numbers(check, part.X), None
@@ -124,7 +121,7 @@ class Surveyor:
         named = None if names is None else tuple(names)
         n_features = X.shape[1] if kinds is None else len(kinds.names)  # a date is several
         seen = (n_features, named, kinds, single, part.weight is not None, WeightSums.of(counts))
-        if not self.estimator._classifies:
+        if not estimator._classifies:
             scale = ValueScale.of(as_matrix(y).astype(float), counts)
             return Survey(*seen, None, None, [(part.number, None, numpy.asarray([len(y)]))], scale)
         labels, codes = numpy.unique(y, return_inverse=True)
@@ -135,8 +132,7 @@ class Surveyor:
 
 def take_survey(parts: WatchedParts, estimator: Any, encoder: Any) -> Survey:
     """Look at all parts for the first time, and note the columns in the estimator."""
-    look = Surveyor(clone(estimator), encoder)
-    found: Survey | None = parts.total(look)
+    found: Survey | None = parts.total(partial(look_at, clone(estimator), encoder))
     name = type(estimator).__name__
     if found is None or found.weights.n_rows == 0:
         raise ValueError(f"{name} needs rows, but the source has none with a positive weight.")
