@@ -14,7 +14,6 @@ from .._afterwards.remembered import Solved, remember
 from .._fitting.parts import Reading
 from .._inputs.reading import as_names, names_of
 from .._inputs.rows import as_matrix, keep_weighted, to_host
-from .._leaving.moving import ANSWERING
 from .._models.memory import Memory
 from .._seam.arrays import Array
 from .explaining import Explains
@@ -178,6 +177,5 @@ class Remembers(Explains):
 
     def _change(self, model: Any, memory: Memory) -> None:
         """Take a changed model and what is remembered of it."""
-        name = next(name for name in ANSWERING if hasattr(self, name))
-        setattr(self, name, model)
+        setattr(self, self._record, model)
         self.memory_ = memory

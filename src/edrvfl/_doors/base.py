@@ -59,6 +59,7 @@ class Estimator(BaseEstimator):
     """An estimator that reads frames, arrays and blocks of rows, and keeps a model. Subclasses fit it."""
 
     _classifies: Any  # whether the targets are classes: an attribute, or a property
+    _record: str  # the fitted attribute that decides answers
     coverage_from: str | None
     remember: str | None
     random_state: Any
@@ -125,7 +126,8 @@ class Estimator(BaseEstimator):
     @property
     def _model(self) -> Model:
         """Everything that decides an answer."""
-        raise NotImplementedError
+        model: Model = getattr(self, self._record)
+        return model
 
     @property
     def _fitted_array(self) -> Array:

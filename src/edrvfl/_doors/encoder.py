@@ -115,6 +115,8 @@ class TabularEncoder(TransformerMixin, Estimator):
     array([[0., 0., 0., 0.]])
     """
 
+    _record = "encoding_"
+    _encodes = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "numbers": [StrOptions(set(ENCODERS))],
         "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
@@ -166,10 +168,6 @@ class TabularEncoder(TransformerMixin, Estimator):
             self.encoding_ = Encoding(columns, inputs, array_namespace(X).asarray(X[:0, :], copy=True))
         return self
 
-    @property
-    def _model(self) -> Any:
-        return self.encoding_
-
     def transform(self, X: Any) -> Array:
         """Encode rows.
 
@@ -211,10 +209,6 @@ class TabularEncoder(TransformerMixin, Estimator):
         given = [part.column for part in columns.parts]
         found = inputs.names([names[j] for j in given], [columns.categories[j] for j in given])
         return numpy.array(found, dtype=object)
-
-    @property
-    def _encodes(self) -> bool:
-        return True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

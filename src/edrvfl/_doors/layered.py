@@ -57,6 +57,7 @@ class Layered(CallbackSupportMixin, Remembers):
     """An estimator whose fit grows a network layer by layer."""
 
     network_: Network
+    _record = "network_"
     _least_kept = "sums"
 
     def _validate_params(self) -> None:
@@ -80,10 +81,6 @@ class Layered(CallbackSupportMixin, Remembers):
             self._keep_memory(reading, [grown.remembered(self.n_layers_)], P)
         _warn_of_fallbacks(self)
         tasks.end(reconstruction_attributes=dict)
-
-    @property
-    def _model(self) -> Network:
-        return self.network_
 
     def _staged_answers(self, X: Any, method: str) -> Iterator[Array]:
         """Yield the answers of the networks of one, two, ... layers."""

@@ -67,6 +67,7 @@ class Raced(CallbackSupportMixin, Remembers):
     _trees: Mapping[str, Any]  # the guests that may be added
     _kinds: tuple[type[Any], ...]  # of the members that are no guests
     portfolio_: Portfolio
+    _record = "portfolio_"
 
     @classmethod
     def default_members(cls, trees: bool = False, effort: str = "usual") -> list[tuple[str, Any]]:
@@ -134,10 +135,6 @@ class Raced(CallbackSupportMixin, Remembers):
             self._keep_memory(reading, weighed.solved, weighed.P)
         _warn_of_fallbacks(members, race.progress)
         tasks.end(reconstruction_attributes=dict)
-
-    @property
-    def _model(self) -> Portfolio:
-        return self.portfolio_
 
 
 def _report(

@@ -38,6 +38,7 @@ class KernelRidge(Remembers):
     """A ridge with a kernel."""
 
     model_: KernelModel
+    _record = "model_"
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         """Fit a kernel model to rows in memory or in blocks, and store it with what leave-one-out says."""
@@ -78,7 +79,3 @@ class KernelRidge(Remembers):
     def kernel_(self) -> str:
         """The kernel, as given or as chosen."""
         return self.model_.voter.kernel
-
-    @property
-    def _model(self) -> KernelModel:
-        return self.model_

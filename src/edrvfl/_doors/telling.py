@@ -15,61 +15,73 @@ from sklearn.callback import CallbackContext
 from .._inputs.reading import RowSource
 from .._layers.grow import Grown
 from .._loo.follow import Stage
-from .._parts.progress import BlockTasks
 from .._seam.arrays import Array, weighted_mean
 
 
 class Tasks:
-    """Tells the callbacks of an estimator how far its fit is. Reading is a task where it takes passes."""
+    """Tells the callbacks of an estimator how far its fit is.
+
+    Reading is a task where it takes passes over blocks, and every block that is done is a subtask.
+    """
 
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         self._estimator, self._in_parts = estimator, isinstance(X, RowSource)
         # what callbacks give to scorers, which have no use for groups
         metadata = {} if self._in_parts else {"sample_weight": sample_weight}
         self.given = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
-        self._whole: CallbackContext | None = None
-        self._reading: CallbackContext | None = None
-        self._blocks: BlockTasks | None = None
+        self._whole: Any = None
+        self._task: Any = None  # what blocks belong to
+        self._told = self._before = 0  # blocks of this task, and those of its newest pass
 
     def begin_reading(self, n_tasks: int | None) -> Callable[[int], None] | None:
         """Begin to read rows that come in parts; return what hears of the blocks. Other rows need no task."""
         if not self._in_parts:
             return None
-        self._begin(None if n_tasks is None else 1 + n_tasks)
-        assert self._whole is not None
-        self._blocks = BlockTasks(self._whole, self.given)
-        self._reading = self._blocks.begin("reading", None)
-        return self._blocks
+        self._begin_whole(None if n_tasks is None else 1 + n_tasks)
+        self._begin_task("reading", None)
+        return self._hear
 
     def begin(self, n_tasks: int | None) -> CallbackContext:
         """Begin to fit: so many layers or members follow."""
-        if self._reading is None:
-            self._begin(n_tasks)
+        if self._whole is None:
+            self._begin_whole(n_tasks)
         else:
-            self._reading.call_on_fit_task_end(**self.given)
-        assert self._whole is not None
+            self._task.call_on_fit_task_end(**self.given)
         return self._whole
 
     def begin_layer(self, n_blocks: int | None) -> CallbackContext:
-        """Begin a layer, which takes passes over so many blocks."""
-        if self._blocks is not None:
-            return self._blocks.begin("layer", n_blocks)
-        assert self._whole is not None
-        return self._whole.subcontext(task_name="layer").call_on_fit_task_begin(**self.given)
+        """Begin a layer, which takes passes over so many blocks; None if no block is read."""
+        return self._begin_task("layer", n_blocks or 0)
 
     def end_blocks(self) -> None:
         """Tell nobody about passes that come after the last task."""
-        if self._blocks is not None:
-            self._blocks.end()
+        self._task = None
 
     def end(self, **more: Any) -> None:
         """End the fit."""
-        assert self._whole is not None
         self._whole.call_on_fit_task_end(**self.given, **more)
 
-    def _begin(self, n_tasks: int | None) -> None:
+    def _begin_whole(self, n_tasks: int | None) -> None:
         context = self._estimator._init_callback_context(max_subtasks=n_tasks)
         self._whole = context.call_on_fit_task_begin(**self.given)
+
+    def _begin_task(self, name: str, n_blocks: int | None) -> CallbackContext:
+        """Begin a task that has so many blocks; None if nobody knows yet."""
+        self._task = self._whole.subcontext(task_name=name, max_subtasks=n_blocks)
+        self._told = self._before = 0
+        return self._task.call_on_fit_task_begin(**self.given)
+
+    def _hear(self, done: int) -> None:
+        """Tell that so many blocks of a pass are done. A smaller number than before begins a new pass."""
+        new = done - self._before if done > self._before else done
+        self._before = done
+        for _ in range(new):
+            # a task may turn out to need one more pass than it was said to need
+            if self._task is None or self._told == self._task.max_subtasks:
+                return
+            self._told += 1
+            block = self._task.subcontext(task_name="block").call_on_fit_task_begin(**self.given)
+            block.call_on_fit_task_end(**self.given)
 
 
 PATIENCE = 5.0  # seconds of a fit before a bar is shown
