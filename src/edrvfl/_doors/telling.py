@@ -6,7 +6,7 @@ import multiprocessing
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self, TextIO
 
@@ -158,37 +158,28 @@ def somebody_looks() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How an estimator calls its score, which is 1 minus the mean loss, and what else it minimises."""
+    """The fitted attributes that tell how good an estimator is: by their words, score before loss."""
 
-    score: str  # in words
-    train_scores: str  # the fitted attributes
-    loo_scores: str
-    loo_score: str  # of one answer without layers
-    loss: str = ""  # in words; empty if it says no more than the score
-    loo_losses: str = ""
-    loo_loss: str = ""
+    train_scores: str  # of each layer, on the training rows
+    by_layer: Mapping[str, str]  # by leave-one-out, of the first one, two, ... layers together
+    of_all: Mapping[str, str]  # by leave-one-out, of an answer without layers
 
     def of_answer(self, score: float, loss: float) -> dict[str, float]:
         """Return the figures of an answer without layers, under the names of the fitted attributes."""
-        figures = {self.loo_score: score}
-        return {**figures, self.loo_loss: loss} if self.loss else figures
+        return dict(zip(self.of_all.values(), (score, loss), strict=False))  # R^2 says what the loss says
 
     def words(self, score: float, loss: float) -> str:
         """Say what leave-one-out says."""
-        line = f"leave-one-out {self.score} {score:.4f}"
-        return f"{line}, {self.loss} {loss:.4f}" if self.loss else line
+        figures = zip(self.of_all, (score, loss), strict=False)
+        return "leave-one-out " + ", ".join(f"{words} {figure:.4f}" for words, figure in figures)
 
 
 ACCURACY = Figures(
-    "accuracy",
     "train_accuracies_",
-    "loo_accuracies_",
-    "loo_accuracy_",
-    "log-loss",
-    "loo_log_losses_",
-    "loo_log_loss_",
+    {"accuracy": "loo_accuracies_", "log-loss": "loo_log_losses_"},
+    {"accuracy": "loo_accuracy_", "log-loss": "loo_log_loss_"},
 )
-R2 = Figures("R^2", "train_r2_scores_", "loo_r2_scores_", "loo_r2_score_")
+R2 = Figures("train_r2_scores_", {"R^2": "loo_r2_scores_"}, {"R^2": "loo_r2_score_"})
 
 
 @dataclass(slots=True)
@@ -213,15 +204,12 @@ class History:
 
     def figures(self) -> dict[str, tuple[float, ...]]:
         """Return the figures by layer, under the names of the fitted attributes."""
-        names = self.names
+        loo = zip(self.names.by_layer.values(), (self.loo_scores, self.loo_losses), strict=False)
         train_scores = tuple(float(score) for score in self.train_scores)
-        found = {names.loo_scores: tuple(self.loo_scores), names.train_scores: train_scores}
-        if names.loss:
-            found[names.loo_losses] = tuple(self.loo_losses)
-        return found
+        return {self.names.train_scores: train_scores, **{name: tuple(figures) for name, figures in loo}}
 
     def line(self) -> str:
         """Describe the network so far in words."""
         if not self.loo_scores:
-            return f"training {self.names.score} {float(self.train_scores[-1]):.4f}"
+            return f"training {next(iter(self.names.by_layer))} {float(self.train_scores[-1]):.4f}"
         return self.names.words(self.loo_scores[-1], self.loo_losses[-1])

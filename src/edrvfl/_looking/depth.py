@@ -12,10 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .canvas import FIRST, SECOND, Display, divided, legend_above, new_axes, on_host, tidy, whole_numbers
 
-# What is drawn, and the fitted attributes that have it by leave-one-out.
-CLASS_FIGURES = {"accuracy": "loo_accuracies_", "log-loss": "loo_log_losses_"}
-VALUE_FIGURES = {"R^2": "loo_r2_scores_"}
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DepthDisplay(Display):
@@ -97,8 +93,7 @@ class DepthDisplay(Display):
         if (X is None) != (y is None):
             raise ValueError("DepthDisplay needs X and y, or neither of them; only one was given.")
         classes = network.classes_ if is_classifier(network) else None
-        names = VALUE_FIGURES if classes is None else CLASS_FIGURES
-        loo = {name: getattr(network, figures) for name, figures in names.items()}
+        loo = {words: getattr(network, name) for words, name in network._figures.by_layer.items()}
         test: dict[str, list[float]] = {}
         if X is not None:
             staged = network.staged_predict(X) if classes is None else network.staged_predict_proba(X)
@@ -167,7 +162,7 @@ def _figures_by_depth(y: Any, staged: Iterable[Any], classes: Any) -> dict[str, 
     if classes is None:
         y = on_host(y)
         return {"R^2": [float(r2_score(y, on_host(values))) for values in staged]}
-    found: dict[str, list[float]] = {name: [] for name in CLASS_FIGURES}
+    found: dict[str, list[float]] = {"accuracy": [], "log-loss": []}
     y, classes = on_host(y), on_host(classes)
     for probabilities in staged:
         P = on_host(probabilities)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from .canvas import FIRST, PALE, SECOND, Display, bars_from_the_top, divided, new_axes, plain
@@ -91,14 +90,14 @@ class MembersDisplay(Display):
                 f"but got {got}."
             )
         check_is_fitted(estimator)
-        table, values = estimator.members_, is_regressor(estimator)
-        figure = "loo_r2_score" if values else "loo_log_loss"
+        table = estimator.members_
+        *_, (measure, name) = estimator._figures.of_all.items()
         display = cls(
             names=table["member"],
             weights=table["weight"],
-            figures=table[figure],
-            common_figure=getattr(estimator, f"{figure}_"),
-            measure="R^2" if values else "log-loss",
+            figures=table[name.removesuffix("_")],
+            common_figure=getattr(estimator, name),
+            measure=measure,
         )
         return display.plot(ax)
 

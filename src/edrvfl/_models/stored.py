@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Annotated, Any
 
@@ -16,9 +16,9 @@ import numpy
 
 from .._layers.draws import DRAW_SCHEME, Recipe, draw_layer
 from .._layers.records import DrawSettings, HiddenLayer
-from .._models.network import Network
 from .._seam.arrays import Array
 from .._seam.fields import Between, Places, floats
+from .network import Network
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,7 +128,7 @@ def _stored_layer(network: Network, l: int) -> Any:
             return layer
     elif layer.inputs != _all_inputs(network, l):
         return layer
-    of_rows = _n_pairs(network) if l == 0 else 0
+    of_rows = round(network.draws.pair_share * n) if l == 0 else 0
     pairs = layer.W[:, :of_rows].copy() if of_rows else None
     found = StoredLayer(kept, layer.scale, layer.shift, checksum_of(layer.W), pairs)
     same = network.draw_scheme == DRAW_SCHEME and numpy.array_equal(_drawn(network, l, found), layer.W)
@@ -158,10 +158,6 @@ def _all_inputs(network: Network, l: int) -> slice:
     return slice(n, n + d) if l == 0 else slice(0, n + d)
 
 
-def _n_pairs(network: Network) -> int:
-    return round(network.draws.pair_share * network.n_hidden)
-
-
 def _drawn(network: Network, l: int, layer: StoredLayer) -> numpy.ndarray:
     """Draw the weights of a layer, and write those over them that came from training rows."""
     s = DrawSettings(network.draws.inputs_per_neuron, network.draws.hidden_per_neuron)
@@ -173,9 +169,3 @@ def _drawn(network: Network, l: int, layer: StoredLayer) -> numpy.ndarray:
     if layer.pairs is not None:
         W[:, : layer.pairs.shape[1]] = layer.pairs
     return W
-
-
-def state_of(network: Network, names: Sequence[str]) -> dict[str, Any]:
-    """Return what a pickle holds of a network."""
-    small = stored(network)
-    return {name: getattr(small, name) for name in names}
