@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy
@@ -73,23 +74,15 @@ def read_columns(graph: Graph, columns: Columns | None, X: Source, d: int, bound
 
 def _read_numbers(graph: Graph, columns: Columns | None, X: Source, d: int) -> Name:
     """Return the numbers of X, and the parts of its dates, in their order."""
-    kinds = (None,) * d if columns is None else columns.kind_of
+    kinds: Sequence[Any] = (None,) * d if columns is None else columns.kind_of
     known = (None,) * d if columns is None else columns.categories
     parts: list[Name] = []
-    plain: list[int] = []
-
-    def give_plain() -> None:
-        if plain:
-            parts.append(graph.to_double(_columns_of(graph, X, numpy.array(plain), d)))
-            plain.clear()
-
-    for j, (kind, categories) in enumerate(zip(kinds, known, strict=True)):
-        if isinstance(kind, Dates):
-            give_plain()
-            parts.append(date_parts(graph, _columns_of(graph, X, numpy.array([j]), d), kind))
-        elif categories is None:
-            plain.append(j)
-    give_plain()
+    of_numbers = [j for j in range(d) if known[j] is None]
+    for dates, some in groupby(of_numbers, lambda j: isinstance(kinds[j], Dates)):
+        if dates:
+            parts += [date_parts(graph, _columns_of(graph, X, numpy.array([j]), d), kinds[j]) for j in some]
+        else:
+            parts.append(graph.to_double(_columns_of(graph, X, numpy.array([*some]), d)))
     return graph.concat(parts)
 
 
