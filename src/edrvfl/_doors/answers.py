@@ -40,7 +40,7 @@ class Classifies(Estimator):
         """The labels, as they came in `fit`."""
         return self._model.classes
 
-    def _labels(self, P: Array, costs: Array | None = None) -> Array:
+    def _said(self, P: Array, costs: Array | None = None) -> Array:
         """Return the label of the largest probability of each row, or of the least expected cost."""
         xp = array_namespace(P)
         codes = xp.argmax(P, axis=-1) if costs is None else xp.argmin(P @ costs, axis=-1)
@@ -52,7 +52,7 @@ class Classifies(Estimator):
         """Return the labels of least expected cost."""
         P = self._answers(X, "predict")
         if costs is None:
-            return self._labels(P)
+            return self._said(P)
         if self._calibration is None:
             raise ValueError(
                 f"costs weigh probabilities that can be believed, but this {type(self).__name__} has "
@@ -67,7 +67,7 @@ class Classifies(Estimator):
             )
         # beside the largest one, so that they are finite in any precision
         costs = costs / (numpy.abs(costs).max() or 1.0)
-        return self._labels(P, from_numpy(costs, P))
+        return self._said(P, from_numpy(costs, P))
 
     @property
     def _calibration(self) -> str | None:
@@ -227,6 +227,9 @@ class Predicts(Estimator):
         refuse_unresolved(rows)
         return rows
 
+    def _said(self, P: Array) -> Array:
+        return without_axis(P)
+
     @available_if(predicts)
     def predict(self, X: Any) -> Array:
         """Return the values of each row.
@@ -241,7 +244,7 @@ class Predicts(Estimator):
         y : array of shape (n_samples,), or (n_samples, n_outputs) for several outputs
             Values in the units of `fit`.
         """
-        return without_axis(self._answers(X, "predict"))
+        return self._said(self._answers(X, "predict"))
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
         """Return for each row an interval that holds the true value with the stated probability.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Self, TypeVar, dataclass_transform
 
 import narwhals.stable.v2 as narwhals
 import numpy
@@ -41,6 +42,7 @@ from .._parts.source import RowBlocks
 from .._seam.arrays import Array, converted
 from .._seam.sklearn import CALLBACK_ATTRIBUTES, StrOptions, _fit_context, check_same_namespace
 
+Kind = TypeVar("Kind")
 # What the parameters that all estimators have may be.
 COMMON: Mapping[str, list[Any]] = {
     "coverage_from": [StrOptions({"loo", "split"}), None],
@@ -93,10 +95,13 @@ class Estimator(BaseEstimator):
         self : estimator
             The fitted estimator. A fit that fails leaves it as it was.
         """
-        with unchanged_on_failure(self), _dispatch_for(X):
+        # rows that are moved to a device when they are read
+        moves = isinstance(X, RowSource) and getattr(X, "device", None) is not None
+        dispatch = config_context(array_api_dispatch=True) if moves else nullcontext()
+        with unchanged_on_failure(self), dispatch:
             keep_target_name(self, y)
             self._fit(X, y, sample_weight, groups)
-            if _moves(X):  # the model is in NumPy, as the rows are before they are moved
+            if moves:  # the model is in NumPy, as the rows are before they are moved
                 for name, value in list(vars(self).items()):
                     if isinstance(value, Record):
                         setattr(self, name, converted(value, to_host))
@@ -230,17 +235,16 @@ class Estimator(BaseEstimator):
     def _check_new_rows(self, X: Any, method: str) -> Array:
         """Return X as an array with the columns, the library and the precision of the fit."""
         self._check_fitted_alike(X, method)
-        return read_new_table(self, X, self._columns, self._fitted_array)
-
-    @property
-    def _columns(self) -> Columns | None:
-        """What the fit learnt about the columns; None if it took finite numbers as they were."""
-        return self._model.columns
+        return read_new_table(self, X, self._model.columns, self._fitted_array)
 
     def _answers(self, X: Any, method: str) -> Array:
         """Return probabilities or values (rows, k). `method` is the public method that asks, for messages."""
         X = self._check_new_rows(X, method)
         return self._model.answer(X)
+
+    def _said(self, P: Array) -> Array:
+        """Return what `predict` says: labels for probabilities, and values without an axis of length 1."""
+        raise NotImplementedError
 
     def _coverage_for(self, coverage: Any) -> Coverage:
         """Return what was stored, after a look at the coverage that is asked for."""
@@ -258,13 +262,21 @@ class Estimator(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        members = getattr(self, "members", None)  # of a portfolio; guests among them take NumPy alone
-        entries = members if isinstance(members, (list, tuple)) else ()
-        given = [entry[-1] for entry in entries if isinstance(entry, tuple) and entry]
-        tags.array_api_support = all(isinstance(member, Estimator) for member in given)
+        tags.array_api_support = True
         inputs = tags.input_tags
         inputs.allow_nan = inputs.categorical = inputs.string = self._encodes
         return tags
+
+
+@dataclass_transform(eq_default=False)
+def fields_are_parameters(kind: type[Kind]) -> type[Kind]:
+    """Write the constructor of an estimator, which takes its fields.
+
+    What it makes are no dataclasses, because frames would take a column of these to pieces.
+    """
+    dataclass(eq=False, repr=False, match_args=False)(kind)
+    del kind.__dataclass_fields__  # type: ignore[attr-defined]
+    return kind
 
 
 def keep_target_name(estimator: BaseEstimator, y: Any) -> None:
@@ -287,15 +299,3 @@ def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
         callbacks = {k: v for k, v in vars(estimator).items() if k.startswith(CALLBACK_ATTRIBUTES)}
         estimator.__dict__ = before | callbacks
         raise
-
-
-@contextmanager
-def _dispatch_for(X: Any) -> Iterator[None]:
-    """Turn scikit-learn's array API dispatch on for rows that are moved to a device when they are read."""
-    with config_context(array_api_dispatch=True) if _moves(X) else nullcontext():
-        yield
-
-
-def _moves(X: Any) -> bool:
-    """Tell whether X is rows that are moved to a device when they are read."""
-    return isinstance(X, RowSource) and getattr(X, "device", None) is not None

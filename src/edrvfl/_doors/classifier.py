@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin
@@ -12,13 +12,13 @@ from .._loo.follow import CLASS_RULES, log_odds
 from .._seam.arrays import Array
 from .._seam.sklearn import StrOptions
 from .answers import Classifies
-from .base import OF_CLASSES
+from .base import OF_CLASSES, fields_are_parameters
 from .encoder import TabularEncoder
 from .layered import CONSTRAINTS, Layered
 from .telling import ACCURACY
 
 
-@dataclass(kw_only=True, eq=False, repr=False)  # its fields are the parameters
+@fields_are_parameters
 class EDRVFLClassifier(Layered, ClassifierMixin, Classifies):
     """Ensemble deep random vector functional link network, with weighting and pruning.
 
@@ -285,6 +285,7 @@ class EDRVFLClassifier(Layered, ClassifierMixin, Classifies):
     }
     _figures = ACCURACY
 
+    _: KW_ONLY
     n_layers: int | str = "auto"
     n_hidden: int | str = "auto"
     regularization: float | str = 64.0
@@ -309,22 +310,6 @@ class EDRVFLClassifier(Layered, ClassifierMixin, Classifies):
     remember: str | None = None
     random_state: Any = None
     verbose: int = 0
-
-    def staged_predict(self, X: Any) -> Iterator[Array]:
-        """Yield `predict` of the networks of 1, 2, ... `n_layers_` layers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Yields
-        ------
-        y : array of shape (n_samples,)
-            Labels as they came in `fit`.
-        """
-        for P in self._staged_answers(X, "staged_predict"):
-            yield self._labels(P)
 
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
         """Yield `predict_proba` of the networks of 1, 2, ... `n_layers_` layers, each calibrated on its own.

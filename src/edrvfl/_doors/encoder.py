@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy
@@ -16,7 +16,7 @@ from .._inputs.rows import keep_weighted
 from .._models.encoding import Encoding
 from .._seam.arrays import Array, array_namespace, device
 from .._seam.sklearn import Count, StrOptions, _check_feature_names_in, _fit_context
-from .base import Estimator, unchanged_on_failure
+from .base import Estimator, fields_are_parameters, unchanged_on_failure
 
 ENCODERS = (
     "standard",
@@ -26,7 +26,7 @@ ENCODERS = (
 )  # the encoders that have a name, after what they do with numbers
 
 
-@dataclass(eq=False, repr=False)  # its fields are the parameters
+@fields_are_parameters
 class TabularEncoder(TransformerMixin, Estimator):
     """Turn a table of numbers, categories, dates, text and missing values into columns of numbers.
 

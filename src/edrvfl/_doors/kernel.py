@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from .answers import Classifies, Predicts
-from .base import OF_CLASSES
+from .base import OF_CLASSES, fields_are_parameters
 from .classifier import EDRVFLClassifier
 from .encoder import TabularEncoder
 from .regressor import EDRVFLRegressor
@@ -19,7 +19,7 @@ from .words import words_of
 
 
 @words_of(EDRVFLClassifier)
-@dataclass(kw_only=True, eq=False, repr=False)  # its fields are the parameters
+@fields_are_parameters
 class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
     """Kernel ridge regression on the classes, chosen and calibrated by leave-one-out.
 
@@ -183,6 +183,7 @@ class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS, **OF_CLASSES}
     _figures = ACCURACY
 
+    _: KW_ONLY
     kernel: str = "laplace"
     bandwidth: float | str = "loo"
     regularization: float | str = "loo"
@@ -198,7 +199,7 @@ class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
 
 
 @words_of(KernelRidgeClassifier, EDRVFLRegressor)
-@dataclass(kw_only=True, eq=False, repr=False)  # its fields are the parameters
+@fields_are_parameters
 class KernelRidgeRegressor(KernelRidge, RegressorMixin, Predicts):
     """Kernel ridge regression, chosen by leave-one-out.
 
@@ -305,6 +306,7 @@ class KernelRidgeRegressor(KernelRidge, RegressorMixin, Predicts):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
     _figures = R2
 
+    _: KW_ONLY
     kernel: str = "laplace"
     bandwidth: float | str = "loo"
     regularization: float | str = "loo"

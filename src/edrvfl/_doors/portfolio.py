@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from .answers import Classifies, Predicts
-from .base import OF_CLASSES
+from .base import OF_CLASSES, fields_are_parameters
 from .classifier import EDRVFLClassifier
 from .kernel import KernelRidgeClassifier, KernelRidgeRegressor
 from .members import MEMBERS, TREES, VALUE_MEMBERS, VALUE_TREES
@@ -20,7 +20,7 @@ from .words import words_of
 
 
 @words_of(KernelRidgeClassifier)
-@dataclass(kw_only=True, eq=False, repr=False)  # its fields are the parameters
+@fields_are_parameters
 class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     """Diverse random networks and kernel voters, weighed and calibrated by exact leave-one-out.
 
@@ -162,6 +162,7 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     _table, _trees = MEMBERS, TREES
     _kinds = (EDRVFLClassifier, KernelRidgeClassifier)
 
+    _: KW_ONLY
     members: Sequence[tuple[str, Any]] | None = None
     effort: str = "usual"
     finalists: int | None = None
@@ -179,7 +180,7 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
 
 
 @words_of(EDRVFLPortfolioClassifier, KernelRidgeRegressor)
-@dataclass(kw_only=True, eq=False, repr=False)  # its fields are the parameters
+@fields_are_parameters
 class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
     """Diverse random networks and kernel voters for values, weighed by exact leave-one-out.
 
@@ -289,6 +290,7 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
     _table, _trees = VALUE_MEMBERS, VALUE_TREES
     _kinds = (EDRVFLRegressor, KernelRidgeRegressor)
 
+    _: KW_ONLY
     members: Sequence[tuple[str, Any]] | None = None
     effort: str = "usual"
     finalists: int | None = None

@@ -14,7 +14,6 @@ from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 
-from .._fitting.coverage import Evidence, learn_coverage
 from .._fitting.data import InMemory
 from .._fitting.portfolio import prepare_members, weigh_members
 from .._fitting.race import Member, Progress, Race
@@ -130,11 +129,17 @@ class Raced(CallbackSupportMixin, Remembers):
             for name, figure in self._figures.of_answer(weighed.score, weighed.loss).items():
                 setattr(self, name, figure)
             self.members_ = _table(self, members, race.progress, weighed.weights)
-            evidence = Evidence(data, weighed.model, weighed.P, reading.held, reading.seed)
-            self.coverage_ = learn_coverage(evidence, self.coverage_from)
-            self._keep_memory(reading, weighed.solved, weighed.P)
+            self._keep_evidence(reading, weighed.solved, weighed.P)
         _warn_of_fallbacks(members, race.progress)
         tasks.end(reconstruction_attributes=dict)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        members = self.members if isinstance(self.members, (list, tuple)) else ()
+        given = [entry[-1] for entry in members if isinstance(entry, tuple) and entry]
+        # guests take NumPy alone
+        tags.array_api_support = all(isinstance(member, Remembers) for member in given)
+        return tags
 
 
 def _report(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 from sklearn.base import RegressorMixin
 
-from .._seam.arrays import Array
-from .answers import Predicts, without_axis
+from .answers import Predicts
+from .base import fields_are_parameters
 from .classifier import EDRVFLClassifier
 from .encoder import TabularEncoder
 from .layered import CONSTRAINTS, Layered
@@ -18,7 +17,7 @@ from .words import words_of
 
 
 @words_of(EDRVFLClassifier)
-@dataclass(kw_only=True, eq=False, repr=False)  # its fields are the parameters
+@fields_are_parameters
 class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
     """Ensemble deep random vector functional link network for values.
 
@@ -189,6 +188,7 @@ class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
     _figures = R2
 
+    _: KW_ONLY
     n_layers: int = 4
     n_hidden: int | str = 512
     regularization: float | str = "loo"
@@ -210,19 +210,3 @@ class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
     remember: str | None = None
     random_state: Any = None
     verbose: int = 0
-
-    def staged_predict(self, X: Any) -> Iterator[Array]:
-        """Yield `predict` of the networks of 1, 2, ... `n_layers_` layers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Yields
-        ------
-        y : array of shape (n_samples,), or (n_samples, n_outputs) for several outputs
-            Values in the units of `fit`.
-        """
-        for values in self._staged_answers(X, "staged_predict"):
-            yield without_axis(values)

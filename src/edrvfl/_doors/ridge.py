@@ -9,7 +9,6 @@ from typing import Any
 
 from scipy.linalg import LinAlgWarning
 
-from .._fitting.coverage import Evidence, learn_coverage
 from .._fitting.inputs import best_kernel, learn_network_inputs
 from .._fitting.kernel import fit_kernel_model
 from .._fitting.settings import kernel_settings
@@ -47,11 +46,9 @@ class KernelRidge(Remembers):
             settings, proof = best_kernel(data, kernel_settings(self), reading.seed)
             learnt = learn_network_inputs(data, settings.inputs, reading.seed, proof)
             done = fit_kernel_model(data, settings, learnt, reading.seed)
-            evidence = Evidence(data, done.model, done.stage.P, reading.held, reading.seed)
-            self.coverage_ = learn_coverage(evidence, self.coverage_from)
-            self._keep_memory(reading, [done.solved], done.stage.P)
+            self.model_ = done.model
+            self._keep_evidence(reading, [done.solved], done.stage.P)
         voter, stage, figures = done.model.voter, done.stage, self._figures
-        self.model_ = done.model
         self.bandwidth_, self.regularization_ = voter.bandwidth, voter.lam
         self.n_landmarks_ = int(voter.landmarks.shape[0])
         self.proven_ = {"input_scaling": learnt.scaling} if self.input_scaling == "loo" else {}

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -23,17 +23,17 @@ from .._inputs.reading import refuse_source
 from .._seam.sklearn import Count, StrOptions, _fit_context
 from .._search.candidates import Candidate, ResultRow, result_rows
 from .._search.material import Material, prepare_material
-from .._search.parts import cut_search, seconds_left
 from .._search.results import best_first, results_table
+from .._search.run import cut_search, seconds_left
 from .._search.scorer import name_error
 from .._search.space import draw_configurations
-from .base import unchanged_on_failure
+from .base import fields_are_parameters, unchanged_on_failure
 from .classifier import EDRVFLClassifier
 from .regressor import EDRVFLRegressor
 from .tuned import Tuned
 
 
-@dataclass(eq=False, repr=False)  # its fields are the parameters
+@fields_are_parameters
 class EDRVFLSearchCV(CallbackSupportMixin, Tuned):
     """Tune an edRVFL network by cross-validation, many networks at a time.
 
