@@ -128,7 +128,7 @@ class Raced(CallbackSupportMixin, Remembers):
             self.portfolio_ = weighed.model
             for name, figure in self._figures.of_answer(weighed.score, weighed.loss).items():
                 setattr(self, name, figure)
-            self.members_ = _table(self, members, race.progress, weighed.weights)
+            self.members_ = _table(self, given, members, race.progress, weighed.weights)
             self._keep_evidence(reading, weighed.solved, weighed.P)
         _warn_of_fallbacks(members, race.progress)
         tasks.end(reconstruction_attributes=dict)
@@ -159,11 +159,14 @@ def _report(
 
 
 def _table(
-    estimator: Any, members: Sequence[Member], progress: Mapping[int, Progress], weights: Mapping[int, float]
+    estimator: Any,
+    given: Mapping[str, Any],
+    members: Sequence[Member],
+    progress: Mapping[int, Progress],
+    weights: Mapping[int, float],
 ) -> dict[str, list[Any]]:
-    """Return a table of the members that were fitted."""
+    """Return a table of the members that were fitted, of those that were given."""
     table: dict[str, list[Any]] = {}
-    given = named_members(estimator)
     for i in sorted(progress):
         member, done = members[i], progress[i]
         network = None if done.growing is None else done.growing.network
