@@ -78,9 +78,7 @@ class Classifies(Estimator):
     def _check_targets(self, y: Any) -> Any:
         return read_labels(self, y)
 
-    def _prepare_rows(
-        self, X: Array, y: Array, sample_weight: Any, groups: numpy.ndarray | None = None
-    ) -> Rows:
+    def _prepare_rows(self, X: Array, y: Array, sample_weight: Any, groups: Any) -> Rows:
         """Return the rows that have a weight, with their classes, of which there must be two."""
         rows = prepare_rows(X, y, sample_weight, self.class_weight, groups=groups)
         refuse_one_class(rows.classes, type(self).__name__)
@@ -220,9 +218,7 @@ class Predicts(Estimator):
     def _check_targets(self, y: Any) -> Any:
         return read_values(self, y)
 
-    def _prepare_rows(
-        self, X: Array, y: Array, sample_weight: Any, groups: numpy.ndarray | None = None
-    ) -> Rows:
+    def _prepare_rows(self, X: Array, y: Array, sample_weight: Any, groups: Any) -> Rows:
         rows = prepare_values(X, y, sample_weight, groups=groups)
         refuse_unresolved(rows)
         return rows

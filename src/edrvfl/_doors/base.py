@@ -179,14 +179,12 @@ class Estimator(BaseEstimator):
             with X.opened() as parts:
                 yield read_parts(parts, self, inputs, heard)
             return
-        ids = names_of(X)
         table, y, columns = self._check_training_rows(X, y, inputs)
         seed = self._draw_seed()
         numbers = read_groups(groups, int(table.shape[0]))
         rows, held = self._divide_rows(table, y, sample_weight, seed, numbers)
-        remembers = self.remember is not None
-        given = Given(table, y, ids) if remembers else None
-        yield Reading(InMemory(rows, columns, remembers=remembers), held, seed, given)
+        given = None if self.remember is None else Given(table, y, names_of(X))
+        yield Reading(InMemory(rows, columns, remembers=given is not None), held, seed, given)
 
     def _check_targets(self, y: Any) -> Any:
         """Return y after a look at whether it can be learnt."""
@@ -208,14 +206,12 @@ class Estimator(BaseEstimator):
         check_consistent_length(X, y)
         return X, y, columns
 
-    def _prepare_rows(
-        self, X: Array, y: Array, sample_weight: Any, groups: numpy.ndarray | None = None
-    ) -> Rows:
+    def _prepare_rows(self, X: Array, y: Array, sample_weight: Any, groups: Any) -> Rows:
         """Return the rows that have a weight, with their targets and groups."""
         raise NotImplementedError
 
     def _divide_rows(
-        self, X: Array, y: Array, sample_weight: Any, seed: int, groups: numpy.ndarray | None = None
+        self, X: Array, y: Array, sample_weight: Any, seed: int, groups: numpy.ndarray | None
     ) -> tuple[Rows, HeldBack | None]:
         """Return the rows to fit, prepared, and those that are held back from the fit."""
         given, held = (X, y, sample_weight, groups), None

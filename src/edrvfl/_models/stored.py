@@ -46,24 +46,19 @@ def checksum_of(W: numpy.ndarray) -> int:
 
 def stored(network: Network) -> Network:
     """Return a network of NumPy arrays whose layers are stored ones; any other network as it is."""
-    if not all(isinstance(layer, HiddenLayer) and _can_be_stored(layer) for layer in _layers(network)):
+    layers: tuple[Any, ...] = network.layers  # some may be stored ones
+    if not all(isinstance(layer, HiddenLayer) and _can_be_stored(layer) for layer in layers):
         return network
-    layers = tuple(_stored_layer(network, l) for l in range(len(network.layers)))
-    return replace(network, layers=layers)
+    return replace(network, layers=tuple(_stored_layer(network, l) for l in range(len(layers))))
 
 
 def restored(network: Network) -> Network:
     """Return a network with the weights of its stored layers drawn again. A wrong checksum is an error."""
-    layers = tuple(
-        _restored_layer(network, l) if isinstance(layer, StoredLayer) else layer
-        for l, layer in enumerate(_layers(network))
-    )
-    return replace(network, layers=layers)
-
-
-def _layers(network: Network) -> tuple[Any, ...]:
-    """Return a network's layers, of which some may be stored ones while it is saved or loaded."""
-    return network.layers
+    layers: list[Any] = list(network.layers)
+    for l, layer in enumerate(layers):
+        if isinstance(layer, StoredLayer):
+            layers[l] = _restored_layer(network, l)
+    return replace(network, layers=tuple(layers))
 
 
 def networks_in(value: Any) -> Iterator[Network]:

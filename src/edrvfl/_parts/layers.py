@@ -20,6 +20,7 @@ from .._ridge.equations import NormalEquations, Regression
 from .._ridge.leave_one_out import LeastNorm, from_leverage
 from .._seam.arrays import Array, array_namespace, device, from_numpy, product, row_blocks, take_rows
 from .._seam.linalg import Cholesky, add_products, inverse_forms, symmetric
+from .parts import add
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,9 +139,8 @@ class LayerSums:
 
     def __add__(self, other: LayerSums) -> LayerSums:
         """Return the sums over both sets of rows."""
-        wrong = None if self.wrong is None or other.wrong is None else self.wrong + other.wrong
-        plain = None if self.plain is None else self.plain + other.plain
         counts = (self.n_right + other.n_right, self.n_wrong + other.n_wrong)
+        wrong, plain = add(self.wrong, other.wrong), add(self.plain, other.plain)
         return LayerSums(self.right + other.right, wrong, *counts, plain)
 
     @property

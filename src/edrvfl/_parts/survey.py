@@ -16,7 +16,7 @@ from .._inputs.rows import as_matrix, refuse_one_class
 from .._inputs.table import Columns
 from .._inputs.targets import WeightSums
 from .columns import Kinds, look_at_columns, with_texts
-from .parts import Part, about_block
+from .parts import Part, about_block, add
 from .watched import WatchedParts
 
 
@@ -46,12 +46,11 @@ class Survey:
         """Return what both sets of parts tell."""
         self._refuse_different(other)
         with about_block(other.seen[0][0]):
-            kinds = None if self.kinds is None or other.kinds is None else self.kinds + other.kinds
+            kinds = add(self.kinds, other.kinds)
         numbers = (self.n_features, self.named, kinds, self.single and other.single, self.weighted)
         weights, seen = self.weights + other.weights, self.seen + other.seen
         if self.labels is None or other.labels is None:
-            scale = self.scale + other.scale if self.scale and other.scale else None
-            return Survey(*numbers, weights, None, None, seen, scale)
+            return Survey(*numbers, weights, None, None, seen, add(self.scale, other.scale))
         labels = numpy.unique(numpy.concatenate([self.labels, other.labels]))
         totals = numpy.zeros(len(labels))
         for one in (self, other):
