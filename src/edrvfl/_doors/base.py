@@ -231,7 +231,12 @@ class Estimator(BaseEstimator):
     def _check_new_rows(self, X: Any, method: str) -> Array:
         """Return X as an array with the columns, the library and the precision of the fit."""
         self._check_fitted_alike(X, method)
-        return read_new_table(self, X, self._model.columns, self._fitted_array)
+        return read_new_table(self, X, self._columns, self._fitted_array)
+
+    @property
+    def _columns(self) -> Columns | None:
+        """What the fit learnt about the columns; None if it took finite numbers as they were."""
+        return self._model.columns
 
     def _answers(self, X: Any, method: str) -> Array:
         """Return probabilities or values (rows, k). `method` is the public method that asks, for messages."""
