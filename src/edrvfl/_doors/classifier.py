@@ -81,15 +81,15 @@ class EDRVFLClassifier(Layered, ClassifierMixin, Classifies):
 
     pair_share : float, default=0.0
         Share of the first layer's neurons whose weights are the difference of two training rows of different
-        classes or values, drawn at random, instead of random numbers. Such neurons look along directions in
-        which these change, which random ones rarely do where there are many columns. 0 is neutral.
+        classes, drawn at random, instead of random numbers. Such neurons look along directions in which
+        classes differ, which random ones rarely do where there are many columns. 0 is neutral.
 
     input_scaling : {"loo", "gradient"} or None, default="loo"
-        "gradient" multiplies the inputs by how much y depends on each column of `X`: a kernel ridge is
-        fitted to at most 1,000 rows and thrown away, and the factor is the root mean squared gradient of its
-        scores. Random weights then no longer give columns of noise as much room as the others. None: all
+        "gradient" multiplies the inputs by how much the classes depend on each column of `X`: a kernel ridge
+        is fitted to at most 1,000 rows and thrown away, and the factor is the root mean squared gradient of
+        its scores. Random weights then no longer give columns of noise as much room as the others. None: all
         columns alike, as in the paper. "loo" is "gradient" if the kernel ridge is better with the factors,
-        on rows whose y did not shape them (see Notes), else None.
+        on rows whose labels did not shape them (see Notes), else None.
 
     correct_weight : float or "loo", default="loo"
         Weight in the next layer of the samples that this layer classifies correctly, omega_r, in

@@ -10,15 +10,11 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from .answers import Classifies, Predicts
 from .base import OF_CLASSES, fields_are_parameters
-from .classifier import EDRVFLClassifier
 from .encoder import TabularEncoder
-from .regressor import EDRVFLRegressor
 from .ridge import CONSTRAINTS, KernelRidge
 from .telling import ACCURACY, R2
-from .words import words_of
 
 
-@words_of(EDRVFLClassifier)
 @fields_are_parameters
 class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
     """Kernel ridge regression on the classes, chosen and calibrated by leave-one-out.
@@ -105,12 +101,16 @@ class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
+        The labels, as they were given to `fit`.
 
     n_features_in_ : int
+        Number of columns seen in `fit`.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns, when `X` has string names.
 
     target_name_ : str
+        Name of y. Only if it was a Series with a name.
 
     kernel_ : str
         The kernel, as given or as chosen.
@@ -137,6 +137,7 @@ class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
         What `predict_set` needs beside the probabilities. None if `coverage_from` is.
 
     memory_ : Memory
+        What the fit kept for `update` and `forget`. Only if `remember` is not None.
 
     model_ : KernelModel
         Everything that decides an answer: the landmarks and their coefficients, the encoding of the columns,
@@ -198,7 +199,6 @@ class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
     verbose: int = 0
 
 
-@words_of(KernelRidgeClassifier, EDRVFLRegressor)
 @fields_are_parameters
 class KernelRidgeRegressor(KernelRidge, RegressorMixin, Predicts):
     """Kernel ridge regression, chosen by leave-one-out.
@@ -247,8 +247,12 @@ class KernelRidgeRegressor(KernelRidge, RegressorMixin, Predicts):
         guarantee. None: there are no intervals.
 
     remember : {"rows"} or None, default=None
+        What the fit keeps, so that the model can change and explain itself afterwards (the guide, "After the
+        fit"). It changes no answer. None keeps nothing. "rows": the training rows.
 
     random_state : int, RandomState instance or None, default=None
+        Decides which of many rows are used, and which of them look for bandwidth and penalty. The order of
+        the rows matters only where leave-one-out judges a part of them, of more than 3,000 rows.
 
     verbose : int, default=0
         1 prints what was chosen, with the leave-one-out R^2.
@@ -256,29 +260,38 @@ class KernelRidgeRegressor(KernelRidge, RegressorMixin, Predicts):
     Attributes
     ----------
     n_features_in_ : int
+        Number of columns seen in `fit`.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns, when `X` has string names.
 
     target_name_ : str
+        Name of y. Only if it was a Series with a name.
 
     kernel_ : str
+        The kernel, as given or as chosen.
 
     bandwidth_ : float
+        The bandwidth, as given or as chosen.
 
     regularization_ : float
+        The penalty, as given or as chosen. It is larger than the given one where the system was singular.
 
     n_landmarks_ : int
+        How many training rows the sum goes over.
 
     loo_r2_score_ : float
         Leave-one-out R^2, by the rows' weights; the mean over the outputs if there are several.
 
     proven_ : dict
+        What became of `input_scaling` if it was "loo".
 
     coverage_ : Coverage or None
         What `predict_interval` needs beside the predictions: sorted errors, and where the widths of intervals
         vary, a small network for the spread. None if `coverage_from` is.
 
     memory_ : Memory
+        What the fit kept for `update` and `forget`. Only if `remember` is not None.
 
     model_ : KernelModel
         Everything that decides an answer: the landmarks and their coefficients, and the encoding of the

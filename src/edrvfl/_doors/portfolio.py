@@ -16,10 +16,8 @@ from .members import MEMBERS, TREES, VALUE_MEMBERS, VALUE_TREES
 from .raced import CONSTRAINTS, Raced
 from .regressor import EDRVFLRegressor
 from .telling import ACCURACY, R2
-from .words import words_of
 
 
-@words_of(KernelRidgeClassifier)
 @fields_are_parameters
 class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     """Diverse random networks and kernel voters, weighed and calibrated by exact leave-one-out.
@@ -52,8 +50,8 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
         themselves.
 
     finalists : int or None, default=None
-        How many networks grow beyond their first layer: those of the smallest leave-one-out loss. None lets
-        all of them grow. A race saves time where members have many layers.
+        How many networks grow beyond their first layer: those of the smallest leave-one-out log-loss. None
+        lets all of them grow. A race saves time where members have many layers.
 
     weights : {"loo", "equal"}, default="loo"
         How much members count. "equal": the networks together count as much as the kernel voters together,
@@ -74,6 +72,11 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
         Weights of the classes' errors, as for :class:`EDRVFLClassifier`.
 
     coverage_from : {"loo", "split"} or None, default="loo"
+        Where `predict_set` takes its threshold from. "loo": from what each training row gives its own class
+        without itself. "split" holds a fifth of the rows back from the fit, drawn by the seed (at least
+        39 or half of them, at most 5,000), and takes the threshold from these; then the share of covered rows
+        has a guarantee. All classes stay in the fit: of a class whose rows were all drawn one returns, and
+        counts as a row that no set covers. None: there are no sets.
 
     remember : {"sums", "rows"} or None, default=None
         What the fit keeps, so that the model can change and explain itself afterwards (the guide, "After the
@@ -97,17 +100,21 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     verbose : int or "auto", default="auto"
         "auto" shows a progress bar, in a terminal or a notebook, once a fit has taken five seconds. 0 shows
         nothing, and 1 prints a line for each piece of work. scikit-learn's callbacks are the other way to
-        follow a fit: ``set_callbacks(sklearn.callback.ProgressBar())``.
+        follow a fit: ``EDRVFLPortfolioClassifier().set_callbacks(sklearn.callback.ProgressBar())``.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
+        The labels, as they were given to `fit`.
 
     n_features_in_ : int
+        Number of columns seen in `fit`.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns, when `X` has string names.
 
     target_name_ : str
+        Name of y. Only if it was a Series with a name.
 
     members_ : dict of lists
         A table with a row for each member that was fitted, for instance for ``pandas.DataFrame``: ``member``
@@ -122,8 +129,10 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
         Leave-one-out log-loss of the common answer after calibration.
 
     coverage_ : Coverage or None
+        What `predict_set` needs beside the probabilities. None if `coverage_from` is.
 
     memory_ : Memory
+        What the fit kept for `update` and `forget`. Only if `remember` is not None.
 
     portfolio_ : Portfolio
         Everything that decides an answer: the members that are kept, their weights, and the calibration.
@@ -179,7 +188,6 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     verbose: int | str = "auto"
 
 
-@words_of(EDRVFLPortfolioClassifier, KernelRidgeRegressor)
 @fields_are_parameters
 class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
     """Diverse random networks and kernel voters for values, weighed by exact leave-one-out.
@@ -206,8 +214,14 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
         NumPy arrays and frames, and rows in blocks only if all are in memory.
 
     effort : {"quick", "usual"}, default="usual"
+        How much work a fit is. "usual" fits the best two of three kernel voters, and networks; "quick" fits
+        the best of three kernel voters and no network, in about a third of the time. With members of your
+        own it decides how many kernel voters are fitted, if there are more, and on how many rows these prove
+        themselves.
 
     finalists : int or None, default=None
+        How many networks grow beyond their first layer: those of the smallest leave-one-out squared error.
+        None lets all of them grow. A race saves time where members have many layers.
 
     weights : {"loo", "equal"}, default="loo"
         How much members count. "equal": the networks together count as much as the kernel voters together,
@@ -216,8 +230,10 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
         and drops members of negligible weight.
 
     categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
+        Which columns hold categories, as for :class:`TabularEncoder`.
 
     text_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
+        Which columns hold short text, as for :class:`TabularEncoder`.
 
     coverage_from : {"loo", "split"} or None, default="loo"
         Where `predict_interval` takes its quantiles from. "loo": from the training rows' leave-one-out
@@ -226,22 +242,39 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
         guarantee. None: there are no intervals.
 
     remember : {"sums", "rows"} or None, default=None
+        What the fit keeps, so that the model can change and explain itself afterwards (the guide, "After the
+        fit"). It changes no answer. None keeps nothing. "rows": the training
+        rows, and of each layer of a network the sums that its read-out is solved from, (n + d + 1)^2 numbers
+        for n neurons and d inputs. "sums", if no member is a kernel: the sums, and about 30 bytes for each
+        row, a fingerprint among them.
 
     max_seconds : float or None, default=None
+        After so many seconds no new work begins. What was fitted until then is the model, and one layer of
+        one network is fitted whatever the time. Such a model depends on the speed of the machine, so it is
+        not reproducible.
 
     n_jobs : int or None, default=None
+        Processes over the members, as in joblib, which shares the BLAS threads among them. On a GPU, and
+        where there is too little to do, everything stays in one process.
 
     random_state : int, RandomState instance or None, default=None
+        Seed of the members.
 
     verbose : int or "auto", default="auto"
+        "auto" shows a progress bar, in a terminal or a notebook, once a fit has taken five seconds. 0 shows
+        nothing, and 1 prints a line for each piece of work. scikit-learn's callbacks are the other way to
+        follow a fit: ``EDRVFLPortfolioRegressor().set_callbacks(sklearn.callback.ProgressBar())``.
 
     Attributes
     ----------
     n_features_in_ : int
+        Number of columns seen in `fit`.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns, when `X` has string names.
 
     target_name_ : str
+        Name of y. Only if it was a Series with a name.
 
     members_ : dict of lists
         A table with a row for each member that was fitted, for instance for ``pandas.DataFrame``: ``member``
@@ -257,6 +290,7 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
         vary, a small network for the spread. None if `coverage_from` is.
 
     memory_ : Memory
+        What the fit kept for `update` and `forget`. Only if `remember` is not None.
 
     portfolio_ : Portfolio
         Everything that decides an answer: the members that are kept, and their weights.

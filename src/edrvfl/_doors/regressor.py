@@ -9,14 +9,11 @@ from sklearn.base import RegressorMixin
 
 from .answers import Predicts
 from .base import fields_are_parameters
-from .classifier import EDRVFLClassifier
 from .encoder import TabularEncoder
 from .layered import CONSTRAINTS, Layered
 from .telling import R2
-from .words import words_of
 
 
-@words_of(EDRVFLClassifier)
 @fields_are_parameters
 class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
     """Ensemble deep random vector functional link network for values.
@@ -37,6 +34,8 @@ class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
         of values gains less by many layers than a vote does.
 
     n_hidden : int or "auto", default=512
+        Neurons in each hidden layer, n. "auto" is 512; with more than 10,000 training rows, which can use
+        more of them, 896, and with more than 300,000, where these would take too long, 768.
 
     regularization : float or "loo", default="loo"
         Ridge penalty of every read-out, lambda, on the squared output weights of standardised outputs. 0
@@ -44,20 +43,43 @@ class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
         2^12 (times the mean weight if all weights are small), by its leave-one-out squared error.
 
     activation : {"relu", "selu", "sigmoid", "tanh", "sin", "radbas", "swish"}, default="relu"
+        Activation function g of the hidden neurons.
 
     renormalize : bool, default=True
+        Whether every neuron's input is brought to mean 0 and variance 1 over the training rows (batch
+        normalisation). False is the original edRVFL, in which `norm_scale` and `norm_shift` do nothing.
 
     norm_scale : float or pair of float, default=1.0
+        Factor after re-normalisation, gamma. 1 is neutral. A pair (low, high) draws a factor for each neuron,
+        evenly on the logarithmic scale: a layer then has smooth and sharp neurons, and nobody needs to know
+        which the data want.
 
     norm_shift : float or pair of float, default=0.0
+        Shift after re-normalisation, alpha. 0 is neutral. A pair (low, high) draws a shift for each neuron,
+        so that some are active for most rows and some for few.
 
     inputs_per_neuron : int or None, default=None
+        How many columns of `X` a neuron sees at most. Each neuron, in every layer, draws a number from 1 to
+        this one, and then so many columns, each with all that the encoder makes of it; its other weights
+        are 0. Small numbers suit data where effects are of one column or of a few together, and where many
+        columns are noise: a neuron that sees all columns sees mostly noise. None: all, as in the paper.
 
     hidden_per_neuron : int or None, default=None
+        How many neurons of the layer before a neuron sees; its other weights are 0. They are drawn before
+        pruning, so some of them may be pruned. Few of them keep the neurons of deep layers different
+        from each other. None: all, as in the paper.
 
     pair_share : float, default=0.0
+        Share of the first layer's neurons whose weights are the difference of two training rows of different
+        value, drawn at random, instead of random numbers. Such neurons look along directions in which the
+        values change. 0 is neutral.
 
     input_scaling : {"loo", "gradient"} or None, default=None
+        "gradient" multiplies the inputs by how much the values depend on each column of `X`: a kernel ridge
+        is fitted to at most 1,000 rows and thrown away, and the factor is its root mean squared gradient.
+        Random weights then no longer give columns of noise as much room as the others. None: all columns
+        alike, as in the paper. "loo" is "gradient" if the kernel ridge is better with the factors, on rows
+        whose values did not shape them, else None.
 
     correct_weight : float or "loo", default=1.0
         Weight in the next layer of the samples that this layer predicts well, omega_r, in (0, 1]; the others
@@ -69,6 +91,8 @@ class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
         exact leave-one-out predictions.
 
     prune_rate : float or "loo", default=0.0
+        Share of hidden neurons, those of least importance, that do not feed the next layer, p, in
+        [0, 1). 0 is neutral: no pruning. "loo" is 0.2 if the network is better with it, else 0.
 
     readout : {"layers", "joint"}, default="layers"
         "layers": each layer has a read-out of its own, and the answer is their mean. "joint" is dRVFL: one
@@ -97,8 +121,14 @@ class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
         computed, which saves time, and `loo_r2_scores_` is empty.
 
     remember : {"sums", "rows"} or None, default=None
+        What the fit keeps, so that the model can change and explain itself afterwards (the guide, "After the
+        fit"). It changes no answer. None keeps nothing. "sums": of each layer the sums that its read-out
+        is solved from, (n + d + 1)^2 numbers for n neurons and d inputs (with ``readout="joint"`` once, for
+        the features of all layers), and about 30 bytes for each row, a fingerprint among them. "rows": the
+        rows too.
 
     random_state : int, RandomState instance or None, default=None
+        Seed of the random layers. The same seed gives the same network with every array library.
 
     verbose : int, default=0
         1 prints a line for each layer: the R^2 of the layers so far, by leave-one-out (without it, the
@@ -107,10 +137,13 @@ class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
     Attributes
     ----------
     n_features_in_ : int
+        Number of columns seen in `fit`.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns, when `X` has string names.
 
     target_name_ : str
+        Name of y. Only if it was a Series with a name.
 
     loo_r2_scores_ : tuple of float
         Leave-one-out R^2 of the first one, two, ... layers together, by the rows' weights; the mean over the
@@ -123,22 +156,31 @@ class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
         layers together. From a :class:`RowBlocks`, on the rows that leave-one-out judges.
 
     fallback_layers_ : tuple of int
+        Layers (from 1) whose Gram matrix was numerically singular, so that the least-norm solution
+        was taken. A warning names them.
 
     regularization_ : tuple of float
+        Each layer's penalty, as given or as chosen.
 
     neurons_kept_ : tuple of int
+        How many neurons of each layer feed the next one.
 
     n_hidden_ : int
+        How many neurons each layer has: `n_hidden`, or what "auto" stands for.
 
     n_layers_ : int
+        How many layers answer: `n_layers`, or fewer if a callback ended the fit or with
+        ``layer_votes="prefix"``.
 
     proven_ : dict
+        What became of the parameters that were "loo" and had to prove themselves.
 
     coverage_ : Coverage or None
         What `predict_interval` needs beside the predictions: sorted errors, and where the widths of intervals
         vary, a small network for the spread. None if `coverage_from` is.
 
     memory_ : Memory
+        What the fit kept for `update` and `forget`. Only if `remember` is not None.
 
     network_ : Network
         Everything that decides an answer: the fitted arrays, layer by layer, in the namespace and on the
