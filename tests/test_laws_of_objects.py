@@ -69,6 +69,12 @@ def test_what_decides_an_answer_is_fitted(name):
     np.testing.assert_array_equal(answer(model, X), answer(fitted(name)[0], X))
 
 
+def test_a_frame_holds_estimators_as_they_are():
+    models = [EDRVFLClassifier(n_layers=3), KernelRidgeClassifier(), TabularEncoder("bins")]
+    assert pl.DataFrame({"settings": models})["settings"].to_list() == models  # as `members_` has them
+    assert pd.DataFrame(models).shape == (3, 1)
+
+
 @pytest.mark.parametrize("name", [*(name for name in SIX if "kernel" not in name), "class kernel, landmarks"])
 def test_another_seed_is_another_model(name):
     model, X, y = fitted(name)

@@ -2,7 +2,7 @@
 
 import operator
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from edrvfl._layers.draws import draw
 from edrvfl._layers.layers import folded
 from edrvfl._layers.records import HiddenLayer
 from edrvfl._parts.grow import unshifted
-from edrvfl._parts.layers import Depth, InputMoments, Losses, SumLayer, Verdict
+from edrvfl._parts.layers import Depth, SumLayer, Verdict, input_moments, losses_by_layer
 from edrvfl._ridge.equations import NormalEquations
 from edrvfl._seam.linalg import factorise
 
@@ -155,7 +155,10 @@ def test_right_and_wrong_rows_are_summed_apart(xp, rng, by_loo, weighted, kind):
         omega = np.where(right, 0.6, 1.9)
         verdict = Verdict(xp.asarray(beta), bound, factor, (0.6, 1.9) if l == 0 else None)
         if l == 1:  # what the newest layer would say about all rows
-            listed = summed(Losses(replace(network, verdicts=network.verdicts), verdict), cut(rows, xp, 20))
+            listed = summed(
+                partial(losses_by_layer, replace(network, verdicts=network.verdicts), verdict),
+                cut(rows, xp, 20),
+            )
             got = np.concatenate([to_host(part) for part, _ in listed])
             np.testing.assert_array_equal(got <= bound, right)
         network = replace(network, verdicts=(*network.verdicts, verdict))
@@ -213,7 +216,7 @@ def test_moments_of_inputs_do_not_cancel(cuts, offset):
     rng = np.random.default_rng(len(cuts))
     rows, X, _, counts, _ = random_rows(rng, np, "values", weighted=True)
     rows = replace(rows, X=X + offset)
-    found = summed(InputMoments(as_they_are()), cut(rows, np, *sorted(cuts)))
+    found = summed(partial(input_moments, as_they_are()), cut(rows, np, *sorted(cuts)))
     mean = np.average(X, axis=0, weights=counts)
     np.testing.assert_allclose(found.mean - offset, mean, atol=1e-14 * offset + 1e-13)
     scatter = counts @ (X - mean) ** 2

@@ -1,7 +1,7 @@
 """The first look at all rows, and the rows that are brought to memory, against all rows at once."""
 
 import operator
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from edrvfl._inputs.targets import WeightSums
 from edrvfl._parts.chosen import judged_rows
 from edrvfl._parts.parts import Part
 from edrvfl._parts.rows import deal, parted_rows
-from edrvfl._parts.survey import Surveyor, take_survey
+from edrvfl._parts.survey import look_at, take_survey
 from edrvfl._parts.watched import WatchedParts
 
 CUTS = st.lists(st.integers(0, 50), max_size=5).map(sorted)
@@ -83,7 +83,7 @@ def test_labels_and_weights_of_classes(cuts, labels, seed):
     y = np.array(labels)[rng.integers(0, len(labels), 50)]
     weight = rng.integers(0, 3, 50).astype(float)
     X = rng.normal(size=(50, 2))
-    look = Surveyor(EDRVFLClassifier())
+    look = partial(look_at, EDRVFLClassifier(), None)
     found = [
         look(Part(number, *part))
         for number, part in enumerate(zip(*(parts_of(a, cuts) for a in (X, y, weight)), strict=True))

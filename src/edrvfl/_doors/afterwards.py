@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._afterwards.changes import drift, equal_rows, frozen_parts, named_rows, with_rows, without_rows
 from .._afterwards.remembered import Solved, remember
+from .._fitting.coverage import Evidence, learn_coverage
 from .._fitting.parts import Reading
 from .._inputs.reading import as_names, names_of
 from .._inputs.rows import as_matrix, keep_weighted, to_host
-from .._leaving.moving import ANSWERING
 from .._models.memory import Memory
 from .._seam.arrays import Array
 from .explaining import Explains
@@ -32,8 +32,13 @@ class Remembers(Explains):
 
     _least_kept = "rows"  # with which rows may come and go
 
-    def _keep_memory(self, reading: Reading, voters: Sequence[Solved], P: numpy.ndarray | None) -> None:
-        """Keep what the model was solved from, if that is wanted. P are its leave-one-out answers."""
+    def _keep_evidence(self, reading: Reading, voters: Sequence[Solved], P: numpy.ndarray | None) -> None:
+        """Learn how far answers may be off, and keep what the model was solved from, as far as asked for.
+
+        P are its leave-one-out answers.
+        """
+        evidence = Evidence(reading.data, self._model, P, reading.held, reading.seed)
+        self.coverage_ = learn_coverage(evidence, self.coverage_from)
         self.__dict__.pop("memory_", None)
         if self.remember is not None:
             self.memory_ = remember(self.remember, reading, voters, P)
@@ -181,6 +186,5 @@ class Remembers(Explains):
 
     def _change(self, model: Any, memory: Memory) -> None:
         """Take a changed model and what is remembered of it."""
-        name = next(name for name in ANSWERING if hasattr(self, name))
-        setattr(self, name, model)
+        setattr(self, self._record, model)
         self.memory_ = memory

@@ -54,7 +54,7 @@ class Classifies(Estimator):
         """The labels, as they came in `fit`."""
         return self._model.classes
 
-    def _labels(self, P: Array, costs: Array | None = None) -> Array:
+    def _said(self, P: Array, costs: Array | None = None) -> Array:
         """Return the label of the largest probability of each row, or of the least expected cost."""
         xp = array_namespace(P)
         codes = xp.argmax(P, axis=-1) if costs is None else xp.argmin(P @ costs, axis=-1)
@@ -66,7 +66,7 @@ class Classifies(Estimator):
         """Return the labels of least expected cost."""
         P = self._answers(X, "predict")
         if costs is None:
-            return self._labels(P)
+            return self._said(P)
         if self._calibration is None:
             raise ValueError(
                 f"costs weigh probabilities that can be believed, but this {type(self).__name__} has "
@@ -83,7 +83,7 @@ class Classifies(Estimator):
             )
         # beside the largest one, so that they are finite in any precision
         costs = costs / (numpy.abs(costs).max() or 1.0)
-        return self._labels(P, from_numpy(costs, P))
+        return self._said(P, from_numpy(costs, P))
 
     @property
     def _calibration(self) -> str | None:
@@ -94,9 +94,7 @@ class Classifies(Estimator):
     def _check_targets(self, y: Any) -> Any:
         return read_labels(self, y)
 
-    def _prepare_rows(
-        self, X: Array, y: Array, sample_weight: Any, groups: numpy.ndarray | None = None
-    ) -> Rows:
+    def _prepare_rows(self, X: Array, y: Array, sample_weight: Any, groups: Any) -> Rows:
         """Return the rows that have a weight, with their classes, of which there must be two."""
         rows = prepare_rows(X, y, sample_weight, self.class_weight, groups=groups)
         refuse_one_class(rows.classes, type(self).__name__)
@@ -236,12 +234,13 @@ class Predicts(Estimator):
     def _check_targets(self, y: Any) -> Any:
         return read_values(self, y)
 
-    def _prepare_rows(
-        self, X: Array, y: Array, sample_weight: Any, groups: numpy.ndarray | None = None
-    ) -> Rows:
+    def _prepare_rows(self, X: Array, y: Array, sample_weight: Any, groups: Any) -> Rows:
         rows = prepare_values(X, y, sample_weight, groups=groups)
         refuse_unresolved(rows)
         return rows
+
+    def _said(self, P: Array) -> Array:
+        return without_axis(P)
 
     @available_if(predicts)
     def predict(self, X: Any) -> Array:
@@ -257,7 +256,7 @@ class Predicts(Estimator):
         y : array of shape (n_samples,), or (n_samples, n_outputs) for several outputs
             Values in the units of `fit`.
         """
-        return without_axis(self._answers(X, "predict"))
+        return self._said(self._answers(X, "predict"))
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
         """Return for each row an interval that holds the true value with the stated probability.

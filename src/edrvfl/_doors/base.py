@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Self, TypeVar, dataclass_transform
 
 import narwhals.stable.v2 as narwhals
 import numpy
@@ -41,6 +42,7 @@ from .._parts.source import RowBlocks
 from .._seam.arrays import Array, converted
 from .._seam.sklearn import CALLBACK_ATTRIBUTES, StrOptions, _fit_context, check_same_namespace
 
+Kind = TypeVar("Kind")
 # What the parameters that all estimators have may be.
 COMMON: Mapping[str, list[Any]] = {
     "coverage_from": [StrOptions({"loo", "split"}), None],
@@ -59,6 +61,7 @@ class Estimator(BaseEstimator):
     """An estimator that reads frames, arrays and blocks of rows, and keeps a model. Subclasses fit it."""
 
     _classifies: Any  # whether the targets are classes: an attribute, or a property
+    _record: str  # the fitted attribute that decides answers
     coverage_from: str | None
     remember: str | None
     random_state: Any
@@ -92,10 +95,13 @@ class Estimator(BaseEstimator):
         self : estimator
             The fitted estimator. A fit that fails leaves it as it was.
         """
-        with unchanged_on_failure(self), _dispatch_for(X):
+        # rows that are moved to a device when they are read
+        moves = isinstance(X, RowSource) and getattr(X, "device", None) is not None
+        dispatch = config_context(array_api_dispatch=True) if moves else nullcontext()
+        with unchanged_on_failure(self), dispatch:
             keep_target_name(self, y)
             self._fit(X, y, sample_weight, groups)
-            if _moves(X):  # the model is in NumPy, as the rows are before they are moved
+            if moves:  # the model is in NumPy, as the rows are before they are moved
                 for name, value in list(vars(self).items()):
                     if isinstance(value, Record):
                         setattr(self, name, converted(value, to_host))
@@ -125,7 +131,8 @@ class Estimator(BaseEstimator):
     @property
     def _model(self) -> Model:
         """Everything that decides an answer."""
-        raise NotImplementedError
+        model: Model = getattr(self, self._record)
+        return model
 
     @property
     def _fitted_array(self) -> Array:
@@ -176,9 +183,8 @@ class Estimator(BaseEstimator):
         seed = self._draw_seed()
         numbers = read_groups(groups, int(table.shape[0]))
         rows, held = self._divide_rows(table, y, sample_weight, seed, numbers)
-        remembers = self.remember is not None
-        given = Given(table, y, names_of(X)) if remembers else None
-        yield Reading(InMemory(rows, columns, remembers=remembers), held, seed, given)
+        given = None if self.remember is None else Given(table, y, names_of(X))
+        yield Reading(InMemory(rows, columns, remembers=given is not None), held, seed, given)
 
     def _check_targets(self, y: Any) -> Any:
         """Return y after a look at whether it can be learnt."""
@@ -200,14 +206,12 @@ class Estimator(BaseEstimator):
         check_consistent_length(X, y)
         return X, y, columns
 
-    def _prepare_rows(
-        self, X: Array, y: Array, sample_weight: Any, groups: numpy.ndarray | None = None
-    ) -> Rows:
+    def _prepare_rows(self, X: Array, y: Array, sample_weight: Any, groups: Any) -> Rows:
         """Return the rows that have a weight, with their targets and groups."""
         raise NotImplementedError
 
     def _divide_rows(
-        self, X: Array, y: Array, sample_weight: Any, seed: int, groups: numpy.ndarray | None = None
+        self, X: Array, y: Array, sample_weight: Any, seed: int, groups: numpy.ndarray | None
     ) -> tuple[Rows, HeldBack | None]:
         """Return the rows to fit, prepared, and those that are held back from the fit."""
         given, held = (X, y, sample_weight, groups), None
@@ -239,6 +243,10 @@ class Estimator(BaseEstimator):
         X = self._check_new_rows(X, method)
         return self._model.answer(X)
 
+    def _said(self, P: Array) -> Array:
+        """Return what `predict` says: labels for probabilities, and values without an axis of length 1."""
+        raise NotImplementedError
+
     def _coverage_for(self, coverage: Any) -> Coverage:
         """Return what was stored, after a look at the coverage that is asked for."""
         if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
@@ -255,13 +263,21 @@ class Estimator(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        members = getattr(self, "members", None)  # of a portfolio; guests among them take NumPy alone
-        entries = members if isinstance(members, (list, tuple)) else ()
-        given = [entry[-1] for entry in entries if isinstance(entry, tuple) and entry]
-        tags.array_api_support = all(isinstance(member, Estimator) for member in given)
+        tags.array_api_support = True
         inputs = tags.input_tags
         inputs.allow_nan = inputs.categorical = inputs.string = self._encodes
         return tags
+
+
+@dataclass_transform(eq_default=False)
+def fields_are_parameters(kind: type[Kind]) -> type[Kind]:
+    """Write the constructor of an estimator, which takes its fields.
+
+    What it makes are no dataclasses, because frames would take a column of these to pieces.
+    """
+    dataclass(eq=False, repr=False, match_args=False)(kind)
+    del kind.__dataclass_fields__  # type: ignore[attr-defined]
+    return kind
 
 
 def keep_target_name(estimator: BaseEstimator, y: Any) -> None:
@@ -284,15 +300,3 @@ def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
         callbacks = {k: v for k, v in vars(estimator).items() if k.startswith(CALLBACK_ATTRIBUTES)}
         estimator.__dict__ = before | callbacks
         raise
-
-
-@contextmanager
-def _dispatch_for(X: Any) -> Iterator[None]:
-    """Turn scikit-learn's array API dispatch on for rows that are moved to a device when they are read."""
-    with config_context(array_api_dispatch=True) if _moves(X) else nullcontext():
-        yield
-
-
-def _moves(X: Any) -> bool:
-    """Tell whether X is rows that are moved to a device when they are read."""
-    return isinstance(X, RowSource) and getattr(X, "device", None) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin
@@ -11,12 +12,13 @@ from .._loo.follow import CLASS_RULES, log_odds
 from .._seam.arrays import Array
 from .._seam.sklearn import StrOptions
 from .answers import Classifies
-from .base import OF_CLASSES
+from .base import OF_CLASSES, fields_are_parameters
 from .encoder import TabularEncoder
 from .layered import CONSTRAINTS, Layered
 from .telling import ACCURACY
 
 
+@fields_are_parameters
 class EDRVFLClassifier(Layered, ClassifierMixin, Classifies):
     """Ensemble deep random vector functional link network, with weighting and pruning.
 
@@ -283,74 +285,31 @@ class EDRVFLClassifier(Layered, ClassifierMixin, Classifies):
     }
     _figures = ACCURACY
 
-    def __init__(
-        self,
-        *,
-        n_layers: int | str = "auto",
-        n_hidden: int | str = "auto",
-        regularization: float | str = 64.0,
-        activation: str = "relu",
-        renormalize: bool = True,
-        norm_scale: float | tuple[float, float] = 1.0,
-        norm_shift: float | tuple[float, float] = 0.0,
-        inputs_per_neuron: int | None = None,
-        hidden_per_neuron: int | None = None,
-        pair_share: float = 0.0,
-        input_scaling: str | None = "loo",
-        correct_weight: float | str = "loo",
-        weight_from: str = "train",
-        prune_rate: float | str = "loo",
-        readout: str = "layers",
-        ensemble: str = "softmax",
-        layer_votes: str = "equal",
-        calibration: str | None = "loo",
-        encoder: str | TabularEncoder | None = "standard",
-        class_weight: Mapping[Any, float] | str | None = None,
-        coverage_from: str | None = "loo",
-        remember: str | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_layers = n_layers
-        self.n_hidden = n_hidden
-        self.regularization = regularization
-        self.activation = activation
-        self.renormalize = renormalize
-        self.norm_scale = norm_scale
-        self.norm_shift = norm_shift
-        self.inputs_per_neuron = inputs_per_neuron
-        self.hidden_per_neuron = hidden_per_neuron
-        self.pair_share = pair_share
-        self.input_scaling = input_scaling
-        self.correct_weight = correct_weight
-        self.weight_from = weight_from
-        self.prune_rate = prune_rate
-        self.readout = readout
-        self.ensemble = ensemble
-        self.layer_votes = layer_votes
-        self.calibration = calibration
-        self.encoder = encoder
-        self.class_weight = class_weight
-        self.coverage_from = coverage_from
-        self.remember = remember
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def staged_predict(self, X: Any) -> Iterator[Array]:
-        """Yield `predict` of the networks of 1, 2, ... `n_layers_` layers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Yields
-        ------
-        y : array of shape (n_samples,)
-            Labels as they came in `fit`.
-        """
-        for P in self._staged_answers(X, "staged_predict"):
-            yield self._labels(P)
+    _: KW_ONLY
+    n_layers: int | str = "auto"
+    n_hidden: int | str = "auto"
+    regularization: float | str = 64.0
+    activation: str = "relu"
+    renormalize: bool = True
+    norm_scale: float | tuple[float, float] = 1.0
+    norm_shift: float | tuple[float, float] = 0.0
+    inputs_per_neuron: int | None = None
+    hidden_per_neuron: int | None = None
+    pair_share: float = 0.0
+    input_scaling: str | None = "loo"
+    correct_weight: float | str = "loo"
+    weight_from: str = "train"
+    prune_rate: float | str = "loo"
+    readout: str = "layers"
+    ensemble: str = "softmax"
+    layer_votes: str = "equal"
+    calibration: str | None = "loo"
+    encoder: str | TabularEncoder | None = "standard"
+    class_weight: Mapping[Any, float] | str | None = None
+    coverage_from: str | None = "loo"
+    remember: str | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
         """Yield `predict_proba` of the networks of 1, 2, ... `n_layers_` layers, each calibrated on its own.

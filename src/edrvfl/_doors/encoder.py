@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy
@@ -15,7 +16,7 @@ from .._inputs.rows import keep_weighted
 from .._models.encoding import Encoding
 from .._seam.arrays import Array, array_namespace, device
 from .._seam.sklearn import Count, StrOptions, _check_feature_names_in, _fit_context
-from .base import Estimator, unchanged_on_failure
+from .base import Estimator, fields_are_parameters, unchanged_on_failure
 
 ENCODERS = (
     "standard",
@@ -25,6 +26,7 @@ ENCODERS = (
 )  # the encoders that have a name, after what they do with numbers
 
 
+@fields_are_parameters
 class TabularEncoder(TransformerMixin, Estimator):
     """Turn a table of numbers, categories, dates, text and missing values into columns of numbers.
 
@@ -113,6 +115,8 @@ class TabularEncoder(TransformerMixin, Estimator):
     array([[0., 0., 0., 0.]])
     """
 
+    _record = "encoding_"
+    _encodes = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "numbers": [StrOptions(set(ENCODERS))],
         "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
@@ -124,26 +128,15 @@ class TabularEncoder(TransformerMixin, Estimator):
         "max_columns": [Count(0)],
     }
 
-    def __init__(
-        self,
-        numbers: str = DEFAULTS.numbers,
-        *,
-        categorical_features: Any = "from_dtype",
-        text_features: Any = "from_dtype",
-        n_bins: int = DEFAULTS.n_bins,
-        max_values: int = DEFAULTS.max_values,
-        max_categories: int = DEFAULTS.max_categories,
-        min_frequency: int = DEFAULTS.min_frequency,
-        max_columns: int = DEFAULTS.max_columns,
-    ) -> None:
-        self.numbers = numbers
-        self.categorical_features = categorical_features
-        self.text_features = text_features
-        self.n_bins = n_bins
-        self.max_values = max_values
-        self.max_categories = max_categories
-        self.min_frequency = min_frequency
-        self.max_columns = max_columns
+    numbers: str = DEFAULTS.numbers
+    _: KW_ONLY
+    categorical_features: Any = "from_dtype"
+    text_features: Any = "from_dtype"
+    n_bins: int = DEFAULTS.n_bins
+    max_values: int = DEFAULTS.max_values
+    max_categories: int = DEFAULTS.max_categories
+    min_frequency: int = DEFAULTS.min_frequency
+    max_columns: int = DEFAULTS.max_columns
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TabularEncoder:  # noqa: ARG002
@@ -174,10 +167,6 @@ class TabularEncoder(TransformerMixin, Estimator):
             inputs = learn_inputs(X, counts, encoder_settings(self), columns.coded, columns.parts)
             self.encoding_ = Encoding(columns, inputs, array_namespace(X).asarray(X[:0, :], copy=True))
         return self
-
-    @property
-    def _model(self) -> Any:
-        return self.encoding_
 
     def transform(self, X: Any) -> Array:
         """Encode rows.
@@ -220,10 +209,6 @@ class TabularEncoder(TransformerMixin, Estimator):
         given = [part.column for part in columns.parts]
         found = inputs.names([names[j] for j in given], [columns.categories[j] for j in given])
         return numpy.array(found, dtype=object)
-
-    @property
-    def _encodes(self) -> bool:
-        return True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from .answers import Classifies, Predicts
-from .base import OF_CLASSES
+from .base import OF_CLASSES, fields_are_parameters
 from .encoder import TabularEncoder
 from .ridge import CONSTRAINTS, KernelRidge
 from .telling import ACCURACY, R2
 
 
+@fields_are_parameters
 class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
     """Kernel ridge regression on the classes, chosen and calibrated by leave-one-out.
 
@@ -182,36 +184,22 @@ class KernelRidgeClassifier(KernelRidge, ClassifierMixin, Classifies):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS, **OF_CLASSES}
     _figures = ACCURACY
 
-    def __init__(
-        self,
-        *,
-        kernel: str = "laplace",
-        bandwidth: float | str = "loo",
-        regularization: float | str = "loo",
-        n_landmarks: int | str | None = "auto",
-        calibration: str | None = "loo",
-        encoder: str | TabularEncoder | None = "bins",
-        input_scaling: str | None = "loo",
-        class_weight: Mapping[Any, float] | str | None = None,
-        coverage_from: str | None = "loo",
-        remember: str | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.bandwidth = bandwidth
-        self.regularization = regularization
-        self.n_landmarks = n_landmarks
-        self.calibration = calibration
-        self.encoder = encoder
-        self.input_scaling = input_scaling
-        self.class_weight = class_weight
-        self.coverage_from = coverage_from
-        self.remember = remember
-        self.random_state = random_state
-        self.verbose = verbose
+    _: KW_ONLY
+    kernel: str = "laplace"
+    bandwidth: float | str = "loo"
+    regularization: float | str = "loo"
+    n_landmarks: int | str | None = "auto"
+    calibration: str | None = "loo"
+    encoder: str | TabularEncoder | None = "bins"
+    input_scaling: str | None = "loo"
+    class_weight: Mapping[Any, float] | str | None = None
+    coverage_from: str | None = "loo"
+    remember: str | None = None
+    random_state: Any = None
+    verbose: int = 0
 
 
+@fields_are_parameters
 class KernelRidgeRegressor(KernelRidge, RegressorMixin, Predicts):
     """Kernel ridge regression, chosen by leave-one-out.
 
@@ -331,27 +319,14 @@ class KernelRidgeRegressor(KernelRidge, RegressorMixin, Predicts):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
     _figures = R2
 
-    def __init__(
-        self,
-        *,
-        kernel: str = "laplace",
-        bandwidth: float | str = "loo",
-        regularization: float | str = "loo",
-        n_landmarks: int | str | None = "auto",
-        encoder: str | TabularEncoder | None = "bins",
-        input_scaling: str | None = "loo",
-        coverage_from: str | None = "loo",
-        remember: str | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.bandwidth = bandwidth
-        self.regularization = regularization
-        self.n_landmarks = n_landmarks
-        self.encoder = encoder
-        self.input_scaling = input_scaling
-        self.coverage_from = coverage_from
-        self.remember = remember
-        self.random_state = random_state
-        self.verbose = verbose
+    _: KW_ONLY
+    kernel: str = "laplace"
+    bandwidth: float | str = "loo"
+    regularization: float | str = "loo"
+    n_landmarks: int | str | None = "auto"
+    encoder: str | TabularEncoder | None = "bins"
+    input_scaling: str | None = "loo"
+    coverage_from: str | None = "loo"
+    remember: str | None = None
+    random_state: Any = None
+    verbose: int = 0

@@ -14,7 +14,6 @@ import numpy
 from scipy.linalg import LinAlgWarning
 from sklearn.callback import CallbackSupportMixin
 
-from .._fitting.coverage import Evidence, learn_coverage
 from .._fitting.data import Data
 from .._fitting.inputs import learn_network_inputs
 from .._fitting.network import Growing, fit_network, prove_layers
@@ -57,6 +56,7 @@ class Layered(CallbackSupportMixin, Remembers):
     """An estimator whose fit grows a network layer by layer."""
 
     network_: Network
+    _record = "network_"
     _least_kept = "sums"
 
     def _validate_params(self) -> None:
@@ -75,15 +75,25 @@ class Layered(CallbackSupportMixin, Remembers):
             begin = prove_layers(data, settings, learnt, reading.seed)
             grown, stage = _grow(self, data, begin, tasks)
             P = None if stage is None else stage.P
-            evidence = Evidence(data, self.network_, P, reading.held, reading.seed)
-            self.coverage_ = learn_coverage(evidence, self.coverage_from)
-            self._keep_memory(reading, [grown.remembered(self.n_layers_)], P)
+            self._keep_evidence(reading, [grown.remembered(self.n_layers_)], P)
         _warn_of_fallbacks(self)
         tasks.end(reconstruction_attributes=dict)
 
-    @property
-    def _model(self) -> Network:
-        return self.network_
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """Yield `predict` of the networks of 1, 2, ... `n_layers_` layers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Yields
+        ------
+        y : array of shape (n_samples,), or (n_samples, n_outputs) for several outputs
+            Labels as they came in `fit`, or values in its units.
+        """
+        for P in self._staged_answers(X, "staged_predict"):
+            yield self._said(P)
 
     def _staged_answers(self, X: Any, method: str) -> Iterator[Array]:
         """Yield the answers of the networks of one, two, ... layers."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from .answers import Classifies, Predicts
-from .base import OF_CLASSES
+from .base import OF_CLASSES, fields_are_parameters
 from .classifier import EDRVFLClassifier
 from .kernel import KernelRidgeClassifier, KernelRidgeRegressor
 from .members import MEMBERS, TREES, VALUE_MEMBERS, VALUE_TREES
@@ -17,6 +18,7 @@ from .regressor import EDRVFLRegressor
 from .telling import ACCURACY, R2
 
 
+@fields_are_parameters
 class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     """Diverse random networks and kernel voters, weighed and calibrated by exact leave-one-out.
 
@@ -169,40 +171,24 @@ class EDRVFLPortfolioClassifier(Raced, ClassifierMixin, Classifies):
     _table, _trees = MEMBERS, TREES
     _kinds = (EDRVFLClassifier, KernelRidgeClassifier)
 
-    def __init__(
-        self,
-        *,
-        members: Sequence[tuple[str, Any]] | None = None,
-        effort: str = "usual",
-        finalists: int | None = None,
-        weights: str = "loo",
-        calibration: str | None = "loo",
-        categorical_features: Any = "from_dtype",
-        text_features: Any = "from_dtype",
-        class_weight: Mapping[Any, float] | str | None = None,
-        coverage_from: str | None = "loo",
-        remember: str | None = None,
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int | str = "auto",
-    ) -> None:
-        self.members = members
-        self.effort = effort
-        self.finalists = finalists
-        self.weights = weights
-        self.calibration = calibration
-        self.categorical_features = categorical_features
-        self.text_features = text_features
-        self.class_weight = class_weight
-        self.coverage_from = coverage_from
-        self.remember = remember
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    _: KW_ONLY
+    members: Sequence[tuple[str, Any]] | None = None
+    effort: str = "usual"
+    finalists: int | None = None
+    weights: str = "loo"
+    calibration: str | None = "loo"
+    categorical_features: Any = "from_dtype"
+    text_features: Any = "from_dtype"
+    class_weight: Mapping[Any, float] | str | None = None
+    coverage_from: str | None = "loo"
+    remember: str | None = None
+    max_seconds: float | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int | str = "auto"
 
 
+@fields_are_parameters
 class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
     """Diverse random networks and kernel voters for values, weighed by exact leave-one-out.
 
@@ -338,31 +324,16 @@ class EDRVFLPortfolioRegressor(Raced, RegressorMixin, Predicts):
     _table, _trees = VALUE_MEMBERS, VALUE_TREES
     _kinds = (EDRVFLRegressor, KernelRidgeRegressor)
 
-    def __init__(
-        self,
-        *,
-        members: Sequence[tuple[str, Any]] | None = None,
-        effort: str = "usual",
-        finalists: int | None = None,
-        weights: str = "loo",
-        categorical_features: Any = "from_dtype",
-        text_features: Any = "from_dtype",
-        coverage_from: str | None = "loo",
-        remember: str | None = None,
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int | str = "auto",
-    ) -> None:
-        self.members = members
-        self.effort = effort
-        self.finalists = finalists
-        self.weights = weights
-        self.categorical_features = categorical_features
-        self.text_features = text_features
-        self.coverage_from = coverage_from
-        self.remember = remember
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    _: KW_ONLY
+    members: Sequence[tuple[str, Any]] | None = None
+    effort: str = "usual"
+    finalists: int | None = None
+    weights: str = "loo"
+    categorical_features: Any = "from_dtype"
+    text_features: Any = "from_dtype"
+    coverage_from: str | None = "loo"
+    remember: str | None = None
+    max_seconds: float | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int | str = "auto"

@@ -14,7 +14,6 @@ from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 
-from .._fitting.coverage import Evidence, learn_coverage
 from .._fitting.data import InMemory
 from .._fitting.portfolio import prepare_members, weigh_members
 from .._fitting.race import Member, Progress, Race
@@ -67,6 +66,7 @@ class Raced(CallbackSupportMixin, Remembers):
     _trees: Mapping[str, Any]  # the guests that may be added
     _kinds: tuple[type[Any], ...]  # of the members that are no guests
     portfolio_: Portfolio
+    _record = "portfolio_"
 
     @classmethod
     def default_members(cls, trees: bool = False, effort: str = "usual") -> list[tuple[str, Any]]:
@@ -128,16 +128,18 @@ class Raced(CallbackSupportMixin, Remembers):
             self.portfolio_ = weighed.model
             for name, figure in self._figures.of_answer(weighed.score, weighed.loss).items():
                 setattr(self, name, figure)
-            self.members_ = _table(self, members, race.progress, weighed.weights)
-            evidence = Evidence(data, weighed.model, weighed.P, reading.held, reading.seed)
-            self.coverage_ = learn_coverage(evidence, self.coverage_from)
-            self._keep_memory(reading, weighed.solved, weighed.P)
+            self.members_ = _table(self, given, members, race.progress, weighed.weights)
+            self._keep_evidence(reading, weighed.solved, weighed.P)
         _warn_of_fallbacks(members, race.progress)
         tasks.end(reconstruction_attributes=dict)
 
-    @property
-    def _model(self) -> Portfolio:
-        return self.portfolio_
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        members = self.members if isinstance(self.members, (list, tuple)) else ()
+        given = [entry[-1] for entry in members if isinstance(entry, tuple) and entry]
+        # guests take NumPy alone
+        tags.array_api_support = all(isinstance(member, Remembers) for member in given)
+        return tags
 
 
 def _report(
@@ -157,11 +159,14 @@ def _report(
 
 
 def _table(
-    estimator: Any, members: Sequence[Member], progress: Mapping[int, Progress], weights: Mapping[int, float]
+    estimator: Any,
+    given: Mapping[str, Any],
+    members: Sequence[Member],
+    progress: Mapping[int, Progress],
+    weights: Mapping[int, float],
 ) -> dict[str, list[Any]]:
-    """Return a table of the members that were fitted."""
+    """Return a table of the members that were fitted, of those that were given."""
     table: dict[str, list[Any]] = {}
-    given = named_members(estimator)
     for i in sorted(progress):
         member, done = members[i], progress[i]
         network = None if done.growing is None else done.growing.network

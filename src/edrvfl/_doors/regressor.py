@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 from sklearn.base import RegressorMixin
 
-from .._seam.arrays import Array
-from .answers import Predicts, without_axis
+from .answers import Predicts
+from .base import fields_are_parameters
 from .encoder import TabularEncoder
 from .layered import CONSTRAINTS, Layered
 from .telling import R2
 
 
+@fields_are_parameters
 class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
     """Ensemble deep random vector functional link network for values.
 
@@ -229,65 +230,25 @@ class EDRVFLRegressor(Layered, RegressorMixin, Predicts):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS}
     _figures = R2
 
-    def __init__(
-        self,
-        *,
-        n_layers: int = 4,
-        n_hidden: int | str = 512,
-        regularization: float | str = "loo",
-        activation: str = "relu",
-        renormalize: bool = True,
-        norm_scale: float | tuple[float, float] = 1.0,
-        norm_shift: float | tuple[float, float] = 0.0,
-        inputs_per_neuron: int | None = None,
-        hidden_per_neuron: int | None = None,
-        pair_share: float = 0.0,
-        input_scaling: str | None = None,
-        correct_weight: float | str = 1.0,
-        weight_from: str = "loo",
-        prune_rate: float | str = 0.0,
-        readout: str = "layers",
-        layer_votes: str = "equal",
-        encoder: str | TabularEncoder | None = "robust",
-        coverage_from: str | None = "loo",
-        remember: str | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_layers = n_layers
-        self.n_hidden = n_hidden
-        self.regularization = regularization
-        self.activation = activation
-        self.renormalize = renormalize
-        self.norm_scale = norm_scale
-        self.norm_shift = norm_shift
-        self.inputs_per_neuron = inputs_per_neuron
-        self.hidden_per_neuron = hidden_per_neuron
-        self.pair_share = pair_share
-        self.input_scaling = input_scaling
-        self.correct_weight = correct_weight
-        self.weight_from = weight_from
-        self.prune_rate = prune_rate
-        self.readout = readout
-        self.layer_votes = layer_votes
-        self.encoder = encoder
-        self.coverage_from = coverage_from
-        self.remember = remember
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def staged_predict(self, X: Any) -> Iterator[Array]:
-        """Yield `predict` of the networks of 1, 2, ... `n_layers_` layers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Yields
-        ------
-        y : array of shape (n_samples,), or (n_samples, n_outputs) for several outputs
-            Values in the units of `fit`.
-        """
-        for values in self._staged_answers(X, "staged_predict"):
-            yield without_axis(values)
+    _: KW_ONLY
+    n_layers: int = 4
+    n_hidden: int | str = 512
+    regularization: float | str = "loo"
+    activation: str = "relu"
+    renormalize: bool = True
+    norm_scale: float | tuple[float, float] = 1.0
+    norm_shift: float | tuple[float, float] = 0.0
+    inputs_per_neuron: int | None = None
+    hidden_per_neuron: int | None = None
+    pair_share: float = 0.0
+    input_scaling: str | None = None
+    correct_weight: float | str = 1.0
+    weight_from: str = "loo"
+    prune_rate: float | str = 0.0
+    readout: str = "layers"
+    layer_votes: str = "equal"
+    encoder: str | TabularEncoder | None = "robust"
+    coverage_from: str | None = "loo"
+    remember: str | None = None
+    random_state: Any = None
+    verbose: int = 0

@@ -9,7 +9,6 @@ from typing import Any
 
 from scipy.linalg import LinAlgWarning
 
-from .._fitting.coverage import Evidence, learn_coverage
 from .._fitting.inputs import best_kernel, learn_network_inputs
 from .._fitting.kernel import fit_kernel_model
 from .._fitting.settings import kernel_settings
@@ -38,6 +37,7 @@ class KernelRidge(Remembers):
     """A ridge with a kernel."""
 
     model_: KernelModel
+    _record = "model_"
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         """Fit a kernel model to rows in memory or in blocks, and store it with what leave-one-out says."""
@@ -46,11 +46,9 @@ class KernelRidge(Remembers):
             settings, proof = best_kernel(data, kernel_settings(self), reading.seed)
             learnt = learn_network_inputs(data, settings.inputs, reading.seed, proof)
             done = fit_kernel_model(data, settings, learnt, reading.seed)
-            evidence = Evidence(data, done.model, done.stage.P, reading.held, reading.seed)
-            self.coverage_ = learn_coverage(evidence, self.coverage_from)
-            self._keep_memory(reading, [done.solved], done.stage.P)
+            self.model_ = done.model
+            self._keep_evidence(reading, [done.solved], done.stage.P)
         voter, stage, figures = done.model.voter, done.stage, self._figures
-        self.model_ = done.model
         self.bandwidth_, self.regularization_ = voter.bandwidth, voter.lam
         self.n_landmarks_ = int(voter.landmarks.shape[0])
         self.proven_ = {"input_scaling": learnt.scaling} if self.input_scaling == "loo" else {}
@@ -78,7 +76,3 @@ class KernelRidge(Remembers):
     def kernel_(self) -> str:
         """The kernel, as given or as chosen."""
         return self.model_.voter.kernel
-
-    @property
-    def _model(self) -> KernelModel:
-        return self.model_

@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -22,16 +23,17 @@ from .._inputs.reading import refuse_source
 from .._seam.sklearn import Count, StrOptions, _fit_context
 from .._search.candidates import Candidate, ResultRow, result_rows
 from .._search.material import Material, prepare_material
-from .._search.parts import cut_search, seconds_left
 from .._search.results import best_first, results_table
+from .._search.run import cut_search, seconds_left
 from .._search.scorer import name_error
 from .._search.space import draw_configurations
-from .base import unchanged_on_failure
+from .base import fields_are_parameters, unchanged_on_failure
 from .classifier import EDRVFLClassifier
 from .regressor import EDRVFLRegressor
 from .tuned import Tuned
 
 
+@fields_are_parameters
 class EDRVFLSearchCV(CallbackSupportMixin, Tuned):
     """Tune an edRVFL network by cross-validation, many networks at a time.
 
@@ -166,34 +168,19 @@ class EDRVFLSearchCV(CallbackSupportMixin, Tuned):
         "verbose": ["verbose"],
     }
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        param_distributions: Mapping[str, Any] | list[Mapping[str, Any]] | None = None,
-        *,
-        n_iter: int | None = 200,
-        scoring: Any = None,
-        n_jobs: int | None = None,
-        refit: bool = True,
-        ensemble_size: int = 1,
-        cv: Any = 5,
-        error_score: str | float = numpy.nan,
-        memory: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.param_distributions = param_distributions
-        self.n_iter = n_iter
-        self.scoring = scoring
-        self.n_jobs = n_jobs
-        self.refit = refit
-        self.ensemble_size = ensemble_size
-        self.cv = cv
-        self.error_score = error_score
-        self.memory = memory
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Any = None
+    param_distributions: Mapping[str, Any] | list[Mapping[str, Any]] | None = None
+    _: KW_ONLY
+    n_iter: int | None = 200
+    scoring: Any = None
+    n_jobs: int | None = None
+    refit: bool = True
+    ensemble_size: int = 1
+    cv: Any = 5
+    error_score: str | float = numpy.nan
+    memory: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

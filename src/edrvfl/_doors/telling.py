@@ -6,7 +6,7 @@ import multiprocessing
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self, TextIO
 
@@ -15,61 +15,73 @@ from sklearn.callback import CallbackContext
 from .._inputs.reading import RowSource
 from .._layers.grow import Grown
 from .._loo.follow import Stage
-from .._parts.progress import BlockTasks
 from .._seam.arrays import Array, weighted_mean
 
 
 class Tasks:
-    """Tells the callbacks of an estimator how far its fit is. Reading is a task where it takes passes."""
+    """Tells the callbacks of an estimator how far its fit is.
+
+    Reading is a task where it takes passes over blocks, and every block that is done is a subtask.
+    """
 
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         self._estimator, self._in_parts = estimator, isinstance(X, RowSource)
         # what callbacks give to scorers, which have no use for groups
         metadata = {} if self._in_parts else {"sample_weight": sample_weight}
         self.given = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
-        self._whole: CallbackContext | None = None
-        self._reading: CallbackContext | None = None
-        self._blocks: BlockTasks | None = None
+        self._whole: Any = None
+        self._task: Any = None  # what blocks belong to
+        self._told = self._before = 0  # blocks of this task, and those of its newest pass
 
     def begin_reading(self, n_tasks: int | None) -> Callable[[int], None] | None:
         """Begin to read rows that come in parts; return what hears of the blocks. Other rows need no task."""
         if not self._in_parts:
             return None
-        self._begin(None if n_tasks is None else 1 + n_tasks)
-        assert self._whole is not None
-        self._blocks = BlockTasks(self._whole, self.given)
-        self._reading = self._blocks.begin("reading", None)
-        return self._blocks
+        self._begin_whole(None if n_tasks is None else 1 + n_tasks)
+        self._begin_task("reading", None)
+        return self._hear
 
     def begin(self, n_tasks: int | None) -> CallbackContext:
         """Begin to fit: so many layers or members follow."""
-        if self._reading is None:
-            self._begin(n_tasks)
+        if self._whole is None:
+            self._begin_whole(n_tasks)
         else:
-            self._reading.call_on_fit_task_end(**self.given)
-        assert self._whole is not None
+            self._task.call_on_fit_task_end(**self.given)
         return self._whole
 
     def begin_layer(self, n_blocks: int | None) -> CallbackContext:
-        """Begin a layer, which takes passes over so many blocks."""
-        if self._blocks is not None:
-            return self._blocks.begin("layer", n_blocks)
-        assert self._whole is not None
-        return self._whole.subcontext(task_name="layer").call_on_fit_task_begin(**self.given)
+        """Begin a layer, which takes passes over so many blocks; None if no block is read."""
+        return self._begin_task("layer", n_blocks or 0)
 
     def end_blocks(self) -> None:
         """Tell nobody about passes that come after the last task."""
-        if self._blocks is not None:
-            self._blocks.end()
+        self._task = None
 
     def end(self, **more: Any) -> None:
         """End the fit."""
-        assert self._whole is not None
         self._whole.call_on_fit_task_end(**self.given, **more)
 
-    def _begin(self, n_tasks: int | None) -> None:
+    def _begin_whole(self, n_tasks: int | None) -> None:
         context = self._estimator._init_callback_context(max_subtasks=n_tasks)
         self._whole = context.call_on_fit_task_begin(**self.given)
+
+    def _begin_task(self, name: str, n_blocks: int | None) -> CallbackContext:
+        """Begin a task that has so many blocks; None if nobody knows yet."""
+        self._task = self._whole.subcontext(task_name=name, max_subtasks=n_blocks)
+        self._told = self._before = 0
+        return self._task.call_on_fit_task_begin(**self.given)
+
+    def _hear(self, done: int) -> None:
+        """Tell that so many blocks of a pass are done. A smaller number than before begins a new pass."""
+        new = done - self._before if done > self._before else done
+        self._before = done
+        for _ in range(new):
+            # a task may turn out to need one more pass than it was said to need
+            if self._task is None or self._told == self._task.max_subtasks:
+                return
+            self._told += 1
+            block = self._task.subcontext(task_name="block").call_on_fit_task_begin(**self.given)
+            block.call_on_fit_task_end(**self.given)
 
 
 PATIENCE = 5.0  # seconds of a fit before a bar is shown
@@ -146,37 +158,28 @@ def somebody_looks() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How an estimator calls its score, which is 1 minus the mean loss, and what else it minimises."""
+    """The fitted attributes that tell how good an estimator is: by their words, score before loss."""
 
-    score: str  # in words
-    train_scores: str  # the fitted attributes
-    loo_scores: str
-    loo_score: str  # of one answer without layers
-    loss: str = ""  # in words; empty if it says no more than the score
-    loo_losses: str = ""
-    loo_loss: str = ""
+    train_scores: str  # of each layer, on the training rows
+    by_layer: Mapping[str, str]  # by leave-one-out, of the first one, two, ... layers together
+    of_all: Mapping[str, str]  # by leave-one-out, of an answer without layers
 
     def of_answer(self, score: float, loss: float) -> dict[str, float]:
         """Return the figures of an answer without layers, under the names of the fitted attributes."""
-        figures = {self.loo_score: score}
-        return {**figures, self.loo_loss: loss} if self.loss else figures
+        return dict(zip(self.of_all.values(), (score, loss), strict=False))  # R^2 says what the loss says
 
     def words(self, score: float, loss: float) -> str:
         """Say what leave-one-out says."""
-        line = f"leave-one-out {self.score} {score:.4f}"
-        return f"{line}, {self.loss} {loss:.4f}" if self.loss else line
+        figures = zip(self.of_all, (score, loss), strict=False)
+        return "leave-one-out " + ", ".join(f"{words} {figure:.4f}" for words, figure in figures)
 
 
 ACCURACY = Figures(
-    "accuracy",
     "train_accuracies_",
-    "loo_accuracies_",
-    "loo_accuracy_",
-    "log-loss",
-    "loo_log_losses_",
-    "loo_log_loss_",
+    {"accuracy": "loo_accuracies_", "log-loss": "loo_log_losses_"},
+    {"accuracy": "loo_accuracy_", "log-loss": "loo_log_loss_"},
 )
-R2 = Figures("R^2", "train_r2_scores_", "loo_r2_scores_", "loo_r2_score_")
+R2 = Figures("train_r2_scores_", {"R^2": "loo_r2_scores_"}, {"R^2": "loo_r2_score_"})
 
 
 @dataclass(slots=True)
@@ -201,15 +204,12 @@ class History:
 
     def figures(self) -> dict[str, tuple[float, ...]]:
         """Return the figures by layer, under the names of the fitted attributes."""
-        names = self.names
+        loo = zip(self.names.by_layer.values(), (self.loo_scores, self.loo_losses), strict=False)
         train_scores = tuple(float(score) for score in self.train_scores)
-        found = {names.loo_scores: tuple(self.loo_scores), names.train_scores: train_scores}
-        if names.loss:
-            found[names.loo_losses] = tuple(self.loo_losses)
-        return found
+        return {self.names.train_scores: train_scores, **{name: tuple(figures) for name, figures in loo}}
 
     def line(self) -> str:
         """Describe the network so far in words."""
         if not self.loo_scores:
-            return f"training {self.names.score} {float(self.train_scores[-1]):.4f}"
+            return f"training {next(iter(self.names.by_layer))} {float(self.train_scores[-1]):.4f}"
         return self.names.words(self.loo_scores[-1], self.loo_losses[-1])

@@ -9,12 +9,10 @@ from .._seam.sklearn import _estimator_with_converted_arrays
 
 Estimator = TypeVar("Estimator")
 
-ANSWERING = ("network_", "model_", "portfolio_", "encoding_")  # the fitted attributes that decide answers
-
 
 def record_of(model: Any) -> Any:
     """Return the record that decides the answers of a fitted estimator; None if it has none."""
-    return next((getattr(model, name) for name in ANSWERING if hasattr(model, name)), None)
+    return getattr(model, getattr(model, "_record", ""), None)
 
 
 def to_numpy(model: Estimator) -> Estimator:

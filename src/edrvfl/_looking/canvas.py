@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 import numpy
 
@@ -13,6 +13,34 @@ from .._inputs.rows import to_host
 # Blue and vermillion can be told apart by everyone, and so can grey from both by its lightness.
 FIRST, SECOND, PALE = "#0072b2", "#d55e00", "0.75"
 SERIES = (FIRST, SECOND, "#009e73", "#cc79a7", "#56b4e9")
+
+
+class Display:
+    """A picture of a model, with its axes and its figure once it is drawn. Subclasses draw it."""
+
+    ax_: Any  # one panel, or a tuple of them
+    figure_: Any
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. Its place is divided if there are several panels. None makes a new figure.
+
+        Returns
+        -------
+        display : display
+            The display, with the axes and the figure.
+        """
+        self.ax_ = self._drawn(ax)
+        self.figure_ = (self.ax_[0] if isinstance(self.ax_, tuple) else self.ax_).figure
+        return self
+
+    def _drawn(self, ax: Any) -> Any:
+        """Draw into these axes, or into a new figure; return the panels."""
+        raise NotImplementedError
 
 
 def new_axes(ax: Any, width: float, height: float) -> Any:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from .canvas import FIRST, SECOND, divided, legend_above, new_axes, on_host, tidy, whole_numbers
-
-# What is drawn, and the fitted attributes that have it by leave-one-out.
-CLASS_FIGURES = {"accuracy": "loo_accuracies_", "log-loss": "loo_log_losses_"}
-VALUE_FIGURES = {"R^2": "loo_r2_scores_"}
+from .canvas import FIRST, SECOND, Display, divided, legend_above, new_axes, on_host, tidy, whole_numbers
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DepthDisplay:
+class DepthDisplay(Display):
     """How good the networks of 1, 2, ... layers are: by leave-one-out, and on rows with known answers.
 
     A classifier has a panel for the accuracy and one for the log-loss, a regressor one for R^2. A dotted line
@@ -63,8 +59,6 @@ class DepthDisplay:
     loo: Mapping[str, Sequence[float]]
     test: Mapping[str, Sequence[float]]
     n_layers: int | None = None
-    ax_: tuple[Any, ...] = field(init=False)
-    figure_: Any = field(init=False)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any = None, y: Any = None, *, ax: Any = None) -> DepthDisplay:
@@ -99,8 +93,7 @@ class DepthDisplay:
         if (X is None) != (y is None):
             raise ValueError("DepthDisplay needs X and y, or neither of them; only one was given.")
         classes = network.classes_ if is_classifier(network) else None
-        names = VALUE_FIGURES if classes is None else CLASS_FIGURES
-        loo = {name: getattr(network, figures) for name, figures in names.items()}
+        loo = {words: getattr(network, name) for words, name in network._figures.by_layer.items()}
         test: dict[str, list[float]] = {}
         if X is not None:
             staged = network.staged_predict(X) if classes is None else network.staged_predict_proba(X)
@@ -141,27 +134,14 @@ class DepthDisplay:
         """
         return cls(loo={}, test=_figures_by_depth(y_true, y_staged, classes)).plot(ax)
 
-    def plot(self, ax: Any = None) -> DepthDisplay:
-        """Draw the figures.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. Its place is divided if there are two panels. None makes a new figure.
-
-        Returns
-        -------
-        display : DepthDisplay
-            The display, with the axes and the figure.
-        """
+    def _drawn(self, ax: Any) -> Any:
         names = list(dict.fromkeys([*self.loo, *self.test]))
         ax = new_axes(ax, 4.4 * len(names), 3.3)
         panels = divided(ax, len(names), len(names), across=0.85) if len(names) > 1 else (ax,)
         for panel, name in zip(panels, names, strict=True):
             self._draw(panel, name)
         legend_above(panels[0], 3)
-        self.ax_, self.figure_ = panels, ax.figure
-        return self
+        return panels
 
     def _draw(self, panel: Any, name: str) -> None:
         lines = (("leave-one-out", self.loo, FIRST, "o"), ("test", self.test, SECOND, "s"))
@@ -182,7 +162,7 @@ def _figures_by_depth(y: Any, staged: Iterable[Any], classes: Any) -> dict[str, 
     if classes is None:
         y = on_host(y)
         return {"R^2": [float(r2_score(y, on_host(values))) for values in staged]}
-    found: dict[str, list[float]] = {name: [] for name in CLASS_FIGURES}
+    found: dict[str, list[float]] = {"accuracy": [], "log-loss": []}
     y, classes = on_host(y), on_host(classes)
     for probabilities in staged:
         P = on_host(probabilities)

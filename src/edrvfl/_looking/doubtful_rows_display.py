@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
-from .canvas import FIRST, PALE, SECOND, bars_from_the_top, legend_above, new_axes, plain, pyplot
+from .canvas import FIRST, PALE, SECOND, Display, bars_from_the_top, legend_above, new_axes, plain, pyplot
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DoubtfulRowsDisplay:
+class DoubtfulRowsDisplay(Display):
     """The most doubtful training rows, the worst on top: labels to check first.
 
     For each row one dot is what it says of itself, and the other what the model without it says: the
@@ -59,8 +59,6 @@ class DoubtfulRowsDisplay:
     given: Sequence[float]
     said: Sequence[float]
     measure: str = "probability without the row"
-    ax_: Any = field(init=False)
-    figure_: Any = field(init=False)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, n: int = 20, ax: Any = None) -> DoubtfulRowsDisplay:
@@ -99,19 +97,7 @@ class DoubtfulRowsDisplay:
         ]
         return cls(names=names, given=found.given_probability, said=found.said_probability).plot(ax)
 
-    def plot(self, ax: Any = None) -> DoubtfulRowsDisplay:
-        """Draw the rows.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-
-        Returns
-        -------
-        display : DoubtfulRowsDisplay
-            The display, with the axes and the figure.
-        """
+    def _drawn(self, ax: Any) -> Any:
         given, said = (numpy.asarray(values, dtype=float) for values in (self.given, self.said))
         ax = new_axes(ax, 6.4, 1.3 + 0.3 * len(given))
         places = numpy.arange(len(given))
@@ -122,5 +108,4 @@ class DoubtfulRowsDisplay:
         ax.set_xlabel(self.measure)
         bars_from_the_top(ax, len(given))
         legend_above(ax, 2)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax

@@ -82,22 +82,24 @@ def feature_importance(estimator: Any, X: Any, *, n_repeats: int = 5, random_sta
     """
     ask = _method(estimator)
     check_scalar(n_repeats, "n_repeats", Integral, min_val=1)
-    rows = _FrameRows.of(X) or _ArrayRows(X)
-    if rows.m < 2:
-        raise ValueError(f"feature_importance takes values from other rows, but X has {rows.m} row(s).")
+    rows = _as_rows(X)
+    m, d = rows.shape
+    if m < 2:
+        raise ValueError(f"feature_importance takes values from other rows, but X has {m} row(s).")
     state = check_random_state(random_state)
-    order = state.permutation(rows.m)
-    shifts = 1 + state.permutation(rows.m - 1)[:n_repeats]  # different ones, so that no pair counts twice
+    order = state.permutation(m)
+    shifts = 1 + state.permutation(m - 1)[:n_repeats]  # different ones, so that no pair counts twice
     before = _answers(ask, X)
     variance = _variance(before)
-    found = numpy.empty((rows.d, len(shifts)))
+    found = numpy.empty((d, len(shifts)))
     for r, shift in enumerate(shifts):
-        other = numpy.empty(rows.m, dtype=numpy.int64)
+        other = numpy.empty(m, dtype=numpy.int64)
         other[order] = numpy.roll(order, -shift)
-        for j, exchanged in enumerate(rows.exchanged(other)):
+        for j, exchanged in enumerate(_exchanged(rows, other)):
             change = ((before - _answers(ask, exchanged)) ** 2).mean(axis=0, dtype=float) / 2
             found[j, r] = _share(change, variance, by_output=is_regressor(estimator))
-    names = rows.names or getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(rows.d)])
+    names = getattr(rows, "columns", None)  # of a frame
+    names = names or getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(d)])
     return Bunch(
         importances_mean=found.mean(axis=1),
         importances_std=found.std(axis=1),
@@ -151,47 +153,29 @@ def _share(change: numpy.ndarray, variance: numpy.ndarray, by_output: bool) -> f
     return float((change[varies] / variance[varies]).mean()) if varies.any() else 0.0
 
 
-class _ArrayRows:
-    """Rows in an array of any library, or in lists."""
-
-    names = None
-
-    def __init__(self, X: Any) -> None:
-        if not hasattr(X, "__dlpack__") or X.ndim != 2:  # lists, in which numbers may stand beside text
-            X = check_array(X, dtype=object, ensure_all_finite=False)
-        self.X = X
-        self.m, self.d = X.shape
-
-    def exchanged(self, other: numpy.ndarray) -> Iterator[Any]:
-        """Yield the rows with one column after another taken from the other rows."""
-        X, xp = self.X, array_namespace(self.X)
-        other = from_numpy(other, X, xp.int64)
-        copy = xp.asarray(X, copy=True)
-        for j in range(self.d):
-            copy[:, j] = take_entries(X[:, j], other)
-            yield copy
-            copy[:, j] = X[:, j]
-
-
-class _FrameRows:
-    """Rows in a frame of pandas, polars or pyarrow."""
-
-    def __init__(self, frame: Any) -> None:
-        self.frame = frame
-        self.m, self.d = frame.shape
-        self.names = frame.columns
-
-    @classmethod
-    def of(cls, X: Any) -> _FrameRows | None:
-        """Return the rows of a frame, and None for anything else."""
-        if hasattr(X, "__dlpack__"):
-            return None
+def _as_rows(X: Any) -> Any:
+    """Return a frame of pandas, polars or pyarrow as one of narwhals, and other rows as an array."""
+    if not hasattr(X, "__dlpack__"):
         frame = narwhals.from_native(X, eager_only=True, pass_through=True)
-        return cls(frame) if isinstance(frame, narwhals.DataFrame) else None
+        if isinstance(frame, narwhals.DataFrame):
+            return frame
+    if not hasattr(X, "__dlpack__") or X.ndim != 2:  # lists, in which numbers may stand beside text
+        return check_array(X, dtype=object, ensure_all_finite=False)
+    return X
 
-    def exchanged(self, other: numpy.ndarray) -> Iterator[Any]:
-        """Yield the rows with one column after another taken from the other rows."""
-        for name in self.names:
+
+def _exchanged(rows: Any, other: numpy.ndarray) -> Iterator[Any]:
+    """Yield the rows with one column after another taken from the other rows."""
+    if isinstance(rows, narwhals.DataFrame):
+        for name in rows.columns:
             # by position: narwhals gives the moved values the index of the frame
-            moved = self.frame.get_column(name)[other]
-            yield self.frame.with_columns(moved.alias(name)).to_native()
+            moved = rows.get_column(name)[other]
+            yield rows.with_columns(moved.alias(name)).to_native()
+        return
+    xp = array_namespace(rows)
+    other = from_numpy(other, rows, xp.int64)
+    copy = xp.asarray(rows, copy=True)
+    for j in range(rows.shape[1]):
+        copy[:, j] = take_entries(rows[:, j], other)
+        yield copy
+        copy[:, j] = rows[:, j]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
-from .canvas import FIRST, bars_from_the_top, new_axes, plain, pyplot
+from .canvas import FIRST, Display, bars_from_the_top, new_axes, plain, pyplot
 from .importance import feature_importance
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ImportanceDisplay:
+class ImportanceDisplay(Display):
     """The importances of columns, the largest on top.
 
     A bar is the mean over repeats; the thin line goes from the smallest of them to the largest.
@@ -61,8 +61,6 @@ class ImportanceDisplay:
     feature_names: Sequence[str]
     measure: str = "share of the answers' variance"
     max_features: int = 20
-    ax_: Any = field(init=False)
-    figure_: Any = field(init=False)
 
     @classmethod
     def from_estimator(
@@ -109,19 +107,7 @@ class ImportanceDisplay:
         )
         return display.plot(ax)
 
-    def plot(self, ax: Any = None) -> ImportanceDisplay:
-        """Draw the importances.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-
-        Returns
-        -------
-        display : ImportanceDisplay
-            The display, with the axes and the figure.
-        """
+    def _drawn(self, ax: Any) -> Any:
         found = numpy.asarray(self.importances, dtype=float)
         means = found.mean(axis=1)
         order = numpy.argsort(-means, kind="stable")[: self.max_features]
@@ -137,5 +123,4 @@ class ImportanceDisplay:
         if found.min() >= 0:
             ax.set_xlim(left=0)
         bars_from_the_top(ax, len(order))
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax

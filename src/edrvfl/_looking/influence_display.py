@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
-from .canvas import FIRST, SECOND, bars_from_the_top, new_axes, plain, pyplot
+from .canvas import FIRST, SECOND, Display, bars_from_the_top, new_axes, plain, pyplot
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class InfluenceDisplay:
+class InfluenceDisplay(Display):
     """The training rows that moved the answer to one row most, the strongest on top.
 
     A bar to the right is by how much the answer is larger with the training row, one to the left by how much
@@ -56,8 +56,6 @@ class InfluenceDisplay:
     names: Sequence[str]
     changes: Sequence[float]
     answer: str = "the answer"
-    ax_: Any = field(init=False)
-    figure_: Any = field(init=False)
 
     @classmethod
     def from_estimator(
@@ -95,19 +93,7 @@ class InfluenceDisplay:
         what = "value" if values else f"probability of {found.of[0]}"
         return cls(names=names, changes=found.change, answer=f"{what}, {found.answer[0]:.3g}").plot(ax)
 
-    def plot(self, ax: Any = None) -> InfluenceDisplay:
-        """Draw the changes.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-
-        Returns
-        -------
-        display : InfluenceDisplay
-            The display, with the axes and the figure.
-        """
+    def _drawn(self, ax: Any) -> Any:
         changes = numpy.asarray(self.changes, dtype=float)
         ax = new_axes(ax, 6.4, 1.1 + 0.3 * len(changes))
         places = numpy.arange(len(changes))
@@ -116,5 +102,4 @@ class InfluenceDisplay:
         ax.set_yticks(places, [plain(name) for name in self.names])
         ax.set_xlabel(f"what the training row adds to the {self.answer}")
         bars_from_the_top(ax, len(changes))
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax

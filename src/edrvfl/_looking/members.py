@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from .canvas import FIRST, PALE, SECOND, bars_from_the_top, divided, new_axes, plain
+from .canvas import FIRST, PALE, SECOND, Display, bars_from_the_top, divided, new_axes, plain
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MembersDisplay:
+class MembersDisplay(Display):
     """The members of a fitted portfolio: what each weighs, and how good each is by leave-one-out.
 
     Bars on the left are the weights. On the right a dot is a member's leave-one-out log-loss, or R^2 in a
@@ -66,8 +65,6 @@ class MembersDisplay:
     figures: Sequence[float]
     common_figure: float
     measure: str = "log-loss"
-    ax_: tuple[Any, Any] = field(init=False)
-    figure_: Any = field(init=False)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> MembersDisplay:
@@ -93,30 +90,18 @@ class MembersDisplay:
                 f"but got {got}."
             )
         check_is_fitted(estimator)
-        table, values = estimator.members_, is_regressor(estimator)
-        figure = "loo_r2_score" if values else "loo_log_loss"
+        table = estimator.members_
+        *_, (measure, name) = estimator._figures.of_all.items()
         display = cls(
             names=table["member"],
             weights=table["weight"],
-            figures=table[figure],
-            common_figure=getattr(estimator, f"{figure}_"),
-            measure="R^2" if values else "log-loss",
+            figures=table[name.removesuffix("_")],
+            common_figure=getattr(estimator, name),
+            measure=measure,
         )
         return display.plot(ax)
 
-    def plot(self, ax: Any = None) -> MembersDisplay:
-        """Draw the members.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. Its place is divided into two panels. None makes a new figure.
-
-        Returns
-        -------
-        display : MembersDisplay
-            The display, with the axes and the figure.
-        """
+    def _drawn(self, ax: Any) -> Any:
         ax = new_axes(ax, 8, 1.3 + 0.34 * len(self.names))
         left, right = divided(ax, 2, 2)
         better = -1 if self.measure == "R^2" else 1  # the larger, or the smaller
@@ -126,8 +111,7 @@ class MembersDisplay:
         self._draw_figures(right, order, colours)
         for panel in (left, right):
             bars_from_the_top(panel, len(order))
-        self.ax_, self.figure_ = (left, right), ax.figure
-        return self
+        return (left, right)
 
     def _draw_weights(self, panel: Any, order: list[int], colours: list[str]) -> None:
         """Draw a bar for each weight, with its figure at the end."""

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from .canvas import SERIES, legend_above, new_axes, on_host, plain, tidy
+from .canvas import SERIES, Display, legend_above, new_axes, on_host, plain, tidy
 
 LONGEST = 26  # letters of a name: the legend is to be no wider than the axes
 NINETY_FIVE = 1.959963984540054  # 95 % of a normal distribution are within so many deviations
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ReliabilityDisplay:
+class ReliabilityDisplay(Display):
     """How often the most probable class is right, beside the probability that it was given.
 
     It is for two classes or many; scikit-learn's ``CalibrationDisplay`` draws the probability of one class of
     two. Rows are sorted by their largest probability and divided into groups of nearly equal size. A dot is
     the share of right answers in a group; the line through it is where the share of a large group would be,
     with a confidence of 95 % (Wilson's interval). Dots on the diagonal are calibrated.
+    Several displays can share axes.
 
     It is best made by :meth:`from_estimator`.
 
@@ -70,8 +71,6 @@ class ReliabilityDisplay:
     shares: Sequence[float]
     counts: Sequence[int]
     name: str | None = None
-    ax_: Any = field(init=False)
-    figure_: Any = field(init=False)
 
     @property
     def calibration_error(self) -> float:
@@ -175,19 +174,7 @@ class ReliabilityDisplay:
             name=name,
         ).plot(ax)
 
-    def plot(self, ax: Any = None) -> ReliabilityDisplay:
-        """Draw the groups.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; several displays can share axes. None makes a new figure.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-            The display, with the axes and the figure.
-        """
+    def _drawn(self, ax: Any) -> Any:
         ax = new_axes(ax, 5.0, 4.9)
         drawn = len(ax.get_legend_handles_labels()[1])  # by other displays
         x, shares = numpy.array(self.confidences), numpy.array(self.shares)
@@ -205,8 +192,7 @@ class ReliabilityDisplay:
         ax.set(xlabel="probability of the most probable class", ylabel="share of right answers")
         legend_above(ax, 1)
         tidy(ax, "both")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax
 
 
 def _wilson(shares: numpy.ndarray, counts: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy
 from sklearn.utils.validation import check_is_fitted
 
-from .canvas import FIRST, PALE, SECOND, divided, new_axes, plain, tidy, whole_numbers
+from .canvas import FIRST, PALE, SECOND, Display, divided, new_axes, plain, tidy, whole_numbers
 
 WIDE = 30.0  # numbers that differ by this factor are drawn on a logarithmic scale
 LONGEST = 18  # letters of a value that is no number
@@ -20,7 +20,7 @@ LOW = 0.1  # the worst tenth of the scores is drawn at the edge, so that it does
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SearchDisplay:
+class SearchDisplay(Display):
     """The configurations that a search tried: a panel for each parameter, a dot for each of its rows.
 
     The height of a dot is the mean score over the splits. For a parameter other than the depth of a network a
@@ -71,8 +71,6 @@ class SearchDisplay:
     scores: Sequence[float]
     best_index: int
     configurations: Sequence[int] | None = None
-    ax_: tuple[Any, ...] = field(init=False)
-    figure_: Any = field(init=False)
 
     @classmethod
     def from_estimator(
@@ -118,19 +116,7 @@ class SearchDisplay:
             configurations=numpy.unique(alike, return_inverse=True)[1].tolist(),
         ).plot(ax)
 
-    def plot(self, ax: Any = None) -> SearchDisplay:
-        """Draw the panels.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. Its place is divided into panels. None makes a new figure.
-
-        Returns
-        -------
-        display : SearchDisplay
-            The display, with the axes and the figure.
-        """
+    def _drawn(self, ax: Any) -> Any:
         if not self.values:
             raise ValueError("No parameter has several values, so there is nothing to draw.")
         n_columns = min(len(self.values), 3)
@@ -155,8 +141,7 @@ class SearchDisplay:
             if name == "n_layers" and len(set(values)) > FEW:
                 whole_numbers(panel)
             tidy(panel, "y")
-        self.ax_, self.figure_ = panels, ax.figure
-        return self
+        return panels
 
     def _rows_of(self, name: str, scores: numpy.ndarray) -> list[int]:
         """Return the rows that a panel draws: all depths of each configuration, or its best."""

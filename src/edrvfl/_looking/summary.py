@@ -7,9 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-# Fitted attributes, or columns of a table, and what they are called.
-FIGURES = {"loo_accuracy": "accuracy", "loo_log_loss": "log-loss", "loo_r2_score": "R^2"}
-FIGURES_BY_LAYER = {"loo_accuracies_": "accuracy", "loo_log_losses_": "log-loss", "loo_r2_scores_": "R^2"}
 KERNELS = {"laplace": "Laplace", "matern": "Matern 3/2", "product": "Product", "additive": "Additive"}
 # Colours are those of the page, so that it can be read in the dark too.
 BOX = "margin: 0.4em 0 0.8em 0.4em; font-size: 0.92em; line-height: 1.5"
@@ -35,7 +32,7 @@ def _network(model: Any) -> str:
     network = model.network_
     depth, width = len(network.layers), network.n_hidden
     whole = ", one read-out over all layers" if network.joint else ""
-    loo = {words: getattr(model, name, ()) for name, words in FIGURES_BY_LAYER.items()}
+    loo = {words: getattr(model, name) for words, name in model._figures.by_layer.items()}
     loo = {words: figures for words, figures in loo.items() if len(figures)}
     last = {words: figures[depth - 1] for words, figures in loo.items()}
     seen = _inputs(model, network.inputs)
@@ -63,7 +60,7 @@ def _portfolio(model: Any) -> str:
     heavy = sum(weight > 0 for weight in table["weight"])
     said = f"{_count(len(table['member']), 'member')}, {heavy} with a say. {_loo(_figures(model))}"
     head = {"member": "member", "weight": "weight", "n_layers": "layers", "n_hidden": "neurons"}
-    figures = {name: words for name, words in FIGURES.items() if name in table}
+    figures = {name.removesuffix("_"): words for words, name in model._figures.of_all.items()}
     columns = [*(table[name] for name in head), *([_share(v) for v in table[name]] for name in figures)]
     rows = sorted(zip(*columns, strict=True), key=lambda row: -row[1])
     return _sentence(said) + _table("members, with leave-one-out", [*head.values(), *figures.values()], rows)
@@ -98,9 +95,7 @@ DESCRIPTIONS = {
 
 def _figures(model: Any) -> dict[str, float]:
     """Return the leave-one-out figures of an answer without layers."""
-    return {
-        words: getattr(model, f"{name}_") for name, words in FIGURES.items() if hasattr(model, f"{name}_")
-    }
+    return {words: getattr(model, name) for words, name in model._figures.of_all.items()}
 
 
 def _loo(figures: dict[str, float]) -> str:

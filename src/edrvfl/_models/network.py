@@ -52,12 +52,13 @@ class Network(Record):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle holds: the seed gives most weights again, so they are left out."""
-        from .._models.stored import state_of  # here, because a stored network knows what a network is
+        from .stored import stored  # here, because a stored network knows what a network is
 
-        return state_of(self, [field.name for field in dataclasses.fields(self)])
+        small = stored(self)
+        return {field.name: getattr(small, field.name) for field in dataclasses.fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        from .._models.stored import restored
+        from .stored import restored
 
         for name, value in state.items():
             object.__setattr__(self, name, value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Annotated, Any
 
@@ -16,9 +16,9 @@ import numpy
 
 from .._layers.draws import DRAW_SCHEME, Recipe, draw_layer
 from .._layers.records import DrawSettings, HiddenLayer
-from .._models.network import Network
 from .._seam.arrays import Array
 from .._seam.fields import Between, Places, floats
+from .network import Network
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,24 +46,19 @@ def checksum_of(W: numpy.ndarray) -> int:
 
 def stored(network: Network) -> Network:
     """Return a network of NumPy arrays whose layers are stored ones; any other network as it is."""
-    if not all(isinstance(layer, HiddenLayer) and _can_be_stored(layer) for layer in _layers(network)):
+    layers: tuple[Any, ...] = network.layers  # some may be stored ones
+    if not all(isinstance(layer, HiddenLayer) and _can_be_stored(layer) for layer in layers):
         return network
-    layers = tuple(_stored_layer(network, l) for l in range(len(network.layers)))
-    return replace(network, layers=layers)
+    return replace(network, layers=tuple(_stored_layer(network, l) for l in range(len(layers))))
 
 
 def restored(network: Network) -> Network:
     """Return a network with the weights of its stored layers drawn again. A wrong checksum is an error."""
-    layers = tuple(
-        _restored_layer(network, l) if isinstance(layer, StoredLayer) else layer
-        for l, layer in enumerate(_layers(network))
-    )
-    return replace(network, layers=layers)
-
-
-def _layers(network: Network) -> tuple[Any, ...]:
-    """Return a network's layers, of which some may be stored ones while it is saved or loaded."""
-    return network.layers
+    layers: list[Any] = list(network.layers)
+    for l, layer in enumerate(layers):
+        if isinstance(layer, StoredLayer):
+            layers[l] = _restored_layer(network, l)
+    return replace(network, layers=tuple(layers))
 
 
 def networks_in(value: Any) -> Iterator[Network]:
@@ -128,7 +123,7 @@ def _stored_layer(network: Network, l: int) -> Any:
             return layer
     elif layer.inputs != _all_inputs(network, l):
         return layer
-    of_rows = _n_pairs(network) if l == 0 else 0
+    of_rows = round(network.draws.pair_share * n) if l == 0 else 0
     pairs = layer.W[:, :of_rows].copy() if of_rows else None
     found = StoredLayer(kept, layer.scale, layer.shift, checksum_of(layer.W), pairs)
     same = network.draw_scheme == DRAW_SCHEME and numpy.array_equal(_drawn(network, l, found), layer.W)
@@ -158,10 +153,6 @@ def _all_inputs(network: Network, l: int) -> slice:
     return slice(n, n + d) if l == 0 else slice(0, n + d)
 
 
-def _n_pairs(network: Network) -> int:
-    return round(network.draws.pair_share * network.n_hidden)
-
-
 def _drawn(network: Network, l: int, layer: StoredLayer) -> numpy.ndarray:
     """Draw the weights of a layer, and write those over them that came from training rows."""
     s = DrawSettings(network.draws.inputs_per_neuron, network.draws.hidden_per_neuron)
@@ -173,9 +164,3 @@ def _drawn(network: Network, l: int, layer: StoredLayer) -> numpy.ndarray:
     if layer.pairs is not None:
         W[:, : layer.pairs.shape[1]] = layer.pairs
     return W
-
-
-def state_of(network: Network, names: Sequence[str]) -> dict[str, Any]:
-    """Return what a pickle holds of a network."""
-    small = stored(network)
-    return {name: getattr(small, name) for name in names}

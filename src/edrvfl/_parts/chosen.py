@@ -5,7 +5,7 @@ Others choose rows too, by targets, weights and a hash of each row: `ledger` hol
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy
@@ -18,18 +18,12 @@ from .rows import PartedRows, deal
 from .watched import WatchedParts
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TakeByClass:
-    """Take rows by their places among the rows of their class; values are one class."""
-
-    places: dict[int, list[numpy.ndarray]]  # by part and class: indices among the part's rows of the class
-
-    def __call__(self, rows: Rows, number: int) -> list[Rows]:
-        """Return the rows that are taken of one part, in their order."""
-        codes = codes_of(rows.targets)
-        chosen = [numpy.flatnonzero(codes == c)[at] for c, at in enumerate(self.places[number]) if len(at)]
-        which = numpy.sort(numpy.concatenate([numpy.empty(0, dtype=int), *chosen]))
-        return [rows.some(from_numpy(which, rows.X, array_namespace(rows.X).int64))]
+def _take_by_class(places: dict[int, list[numpy.ndarray]], rows: Rows, number: int) -> list[Rows]:
+    """Take rows of a part, by part and class: indices among its rows of the class. Values are one class."""
+    codes = codes_of(rows.targets)
+    chosen = [numpy.flatnonzero(codes == c)[at] for c, at in enumerate(places[number]) if len(at)]
+    which = numpy.sort(numpy.concatenate([numpy.empty(0, dtype=int), *chosen]))
+    return [rows.some(from_numpy(which, rows.X, array_namespace(rows.X).int64))]
 
 
 def judged_rows(parted: PartedRows) -> tuple[Rows, Judged | None]:
@@ -37,7 +31,7 @@ def judged_rows(parted: PartedRows) -> tuple[Rows, Judged | None]:
     sizes = numpy.sum(list(parted.sizes.values()), axis=0)  # (k,)
     places = judged_places(sizes, parted.classes is not None)
     asked = [numpy.arange(size) for size in sizes] if places is None else places
-    rows = Rows.joined(parted.gather(TakeByClass(_by_part(asked, parted))))
+    rows = Rows.joined(parted.gather(partial(_take_by_class, _by_part(asked, parted))))
     if places is None:
         return rows, None
     like, xp = parted.reader.like, array_namespace(parted.reader.like)

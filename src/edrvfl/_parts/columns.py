@@ -7,7 +7,9 @@ of such columns are read in one more pass, which is taken only then.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy
@@ -159,19 +161,13 @@ def _is_missing(column: Array) -> bool:
     return bool(numpy.isnan(to_host(column[:1])).all() and numpy.isnan(to_host(column)).all())
 
 
-@dataclass(frozen=True, slots=True)
-class ReadTexts:
-    """Read the values of columns as text."""
-
-    columns: tuple[int, ...]
-
-    def __call__(self, part: Part) -> Kinds | None:
-        """Return the texts of a part as the categories of these columns."""
-        if part.n_rows == 0:
-            return None
-        table = open_table(part.X)
-        kinds = tuple(_read_text(table, j) for j in self.columns)
-        return Kinds(tuple(table.names[j] for j in self.columns), kinds)
+def _read_texts(columns: Sequence[int], part: Part) -> Kinds | None:
+    """Read the values of columns of a part as text, and return these texts as their categories."""
+    if part.n_rows == 0:
+        return None
+    table = open_table(part.X)
+    kinds = tuple(_read_text(table, j) for j in columns)
+    return Kinds(tuple(table.names[j] for j in columns), kinds)
 
 
 def _read_text(table: Table, j: int) -> Kind:
@@ -191,7 +187,7 @@ def with_texts(kinds: Kinds, parts: WatchedParts) -> Kinds:
     """Read columns that hold numbers in one part and text in another, if there are any, as text."""
     if not kinds.mixed:
         return _checked(kinds)
-    texts = dict(zip(kinds.mixed, parts.total(ReadTexts(tuple(kinds.mixed))).kinds, strict=True))
+    texts = dict(zip(kinds.mixed, parts.total(partial(_read_texts, kinds.mixed)).kinds, strict=True))
     # where it is declared, or of a type for categories in one part, it is no text in any
     found = {j: replace(text, may_be_text=kinds.kinds[j].may_be_text) for j, text in texts.items()}
     return _checked(replace(kinds, kinds=tuple(found.get(j, kind) for j, kind in enumerate(kinds.kinds))))

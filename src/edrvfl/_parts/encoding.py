@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy
@@ -26,20 +27,14 @@ from .._inputs.rows import Rows, weights_on_host
 from .._inputs.sums import InOrder, Look, LookAt, Step
 from .._inputs.targets import WeightSums
 from .._seam.arrays import Array
-from .parts import Together
+from .parts import together
 from .quantiles import Counted, first_count, in_order
 from .rows import PartedRows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OnRows:
+def _on_rows(step: Step, rows: Rows, _number: int) -> Any:
     """Make a sum of the matrix and the counts of a part's rows."""
-
-    step: Step
-
-    def __call__(self, rows: Rows, _number: int) -> Any:
-        """Return the sum of one part."""
-        return self.step(rows.X, rows.weights.counts)
+    return step(rows.X, rows.weights.counts)
 
 
 def _weigh(X: Array, counts: Array | None) -> WeightSums:
@@ -63,14 +58,14 @@ class PartedSums:
 
     def total(self, step: Step) -> Any:
         """Return the sum of what the step makes of the parts, by one pass over them."""
-        return self.parted.total(OnRows(step))
+        return self.parted.total(partial(_on_rows, step))
 
     def look(self, coded: Sequence[int]) -> Look:
         """Take the first look."""
         steps: list[Step] = [LookAt(tuple(coded)), _weigh]
         if self.ranked:
             steps.append(first_count(self.ranked, self.max_values))
-        look, weights, *counted = self.total(Together(tuple(steps))).values
+        look, weights, *counted = self.total(partial(together, steps)).values
         self._counted = counted[0] if counted else None
         found: Look = replace(look, one=weights.of_one)
         return found

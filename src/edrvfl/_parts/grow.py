@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy
@@ -30,7 +31,7 @@ from .._ridge.solve import require_finite
 from .._ridge.twins import Twins
 from .._seam.arrays import Array, array_namespace, device, free_bytes, from_numpy, itemsize, on_accelerator
 from .._seam.linalg import Cholesky, add_to_diagonal, factorise
-from .layers import Depth, InputMoments, LayerSums, Losses, SumLayer, Verdict
+from .layers import Depth, LayerSums, SumLayer, Verdict, input_moments, losses_by_layer
 from .rows import PartedRows
 
 DEVICE_ROOM = 0.7  # of a device's free memory, that the features of all rows may take
@@ -82,7 +83,7 @@ class PartedNetwork:
         settings, rows, kept = self._settings, self._rows, self._kept()
         if settings.renormalize:
             if self._centres:
-                self._reference = self._parted.total(InputMoments(self._depth.inputs)).mean
+                self._reference = self._parted.total(partial(input_moments, self._depth.inputs)).mean
             self._gram = self._parted.total(SumLayer(self._depth, self._reference, True)).gram
         n, d = settings.n_hidden, self._depth.inputs.width
         inputs: Array | slice = slice(n, n + d)  # the first layer sees X alone
@@ -213,7 +214,7 @@ class PartedNetwork:
         targets = self._rows.targets
         if self._parted.classes is not None:
             return 0.0
-        found = self._parted.gather(Losses(self._depth, verdict))
+        found = self._parted.gather(partial(losses_by_layer, self._depth, verdict))
         xp, weighted = array_namespace(found[0][0]), found[0][1] is not None
         losses = xp.concat([losses for losses, _ in found])
         counts = xp.concat([counts for _, counts in found]) if weighted else xp.ones_like(losses)

@@ -20,6 +20,7 @@ from .._ridge.equations import NormalEquations, Regression
 from .._ridge.leave_one_out import LeastNorm, from_leverage
 from .._seam.arrays import Array, array_namespace, device, from_numpy, product, row_blocks, take_rows
 from .._seam.linalg import Cholesky, add_products, inverse_forms, symmetric
+from .parts import add
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,9 +139,8 @@ class LayerSums:
 
     def __add__(self, other: LayerSums) -> LayerSums:
         """Return the sums over both sets of rows."""
-        wrong = None if self.wrong is None or other.wrong is None else self.wrong + other.wrong
-        plain = None if self.plain is None else self.plain + other.plain
         counts = (self.n_right + other.n_right, self.n_wrong + other.n_wrong)
+        wrong, plain = add(self.wrong, other.wrong), add(self.plain, other.plain)
         return LayerSums(self.right + other.right, wrong, *counts, plain)
 
     @property
@@ -239,32 +239,21 @@ class _Adder:
         return NormalEquations(symmetric(self._G), self._R)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Losses:
-    """The losses of all rows by the newest layer, for a bound that takes their median."""
-
-    depth: Depth
-    verdict: Verdict  # of the newest layer
-
-    def __call__(self, rows: Rows, _number: int) -> list[tuple[Array, Array | None]]:
-        """Return losses and sample weights of a part's rows, block by block."""
-        found = []
-        for place in row_blocks(rows.X, rows.X.shape[0], 2 * self.depth.width):
-            seen = self.depth.walk(rows, place)
-            losses = self.verdict.losses(seen.D, rows, place, seen.omega)
-            found.append((losses, rows.weights.some(place).counts))
-        return found
+def losses_by_layer(
+    depth: Depth, verdict: Verdict, rows: Rows, _number: int
+) -> list[tuple[Array, Array | None]]:
+    """Return losses by the newest layer and sample weights of a part's rows, block by block."""
+    found = []
+    for place in row_blocks(rows.X, rows.X.shape[0], 2 * depth.width):
+        seen = depth.walk(rows, place)
+        losses = verdict.losses(seen.D, rows, place, seen.omega)
+        found.append((losses, rows.weights.some(place).counts))
+    return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class InputMoments:
-    """Weight, mean and scatter of the inputs."""
-
-    inputs: Inputs
-
-    def __call__(self, rows: Rows, _number: int) -> Moments:
-        """Return the moments of a part's rows, by their sample weights."""
-        X, weights = rows.X, rows.weights
-        places = row_blocks(X, X.shape[0], self.inputs.width)
-        each = (Moments.of(self.inputs.apply(X[at, :]), weights.some(at).counts) for at in places)
-        return reduce(operator.add, each)
+def input_moments(inputs: Inputs, rows: Rows, _number: int) -> Moments:
+    """Return weight, mean and scatter of the inputs over a part's rows, by their sample weights."""
+    X, weights = rows.X, rows.weights
+    places = row_blocks(X, X.shape[0], inputs.width)
+    each = (Moments.of(inputs.apply(X[at, :]), weights.some(at).counts) for at in places)
+    return reduce(operator.add, each)

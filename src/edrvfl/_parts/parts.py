@@ -9,7 +9,7 @@ Inside, a block is a stretch of rows that is computed at a time, so what came to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -125,12 +125,6 @@ class Several:
         return Several(tuple(map(add, self.values, other.values)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Together:
-    """Ask several functions for their sums in one pass."""
-
-    functions: tuple[Callable[..., Any], ...]
-
-    def __call__(self, *given: Any) -> Several:
-        """Return what each function makes of the rows."""
-        return Several(tuple(function(*given) for function in self.functions))
+def together(functions: Sequence[Callable[..., Any]], *given: Any) -> Several:
+    """Return what each function makes of some rows: several sums in one pass."""
+    return Several(tuple(function(*given) for function in functions))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy
@@ -22,7 +23,7 @@ from .._inputs.ranked import SLACK
 from .._inputs.rows import to_host
 from .._inputs.sums import Step, observed
 from .._seam.arrays import Array
-from .parts import Together
+from .parts import together
 
 FIRST_BITS = 18  # sign, exponent and six bits of the fraction of a float64
 FEW = 1024  # so many different values of a column are counted one by one in the first pass
@@ -262,17 +263,12 @@ class CountedColumn:
         return float((found.scatter / found.weight)[0])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ObservedMoments:
-    """Sum the moments of columns over their divisors, without their gaps."""
-
-    columns: tuple[int, ...]
-    divisor: numpy.ndarray
-
-    def __call__(self, X: Array, counts: Array | None) -> Moments:
-        """Return the moments of these rows."""
-        Z = to_host(X)[:, self.columns] / self.divisor
-        return Moments.of_observed(Z, None if counts is None else to_host(counts))
+def _observed_moments(
+    columns: tuple[int, ...], divisor: numpy.ndarray, X: Array, counts: Array | None
+) -> Moments:
+    """Return the moments of columns over their divisors, without their gaps."""
+    Z = to_host(X)[:, columns] / divisor
+    return Moments.of_observed(Z, None if counts is None else to_host(counts))
 
 
 def first_count(columns: Sequence[int], most_values: int) -> Count:
@@ -302,8 +298,9 @@ def in_order(
         steps: list[Step] = [Count(tuple(within), grain, within, depth)]
         if narrow:
             columns = tuple(c.column for c in narrow)
-            steps.append(ObservedMoments(columns, numpy.asarray([divisors[j] for j in columns])))
-        sums = total(Together(tuple(steps))).values
+            divisor = numpy.asarray([divisors[j] for j in columns])
+            steps.append(partial(_observed_moments, columns, divisor))
+        sums = total(partial(together, steps)).values
         for c in unknown:
             c.narrow(sums[0])
         for i, c in enumerate(narrow):

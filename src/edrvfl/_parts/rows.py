@@ -1,51 +1,115 @@
-"""All training rows of a fit, in parts: sums over them, and single rows that are brought to memory."""
+"""Training rows of a fit, in parts: read and weighed alike, summed, or brought to memory one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy
 
+from .._inputs.moments import ValueScale
 from .._inputs.rows import (
     Rows,
+    as_matrix,
     class_costs,
     refuse_large_weights,
     refuse_one_class,
     refuse_unresolved,
+    standard_values,
     to_host,
     weights_on_host,
 )
-from .._inputs.targets import WeightSums
-from .._seam.arrays import Array, array_namespace, from_numpy
+from .._inputs.table import Columns, learn_table, open_table, read_table
+from .._inputs.targets import Classes, RowWeights, WeightSums
+from .._seam.arrays import Array, array_namespace, converted, from_numpy
 from .parts import Part, Several, about_block
-from .reader import Reader
 from .survey import Survey
 from .watched import WatchedParts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Read:
+class Reader:
+    """How a part becomes rows of a fit, after all parts were surveyed."""
+
+    columns: Columns | None
+    n_features: int  # of the coded matrix
+    like: Array  # an array in the precision, of the library and on the device of the fit
+    classes: numpy.ndarray | None  # (k,), that are fitted; None for values
+    costs: numpy.ndarray | None  # (k,), class weights
+    scale: ValueScale | None
+    weighted: bool  # whether rows have sample weights
+
+    @classmethod
+    def of(cls, survey: Survey, like: Array) -> Reader:
+        """Return the reader of the parts that were surveyed, without class weights."""
+        return cls(
+            columns=survey.columns,
+            n_features=survey.n_features if survey.columns is None else survey.columns.width,
+            like=like,
+            classes=survey.labels,
+            costs=None,
+            scale=survey.scale,
+            weighted=survey.weighted,
+        )
+
+    def __call__(self, part: Part) -> Rows | None:
+        """Return the rows that have a weight; None if there are none."""
+        if part.n_rows == 0:
+            return None
+        X, y, counts = self._matrix(part.X), self._targets(part.y), part.counts()
+        kept = counts > 0
+        if self.classes is not None:
+            codes = numpy.minimum(numpy.searchsorted(self.classes, y), len(self.classes) - 1)
+            kept &= self.classes[codes] == y  # a class of weight 0 is not fitted
+            y = codes
+        if not kept.all():
+            X, y, counts = X[kept], y[kept], counts[kept]
+        return self._rows(X, y, counts) if len(X) else None
+
+    def _matrix(self, X: Any) -> numpy.ndarray:
+        table = open_table(X, to_host(self.like).dtype)
+        matrix = learn_table(table, None)[0] if self.columns is None else read_table(table, self.columns)
+        return numpy.asarray(matrix)
+
+    def _targets(self, y: Any) -> numpy.ndarray:
+        """Return labels (rows,) or values (rows, k)."""
+        y = numpy.asarray(y)
+        return as_matrix(y).astype(float) if self.classes is None else y.reshape(-1)
+
+    def one_row(self, scale: ValueScale) -> Rows:
+        """Return a row whose values are a standard deviation above their means."""
+        values = (scale.mean + scale.sd) * scale.unit
+        return self._rows(numpy.zeros((1, self.n_features)), values[None, :], numpy.ones(1))
+
+    def _rows(self, X: numpy.ndarray, y: numpy.ndarray, counts: numpy.ndarray) -> Rows:
+        like, xp = self.like, array_namespace(self.like)
+        if not isinstance(like, numpy.ndarray):
+            # torch warns of memory that it may not write, such as Arrow's
+            X, counts = (values if values.flags.writeable else values.copy() for values in (X, counts))
+        matrix = from_numpy(X, like)
+        own = from_numpy(counts, like) if self.weighted else None
+        if self.scale is not None:
+            Y = from_numpy(y, like, xp.float64)
+            scale = converted(self.scale, lambda of_all: from_numpy(of_all, like, xp.float64))
+            return Rows(matrix, None, standard_values(Y, scale, like.dtype), RowWeights(own))
+        assert self.classes is not None
+        targets = Classes(from_numpy(y, like, xp.int64), len(self.classes), like[:0])
+        costs = None if self.costs is None else from_numpy(self.costs[y], like)
+        return Rows(matrix, self.classes, targets, RowWeights(own, costs))
+
+
+def _read(reader: Reader, function: Callable[[Rows, int], Any], part: Part) -> Any:
     """Read a part, and hand its rows to a function."""
-
-    reader: Reader
-    function: Callable[[Rows, int], Any]
-
-    def __call__(self, part: Part) -> Any:
-        with about_block(part.number):
-            rows = self.reader(part)
-        return None if rows is None else self.function(rows, part.number)
+    with about_block(part.number):
+        rows = reader(part)
+    return None if rows is None else function(rows, part.number)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Take:
-    """Take the named rows of each part."""
-
-    places: dict[int, numpy.ndarray]  # by part: sorted indices among its rows that have a weight
-
-    def __call__(self, rows: Rows, number: int) -> list[Rows]:
-        return [rows.some(from_numpy(self.places[number], rows.X, array_namespace(rows.X).int64))]
+def _take(places: Mapping[int, numpy.ndarray], rows: Rows, number: int) -> list[Rows]:
+    """Take rows of a part: sorted indices, by part, among its rows that have a weight."""
+    return [rows.some(from_numpy(places[number], rows.X, array_namespace(rows.X).int64))]
 
 
 @dataclass(eq=False)
@@ -61,7 +125,7 @@ class PartedRows:
 
     def total(self, function: Callable[[Rows, int], Any]) -> Any:
         """Return the sum of function(rows, number of the part) over all parts that have rows."""
-        return self.parts.total(_Read(self.reader, function))
+        return self.parts.total(partial(_read, self.reader, function))
 
     def gather(self, function: Callable[[Rows, int], list[Any]]) -> list[Any]:
         """Return the lists that function(rows, number) gives, one after another, part by part."""
@@ -70,7 +134,7 @@ class PartedRows:
     def take(self, indices: Array) -> Rows:
         """Bring rows to memory by one pass: those with these numbers among all rows, in this order."""
         chosen, order = numpy.unique(to_host(indices), return_inverse=True)
-        rows = Rows.joined(self.gather(_Take(deal(chosen, self.part_sizes))))
+        rows = Rows.joined(self.gather(partial(_take, deal(chosen, self.part_sizes))))
         return rows.some(from_numpy(order, rows.X, array_namespace(rows.X).int64))
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy
@@ -15,7 +16,7 @@ from .._inputs.rows import as_matrix, refuse_one_class
 from .._inputs.table import Columns
 from .._inputs.targets import WeightSums
 from .columns import Kinds, look_at_columns, with_texts
-from .parts import Part, about_block
+from .parts import Part, about_block, add
 from .watched import WatchedParts
 
 
@@ -45,12 +46,11 @@ class Survey:
         """Return what both sets of parts tell."""
         self._refuse_different(other)
         with about_block(other.seen[0][0]):
-            kinds = None if self.kinds is None or other.kinds is None else self.kinds + other.kinds
+            kinds = add(self.kinds, other.kinds)
         numbers = (self.n_features, self.named, kinds, self.single and other.single, self.weighted)
         weights, seen = self.weights + other.weights, self.seen + other.seen
         if self.labels is None or other.labels is None:
-            scale = self.scale + other.scale if self.scale and other.scale else None
-            return Survey(*numbers, weights, None, None, seen, scale)
+            return Survey(*numbers, weights, None, None, seen, add(self.scale, other.scale))
         labels = numpy.unique(numpy.concatenate([self.labels, other.labels]))
         totals = numpy.zeros(len(labels))
         for one in (self, other):
@@ -92,24 +92,20 @@ def _columns(survey: Survey) -> str:
     return f"{survey.n_features} columns" + (f" ({', '.join(named)})" if named else " without names")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Surveyor:
-    """Look at one part for the first time. Numbers and labels are checked as in a fit in memory."""
+def look_at(estimator: Any, encoder: Any, part: Part) -> Survey | None:
+    """Look at a part for the first time, and return what it tells; None if it has no rows.
 
-    estimator: Any  # with the parameters of the fit, but not fitted
-    encoder: Any = None  # a record that has `categorical_features` and `text_features`
-
-    def __call__(self, part: Part) -> Survey | None:
-        """Return what the part tells; None if it has no rows."""
-        with about_block(part.number):
-            return self._look(part) if part.n_rows else None
-
-    def _look(self, part: Part) -> Survey:
-        check = copy(self.estimator)  # takes the names of this part's columns
-        y = numpy.asarray(self.estimator._check_targets(part.y))
-        if self.encoder is not None:
+    Numbers and labels are checked as in a fit in memory. The estimator has the parameters of the fit but is
+    not fitted, the encoder is a record that has `categorical_features` and `text_features`.
+    """
+    if not part.n_rows:
+        return None
+    with about_block(part.number):
+        check = copy(estimator)  # takes the names of this part's columns
+        y = numpy.asarray(estimator._check_targets(part.y))
+        if encoder is not None:
             table = open_training_table(check, part.X)
-            X, kinds = look_at_columns(table, self.encoder)
+            X, kinds = look_at_columns(table, encoder)
             single = table.dtype == numpy.float32
         else:
             X, kinds = read_training_numbers(check, part.X), None
@@ -124,7 +120,7 @@ class Surveyor:
         named = None if names is None else tuple(names)
         n_features = X.shape[1] if kinds is None else len(kinds.names)  # a date is several
         seen = (n_features, named, kinds, single, part.weight is not None, WeightSums.of(counts))
-        if not self.estimator._classifies:
+        if not estimator._classifies:
             scale = ValueScale.of(as_matrix(y).astype(float), counts)
             return Survey(*seen, None, None, [(part.number, None, numpy.asarray([len(y)]))], scale)
         labels, codes = numpy.unique(y, return_inverse=True)
@@ -135,8 +131,7 @@ class Surveyor:
 
 def take_survey(parts: WatchedParts, estimator: Any, encoder: Any) -> Survey:
     """Look at all parts for the first time, and note the columns in the estimator."""
-    look = Surveyor(clone(estimator), encoder)
-    found: Survey | None = parts.total(look)
+    found: Survey | None = parts.total(partial(look_at, clone(estimator), encoder))
     name = type(estimator).__name__
     if found is None or found.weights.n_rows == 0:
         raise ValueError(f"{name} needs rows, but the source has none with a positive weight.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import narwhals.stable.v2 as narwhals
@@ -27,7 +28,7 @@ class WatchedParts:
 
     def total(self, function: Callable[[Part], Any]) -> Any:
         """Return the sum of function(part) over all parts, by one pass."""
-        found: Several | None = self.parts.total(_Watch(function, self.held, self.marks), self.heard)
+        found: Several | None = self.parts.total(partial(_watch, function, self.held, self.marks), self.heard)
         value, marks = (None, []) if found is None else found.values
         now = dict(marks)
         for number, (n_rows, _) in ({} if self.marks is None else self.marks).items():
@@ -47,30 +48,26 @@ class WatchedParts:
         return replace(self, held=held)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Watch:
+def _watch(
+    function: Callable[[Part], Any],
+    held: Mapping[int, Any] | None,
+    before: Mapping[int, Mark] | None,
+    part: Part,
+) -> Several:
     """Compare a part with the pass before, and hand it to a function without rows that are held back."""
+    known = (0, 0) if before is None else before.get(part.number, (0, 0))
+    with about_block(part.number):
+        if before is not None and _mark(part) != known:
+            raise ValueError(changed_message(known[0], part.n_rows))
+        kept = part if held is None else part.without(held.get(part.number, []))
+    value = function(kept)
+    # in the first pass only now, because the function may refuse what has no checksum
+    mark = _mark(part) if before is None else known
+    return Several((value, [(part.number, mark)]))
 
-    function: Callable[[Part], Any]
-    held: Mapping[int, Any] | None
-    before: Mapping[int, Mark] | None
 
-    def __call__(self, part: Part) -> Several:
-        # the first pass checks the rows, and may refuse what has no checksum
-        value = self._hand_on(part) if self.before is None else None
-        mark = (part.n_rows, checksum(part) if part.n_rows else 0)
-        if self.before is not None:
-            n_rows, _ = before = self.before.get(part.number, (0, 0))
-            if mark != before:
-                with about_block(part.number):
-                    raise ValueError(changed_message(n_rows, part.n_rows))
-            value = self._hand_on(part)
-        return Several((value, [(part.number, mark)]))
-
-    def _hand_on(self, part: Part) -> Any:
-        with about_block(part.number):
-            kept = part if self.held is None else part.without(self.held.get(part.number, []))
-        return self.function(kept)
+def _mark(part: Part) -> Mark:
+    return part.n_rows, checksum(part) if part.n_rows else 0
 
 
 def changed_message(before: int, now: int) -> str:

@@ -1,16 +1,16 @@
 """What the fields of a record hold beside their type: said once, in the annotation, and checked in a file.
 
 `Annotated[Array, floats("n", "k")]` is an array of n times k floats. Sides of one name have one length within
-a model. Each mark says by `wrong` what a value should have been, and "" if it is right; it notes the lengths
-of sides in `known`.
+a model. A mark is called with a value, and says what this should have been, "" if it is right; it notes the
+lengths of sides in `known`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy
 
@@ -18,13 +18,7 @@ MOST = 2**31  # columns, neurons, layers, rows
 FLOATS = (numpy.dtype(numpy.float64), numpy.dtype(numpy.float32))
 
 Known = dict[str, Any]  # the lengths of sides, and the precision of the model as "dtype"
-
-
-class Mark(Protocol):
-    """What a value must be beside its type."""
-
-    def wrong(self, value: Any, known: Known) -> str:
-        """Return what the value should have been; "" if it is right."""
+Mark = Callable[[Any, Known], str]
 
 
 def _fits(shape: Sequence[int], sides: Sequence[str | int], known: Known) -> bool:
@@ -37,33 +31,32 @@ def _fits(shape: Sequence[int], sides: Sequence[str | int], known: Known) -> boo
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Floats:
-    """An array of floats without NaN."""
+def floats(
+    *sides: str | int,
+    low: float = -math.inf,
+    high: float = math.inf,
+    positive: bool = False,
+    infinite: bool = False,
+    own: bool = False,
+) -> Mark:
+    """Return the mark of an array of floats with these sides, without NaN.
 
-    sides: tuple[str | int, ...]
-    low: float = -math.inf
-    high: float = math.inf
-    positive: bool = False
-    infinite: bool = False  # numbers may be infinite
-    own: bool = False  # the precision need not be that of the model
+    Numbers may be infinite if `infinite`, and with `own` the precision need not be that of the model.
+    """
 
-    def wrong(self, value: Any, known: Known) -> str:
-        kinds = FLOATS if self.own or "dtype" not in known else (known["dtype"],)
+    def wrong(value: Any, known: Known) -> str:
+        kinds = FLOATS if own or "dtype" not in known else (known["dtype"],)
         array = isinstance(value, numpy.ndarray) and value.dtype in kinds
-        if not array or not _fits(value.shape, self.sides, known):
-            shape = ", ".join(str(known.get(str(side), side or "any")) for side in self.sides)
+        if not array or not _fits(value.shape, sides, known):
+            shape = ", ".join(str(known.get(str(side), side or "any")) for side in sides)
             return f"an array of {' or '.join(map(str, kinds))} of shape ({shape})"
-        if numpy.isnan(value).any() or not (self.infinite or numpy.isfinite(value).all()):
-            return "numbers, not NaN" if self.infinite else "finite numbers"
-        if (value < self.low).any() or (value > self.high).any() or (self.positive and (value <= 0).any()):
-            return "above 0" if self.positive else f"from {self.low} to {self.high}"
+        if numpy.isnan(value).any() or not (infinite or numpy.isfinite(value).all()):
+            return "numbers, not NaN" if infinite else "finite numbers"
+        if (value < low).any() or (value > high).any() or (positive and (value <= 0).any()):
+            return "above 0" if positive else f"from {low} to {high}"
         return ""
 
-
-def floats(*sides: str | int, **limits: Any) -> Floats:
-    """Say that an array has these sides, and what else `Floats` knows."""
-    return Floats(sides, **limits)
+    return wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +66,7 @@ class Places:
     side: str
     among: tuple[str, ...]
 
-    def wrong(self, value: Any, known: Known) -> str:
+    def __call__(self, value: Any, known: Known) -> str:
         if not isinstance(value, numpy.ndarray) or value.dtype != numpy.int64 or value.ndim != 1:
             return "a list of int64"
         below = sum(known.get(side, 0) for side in self.among)
@@ -87,7 +80,7 @@ class Labels:
 
     side: str
 
-    def wrong(self, value: Any, known: Known) -> str:
+    def __call__(self, value: Any, known: Known) -> str:
         if not isinstance(value, numpy.ndarray) or value.ndim != 1 or len(value) < 2:
             return "two or more labels"
         labels = value.tolist()
@@ -106,7 +99,7 @@ class Between:
     side: str = ""
     among: str = ""
 
-    def wrong(self, value: Any, known: Known) -> str:
+    def __call__(self, value: Any, known: Known) -> str:
         high = known[self.among] - 1 if self.among else self.high
         right = self.low <= value <= high and _fits((value,), (self.side,), known)
         return "" if right else f"from {self.low} to {high}"
@@ -118,7 +111,7 @@ class Long:
 
     side: str
 
-    def wrong(self, value: Any, known: Known) -> str:
+    def __call__(self, value: Any, known: Known) -> str:
         return "" if _fits((len(value),), (self.side,), known) else f"a tuple of {known[self.side]}"
 
 
@@ -128,5 +121,5 @@ class OneOf:
 
     known: tuple[str, ...]
 
-    def wrong(self, value: Any, _: Known) -> str:
+    def __call__(self, value: Any, _: Known) -> str:
         return "" if value in self.known else f"one of {', '.join(self.known)}"

@@ -35,7 +35,7 @@ def check(value: Any, hint: Any, where: str, known: Known) -> None:
     if kind is Annotated:
         check(value, parts[0], where, known)
         for mark in parts[1:]:
-            wanted = mark.wrong(value, known)
+            wanted = mark(value, known)
             need(not wanted, where, wanted)
     elif kind in (Union, types.UnionType):
         _check_union(value, parts, where, known)

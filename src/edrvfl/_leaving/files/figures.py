@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy
 
-from ..._seam.fields import Known
+from ..._seam.fields import Known, Mark
 
 NUMBER = (int, float, numpy.floating, numpy.integer)
 # The columns that a table of members has at least, beside its figures, and what they hold.
@@ -26,42 +25,33 @@ def _are(values: Any, kinds: tuple[type, ...]) -> bool:
     return all(isinstance(value, kinds) and not isinstance(value, bool) for value in values)
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A number about a fit, of Python or NumPy."""
-
-    def wrong(self, value: Any, _: Known) -> str:
-        return "" if _are([value], NUMBER) else "a number"
+def figure(value: Any, _: Known) -> str:
+    """Mark a number about a fit, of Python or NumPy."""
+    return "" if _are([value], NUMBER) else "a number"
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """A name for each column, in an array of objects."""
-
-    def wrong(self, value: Any, known: Known) -> str:
-        d, names = known["d"], value.tolist()
-        right = value.dtype == object and value.shape == (d,) and _are(names, (str,))
-        return "" if right and len(set(names)) == d else f"{d} different names"
+def names(value: Any, known: Known) -> str:
+    """Mark a name for each column, in an array of objects."""
+    d, given = known["d"], value.tolist()
+    right = value.dtype == object and value.shape == (d,) and _are(given, (str,))
+    return "" if right and len(set(given)) == d else f"{d} different names"
 
 
-@dataclass(frozen=True, slots=True)
-class Proven:
-    """What became of parameters that had to prove themselves, by name."""
-
-    def wrong(self, value: Any, _: Known) -> str:
-        known = {"input_scaling", "correct_weight", "prune_rate"} >= value.keys()
-        right = known and _are(value.values(), (*NUMBER, str, type(None)))
-        return "" if right else "a table of parameters that had to prove themselves"
+def proven(value: Any, _: Known) -> str:
+    """Mark what became of parameters that had to prove themselves, by name."""
+    known = {"input_scaling", "correct_weight", "prune_rate"} >= value.keys()
+    right = known and _are(value.values(), (*NUMBER, str, type(None)))
+    return "" if right else "a table of parameters that had to prove themselves"
 
 
-@dataclass(frozen=True, slots=True)
-class Members:
-    """A table of the members of a portfolio: lists of one length, by name."""
+def members(figures: Sequence[str]) -> Mark:
+    """Return the mark of a table of a portfolio's members: lists of one length, by name.
 
-    figures: tuple[str, ...]  # fitted attributes that each member has, too
+    The figures are fitted attributes that each member has, too.
+    """
+    kinds = {**MEMBERS, **{name.removesuffix("_"): NUMBER for name in figures}}
 
-    def wrong(self, value: Any, _: Known) -> str:
-        kinds = {**MEMBERS, **{name.removesuffix("_"): NUMBER for name in self.figures}}
+    def wrong(value: Any, _: Known) -> str:
         columns = list(value.values())
         if not kinds.keys() <= value.keys() or not _are(value, (str,)):
             return f"a table with the columns {', '.join(kinds)}"
@@ -69,3 +59,5 @@ class Members:
             return "a table whose columns are lists of one length"
         bad = next((name for name, kind in kinds.items() if not _are(value[name], kind)), None)
         return "" if bad is None else f"a table whose column {bad} holds values of the right type"
+
+    return wrong

@@ -30,7 +30,7 @@ from ..._version import __version__
 from ..moving import record_of, to_numpy
 from .check import check
 from .container import packed, read_whole, unpacked, write_whole
-from .figures import Figure, Members, Names, Proven
+from .figures import figure, members, names, proven
 from .reading import BUDGET, Reader, build
 from .relations import need, remembers
 from .trial import try_model
@@ -45,7 +45,7 @@ MODELS = (Coverage, Encoding, KernelModel, Network, Portfolio)
 # Files name records as the classes are called. A class that gets another name keeps the old one here.
 RECORDS: Mapping[str, type] = {kind.__name__: kind for kind in (*INPUTS, *OF_MODELS, *MEMORIES, *MODELS)}
 SHARED = (Columns, Inputs)  # records that voters have in common
-FIGURE: Any = Annotated[Any, Figure()]
+FIGURE: Any = Annotated[Any, figure]
 GROWN: Any = Annotated[tuple[FIGURE, ...], Long("grown")]  # one for each layer that was grown
 LOO: Any = Annotated[tuple[FIGURE, ...], Long("loo")]  # likewise, or none
 LAYERED = {
@@ -66,7 +66,7 @@ VALUES_BY_LAYER = {"loo_r2_scores_": LOO, "train_r2_scores_": GROWN}
 def _voted(figures: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "portfolio_": Portfolio,
-        "members_": Annotated[dict, Members(tuple(figures))],
+        "members_": Annotated[dict, members(tuple(figures))],
         **figures,
         **COVERAGE,
     }
@@ -85,9 +85,9 @@ FITTED: Mapping[str, Mapping[str, Any]] = {
 # What all estimators have, and what only some have.
 COLUMNS: Mapping[str, Any] = {"n_features_in_": Annotated[int, Between(1, side="given")]}
 OPTIONAL: Mapping[str, Any] = {
-    "feature_names_in_": Annotated[numpy.ndarray, Names()],
+    "feature_names_in_": Annotated[numpy.ndarray, names],
     "target_name_": str,
-    "proven_": Annotated[dict, Proven()],
+    "proven_": Annotated[dict, proven],
     "memory_": Memory,
 }
 ENTRIES = {"format", "version", "edrvfl", "numpy", "estimator", "params", "fitted", "shared"}

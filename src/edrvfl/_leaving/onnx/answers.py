@@ -25,7 +25,7 @@ def combined(graph: Graph, scores: Name, rule: str, votes: Sequence[float], k: i
         scores = graph.cast(ballot, numpy.float64)
     if n_layers > 1:
         shares = numpy.asarray(votes, dtype=numpy.float64)[:, None] / sum(votes)
-        scores = graph.add("Mul", scores, graph.constant(shares))
+        scores = graph.add("Mul", scores, shares)
         scores = graph.add("ReduceSum", scores, graph.constant([1], numpy.int64), keepdims=0)
     return graph.add("Softmax", scores, axis=-1) if rule == "mean" else scores
 
@@ -37,8 +37,8 @@ def calibrated(graph: Graph, P: Name, calibration: Calibration | None, k: int) -
     """
     if calibration is None:
         return P
-    logits = graph.add("Log", graph.add("Add", P, graph.constant(calibration.floor)))
-    logits = graph.add("Mul", logits, graph.constant(calibration.a))
+    logits = graph.add("Log", graph.add("Add", P, calibration.floor))
+    logits = graph.add("Mul", logits, calibration.a)
     if k == 2:
         logits = _bent(graph, logits, calibration)
     Q = _mixed(graph, graph.add("Softmax", logits, axis=-1), calibration, k)
@@ -46,9 +46,7 @@ def calibrated(graph: Graph, P: Name, calibration: Calibration | None, k: int) -
         return Q
     Z, matrix = graph.add("Log", Q), numpy.asarray(calibration.matrix, dtype=numpy.float64)
     product = ("MatMul", matrix.T) if matrix.ndim == 2 else ("Mul", matrix)
-    logits = graph.add(
-        "Add", graph.add(product[0], Z, graph.constant(product[1])), graph.constant(calibration.offset)
-    )
+    logits = graph.add("Add", graph.add(product[0], Z, product[1]), calibration.offset)
     return _mixed(graph, graph.add("Softmax", logits, axis=-1), calibration, k)
 
 
@@ -60,30 +58,28 @@ def _bent(graph: Graph, logits: Name, calibration: Calibration) -> Name:
     z = graph.add("Sub", second, first)
     width = max(high - low, SMALLEST)
     at_zero = (min(max(0.0, low), high) - low) ** 2 / (2 * width) + max(0.0, high) - high
-    inside = graph.add("Clip", z, graph.constant(low), graph.constant(high))
-    inside = graph.add("Sub", inside, graph.constant(low))
-    bow = graph.add("Mul", graph.add("Mul", inside, inside), graph.constant(1 / (2 * width)))
-    beyond = graph.add("Sub", graph.add("Max", z, graph.constant(high)), graph.constant(high))
-    bow = graph.add(
-        "Mul", graph.add("Add", bow, beyond), graph.constant(calibration.high_slope - calibration.low_slope)
-    )
-    straight = graph.add("Mul", z, graph.constant(calibration.low_slope))
+    inside = graph.add("Clip", z, low, high)
+    inside = graph.add("Sub", inside, low)
+    bow = graph.add("Mul", graph.add("Mul", inside, inside), 1 / (2 * width))
+    beyond = graph.add("Sub", graph.add("Max", z, high), high)
+    bow = graph.add("Mul", graph.add("Add", bow, beyond), calibration.high_slope - calibration.low_slope)
+    straight = graph.add("Mul", z, calibration.low_slope)
     shift = calibration.shift - (calibration.high_slope - calibration.low_slope) * at_zero
-    z = graph.add("Add", graph.add("Add", straight, bow), graph.constant(shift))
+    z = graph.add("Add", graph.add("Add", straight, bow), shift)
     return graph.concat([graph.add("Sub", z, z), z])
 
 
 def _mixed(graph: Graph, Q: Name, calibration: Calibration, k: int) -> Name:
-    scaled = graph.add("Mul", Q, graph.constant(1 - calibration.uniform))
-    return graph.add("Add", scaled, graph.constant(calibration.uniform / k))
+    scaled = graph.add("Mul", Q, 1 - calibration.uniform)
+    return graph.add("Add", scaled, calibration.uniform / k)
 
 
 def pooled(graph: Graph, answers: Sequence[Name], weights: Sequence[float], classes: bool) -> Name:
     """Return one answer of several voters: a geometric mean of probabilities, a mean of values."""
     parts = []
     for P, weight in zip(answers, weights, strict=True):
-        logs = graph.add("Log", graph.add("Add", P, graph.constant(SMALLEST))) if classes else P
-        parts.append(graph.add("Mul", logs, graph.constant(weight)))
+        logs = graph.add("Log", graph.add("Add", P, SMALLEST)) if classes else P
+        parts.append(graph.add("Mul", logs, weight))
     total = parts[0] if len(parts) == 1 else graph.add("Sum", *parts)
     return graph.add("Softmax", total, axis=-1) if classes else total
 
@@ -94,7 +90,7 @@ def log_odds(graph: Graph, P: Name, dtype: Any, k: int) -> Name:
     Two classes have the log-odds of the first and of the second: skl2onnx wants as many columns as classes.
     """
     least = graph.constant(float(numpy.finfo(dtype).smallest_normal))
-    logs = graph.add("Log", graph.add("Clip", P, least, graph.constant(1.0)))
+    logs = graph.add("Log", graph.add("Clip", P, least, 1.0))
     if k != 2:
         return logs
     first, second = (graph.columns(logs, numpy.array([j]), 2) for j in range(2))

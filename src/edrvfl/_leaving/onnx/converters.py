@@ -55,16 +55,16 @@ def _set_classifier_types(operator: Any) -> None:
     """Say what the outputs hold: the labels, and the probabilities."""
     from skl2onnx.common.data_types import Int64TensorType, StringTensorType
 
-    fitted = Fitted.of(operator.raw_operator, None)
-    text = label_values(fitted.classes).dtype == object
+    classes: Any = Fitted.of(operator.raw_operator, None).first.classes
+    text = label_values(classes).dtype == object
     rows = operator.inputs[0].get_first_dimension()
     operator.outputs[0].set_type((StringTensorType if text else Int64TensorType)([rows]))
-    operator.outputs[1].set_type(_tensor_type(operator, len(fitted.classes)))
+    operator.outputs[1].set_type(_tensor_type(operator, len(classes)))
 
 
 def _set_types(operator: Any) -> None:
     """Say what the output holds: values, or encoded columns."""
-    width = Fitted.of(operator.raw_operator, None).n_outputs
+    width = Fitted.of(operator.raw_operator, None).first.n_outputs
     operator.outputs[0].set_type(_tensor_type(operator, width))
 
 
@@ -72,7 +72,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Add the graph of an estimator to the one that skl2onnx builds."""
     fitted = Fitted.of(operator.raw_operator, None)
     graph = Graph(_dtype(operator), namer=scope.get_unique_variable_name)
-    dates = [holds_dates(fitted.columns, j) for j in range(fitted.n_columns)]
+    dates = [holds_dates(fitted.first.columns, j) for j in range(fitted.n_columns)]
     each = dates if len(operator.inputs) == len(dates) else [False] * len(operator.inputs)
     names = [_in_precision(graph, *pair) for pair in zip(operator.inputs, each, strict=True)]
     if len(names) not in (1, fitted.n_columns) or (any(dates) and each is not dates):
@@ -81,7 +81,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
             f"column as a tensor, but it gets {len(names)} inputs. Concatenate them first."
         )
     outputs = [variable.full_name for variable in operator.outputs]
-    options = {} if fitted.classes is None else scope.get_options(operator.raw_operator)
+    options = {} if fitted.first.classes is None else scope.get_options(operator.raw_operator)
     X = names[0] if len(names) == 1 else names
     build(graph, fitted, X, outputs, bool(options.get("raw_scores", False)))
     onnx = graph.onnx

@@ -87,5 +87,5 @@ def _on_circle(graph: Graph, place: Ticks, n: int) -> Name:
 
 def _waves(graph: Graph, angle: Name) -> list[Name]:
     """Return sine and cosine. onnxruntime has no cosine in float64."""
-    ahead = graph.add("Add", angle, graph.constant(numpy.pi / 2))
+    ahead = graph.add("Add", angle, numpy.pi / 2)
     return [graph.add("Sin", angle), graph.add("Sin", ahead)]

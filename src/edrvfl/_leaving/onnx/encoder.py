@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy
@@ -73,23 +74,15 @@ def read_columns(graph: Graph, columns: Columns | None, X: Source, d: int, bound
 
 def _read_numbers(graph: Graph, columns: Columns | None, X: Source, d: int) -> Name:
     """Return the numbers of X, and the parts of its dates, in their order."""
-    kinds = (None,) * d if columns is None else columns.kind_of
+    kinds: Sequence[Any] = (None,) * d if columns is None else columns.kind_of
     known = (None,) * d if columns is None else columns.categories
     parts: list[Name] = []
-    plain: list[int] = []
-
-    def give_plain() -> None:
-        if plain:
-            parts.append(graph.to_double(_columns_of(graph, X, numpy.array(plain), d)))
-            plain.clear()
-
-    for j, (kind, categories) in enumerate(zip(kinds, known, strict=True)):
-        if isinstance(kind, Dates):
-            give_plain()
-            parts.append(date_parts(graph, _columns_of(graph, X, numpy.array([j]), d), kind))
-        elif categories is None:
-            plain.append(j)
-    give_plain()
+    of_numbers = [j for j in range(d) if known[j] is None]
+    for dates, some in groupby(of_numbers, lambda j: isinstance(kinds[j], Dates)):
+        if dates:
+            parts += [date_parts(graph, _columns_of(graph, X, numpy.array([j]), d), kinds[j]) for j in some]
+        else:
+            parts.append(graph.to_double(_columns_of(graph, X, numpy.array([*some]), d)))
     return graph.concat(parts)
 
 
@@ -120,8 +113,8 @@ def _code_numbers(graph: Graph, column: Name, categories: numpy.ndarray) -> Name
         same = graph.add("Equal", column, graph.constant(known[None, :], graph.dtype))
         places = graph.constant(1.0 + numpy.arange(len(known))[:, None])
         found = graph.add("MatMul", graph.cast(same, numpy.float64), places)
-        code = graph.add("Sub", found, graph.constant(1.0))
-    return graph.add("Where", missing, graph.constant(numpy.nan), code)
+        code = graph.add("Sub", found, 1.0)
+    return graph.add("Where", missing, numpy.nan, code)
 
 
 class Encoder:
@@ -168,14 +161,14 @@ def encode(graph: Graph, inputs: Inputs, table: Table) -> Name:
 
 
 def _times(graph: Graph, encoded: Name, factors: numpy.ndarray | None) -> Name:
-    return encoded if factors is None else graph.add("Mul", encoded, graph.constant(factors))
+    return encoded if factors is None else graph.add("Mul", encoded, factors)
 
 
 def _codes(graph: Graph, columns: numpy.ndarray, table: Table) -> Name:
     """Return codes of categories as a kernel compares them: a missing one has a code of its own."""
     assert table.codes is not None
     codes = graph.columns(table.codes, table.place[columns], table.widths[1])
-    return graph.add("Where", graph.add("IsNaN", codes), graph.constant(MISSING), codes)
+    return graph.add("Where", graph.add("IsNaN", codes), MISSING, codes)
 
 
 def _numbers(graph: Graph, table: Table, columns: numpy.ndarray | None) -> Name:
@@ -190,52 +183,50 @@ def _scaled(graph: Graph, numbers: Numbers, table: Table) -> tuple[Name, Name]:
     """Return the numbers divided and without gaps, and these with mean 0 and variance 1."""
     bound = table.bound
     X = _numbers(graph, table, numbers.columns)
-    Z = graph.add("Div", X, graph.constant(numbers.divisor))
-    Z = graph.add("Clip", Z, graph.constant(-bound), graph.constant(bound))
-    filled = graph.add("Where", graph.add("IsNaN", X), graph.constant(numbers.fill), Z)
+    Z = graph.add("Div", X, numbers.divisor)
+    Z = graph.add("Clip", Z, -bound, bound)
+    filled = graph.add("Where", graph.add("IsNaN", X), numbers.fill, Z)
     Z = filled
     if numbers.ranks is not None:
         Z = _ranked(graph, numbers.ranks, Z)
     if numbers.center is not None:
-        Z = graph.add(
-            "Div", graph.add("Sub", Z, graph.constant(numbers.center)), graph.constant(numbers.spread)
-        )
-        Z = graph.add("Clip", Z, graph.constant(-bound), graph.constant(bound))
-        third = graph.add("Div", Z, graph.constant(SMOOTH))
-        root = graph.add("Sqrt", graph.add("Add", graph.add("Mul", third, third), graph.constant(1.0)))
+        Z = graph.add("Div", graph.add("Sub", Z, numbers.center), numbers.spread)
+        Z = graph.add("Clip", Z, -bound, bound)
+        third = graph.add("Div", Z, SMOOTH)
+        root = graph.add("Sqrt", graph.add("Add", graph.add("Mul", third, third), 1.0))
         Z = graph.add("Div", Z, root)
-    Z = graph.add("Div", graph.add("Sub", Z, graph.constant(numbers.mean)), graph.constant(numbers.sd))
+    Z = graph.add("Div", graph.add("Sub", Z, numbers.mean), numbers.sd)
     if numbers.center is not None:
-        Z = graph.add("Clip", Z, graph.constant(-CUT), graph.constant(CUT))
+        Z = graph.add("Clip", Z, -CUT, CUT)
     return filled, Z
 
 
 def _ranked(graph: Graph, ranks: Ranks, filled: Name) -> Name:
     """Return sum_i height_i clip((z - left_i) slope_i, 0, 1), with the steps along a second axis."""
     Z = graph.add("Unsqueeze", filled, graph.constant([1], numpy.int64))  # (rows, 1, d)
-    Z = graph.add("Mul", graph.add("Sub", Z, graph.constant(ranks.left)), graph.constant(ranks.slope))
-    Z = graph.add("Clip", Z, graph.constant(0.0), graph.constant(1.0))
-    Z = graph.add("Mul", Z, graph.constant(ranks.height))
+    Z = graph.add("Mul", graph.add("Sub", Z, ranks.left), ranks.slope)
+    Z = graph.add("Clip", Z, 0.0, 1.0)
+    Z = graph.add("Mul", Z, ranks.height)
     return graph.add("ReduceSum", Z, graph.constant([1], numpy.int64), keepdims=0)
 
 
 def _binned(graph: Graph, bins: Bins, filled: Name, width: int) -> Name:
     A = graph.columns(filled, numpy.asarray(bins.columns), width)
-    A = graph.add("Mul", graph.add("Sub", A, graph.constant(bins.left)), graph.constant(bins.slope))
-    return graph.between(graph.add("Add", A, graph.constant(bins.offset)), bins.low, bins.high)
+    A = graph.add("Mul", graph.add("Sub", A, bins.left), bins.slope)
+    return graph.between(graph.add("Add", A, bins.offset), bins.low, bins.high)
 
 
 def _places(graph: Graph, categories: Categories, table: Table) -> Name:
     assert table.codes is not None
     codes = graph.columns(table.codes, table.place[categories.columns], table.widths[1])
     start, end = (numpy.asarray(ends, dtype=numpy.float64) for ends in (categories.start, categories.end))
-    known = graph.between(graph.add("Add", codes, graph.constant(start + 1)), start, end - 1)
-    entries = graph.add("Where", graph.add("IsNaN", codes), graph.constant(end), known)
+    known = graph.between(graph.add("Add", codes, start + 1), start, end - 1)
+    entries = graph.add("Where", graph.add("IsNaN", codes), end, known)
     return graph.add("Gather", graph.constant(categories.table), graph.cast(entries, numpy.int64), axis=0)
 
 
 def _one_hot(graph: Graph, onehots: OneHots, bases: Name, width: int) -> Name:
     A = graph.columns(bases, numpy.asarray(onehots.columns), width)
-    above = graph.add("GreaterOrEqual", A, graph.constant(onehots.low))
-    inside = graph.add("And", above, graph.add("Less", A, graph.constant(onehots.high)))
-    return graph.add("Where", inside, graph.constant(onehots.on), graph.constant(onehots.off))
+    above = graph.add("GreaterOrEqual", A, onehots.low)
+    inside = graph.add("And", above, graph.add("Less", A, onehots.high))
+    return graph.add("Where", inside, onehots.on, onehots.off)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -23,9 +23,6 @@ from .graph import IR_VERSION, ML_OPSET, OPSET, Graph, Name, import_onnx, texts
 from .voters import answer
 
 DTYPES = ("float32", "float64")
-OUTPUTS: Mapping[type, str] = {
-    Encoding: "encoded"
-}  # what the only output of a model without classes is called, if not "value"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,24 +50,14 @@ class Fitted:
         return cls(records, names, d)
 
     @property
-    def columns(self) -> Columns | None:
-        """What was learnt about the columns."""
-        return self.records[0].columns
-
-    @property
-    def classes(self) -> Any:
-        """The labels; None for values, and for an encoder."""
-        return self.records[0].classes
-
-    @property
-    def n_outputs(self) -> int:
-        """How many columns the answer has."""
-        return int(self.records[0].n_outputs)
+    def first(self) -> Model:
+        """A record, of which the others have the columns, the classes and the outputs."""
+        return self.records[0]
 
     @property
     def kind(self) -> str:
         """What the only output is, where there are no classes."""
-        return OUTPUTS.get(type(self.records[0]), "value")
+        return "encoded" if isinstance(self.first, Encoding) else "value"
 
     def holds_text(self, j: int) -> bool:
         """Tell whether an input is text."""
@@ -153,15 +140,15 @@ def build(
 
     Outputs that somebody else has named are matrices, also of a single value.
     """
-    wanted = ("label", "probabilities") if fitted.classes is not None else (fitted.kind,)
+    wanted = ("label", "probabilities") if fitted.first.classes is not None else (fitted.kind,)
     names = [*outputs] or [graph.output_name(what) for what in wanted]
     answers = [answer(graph, record, _encoder(graph, record, fitted, X)) for record in fitted.records]
-    k, P = fitted.n_outputs, answers[0]
+    k, P = fitted.first.n_outputs, answers[0]
     if len(answers) > 1:
         P = pooled(graph, answers, [1 / len(answers)] * len(answers), classes=False)
-    if fitted.classes is not None:
-        graph.give_labels(graph.add("ArgMax", P, axis=1, keepdims=0), fitted.classes, names[0])
-        scores = log_odds(graph, P, fitted.records[0].like.dtype, k) if raw_scores else P
+    if fitted.first.classes is not None:
+        graph.give_labels(graph.add("ArgMax", P, axis=1, keepdims=0), fitted.first.classes, names[0])
+        scores = log_odds(graph, P, fitted.first.like.dtype, k) if raw_scores else P
         graph.give(scores, (k,), names[1])
     elif k == 1 and not outputs and fitted.kind == "value":
         graph.give(graph.add("Squeeze", P, graph.constant([1], numpy.int64)), (), names[0])
@@ -215,7 +202,7 @@ def _inputs(graph: Graph, fitted: Fitted) -> list[Any]:
     text = graph.onnx.TensorProto.STRING
     dates = graph.onnx.TensorProto.INT64
     kinds = [
-        text if fitted.holds_text(j) else dates if holds_dates(fitted.columns, j) else number
+        text if fitted.holds_text(j) else dates if holds_dates(fitted.first.columns, j) else number
         for j in range(fitted.n_columns)
     ]
     return [
@@ -227,7 +214,7 @@ def _inputs(graph: Graph, fitted: Fitted) -> list[Any]:
 def _properties(fitted: Fitted) -> dict[str, str]:
     """Return what a reader of the file may want to know, by column: what stands for missing, and zones."""
     names: Sequence[str] = fitted.names or ()
-    columns = fitted.columns
+    columns = fitted.first.columns
     texts = {
         name: missing_text(columns.categories[j])  # type: ignore[arg-type]
         for j, name in enumerate(names)

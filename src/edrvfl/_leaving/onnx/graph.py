@@ -74,12 +74,16 @@ class Graph:
         return name
 
     def add(
-        self, operator: str, *inputs: Name, output: str | None = None, domain: str = "", **attributes: Any
+        self, operator: str, *inputs: Any, output: str | None = None, domain: str = "", **attributes: Any
     ) -> Name:
-        """Add a node with one output, and return the name of that."""
+        """Add a node with one output, and return the name of that.
+
+        Inputs are names of tensors, or numbers and arrays, which become constants in float64.
+        """
+        names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
         name = self.new_name(operator) if output is None else output
         node = self.onnx.helper.make_node(
-            operator, list(inputs), [name], name=f"{operator}:{name}", domain=domain, **attributes
+            operator, names, [name], name=f"{operator}:{name}", domain=domain, **attributes
         )
         self.nodes.append(node)
         return name
@@ -114,7 +118,7 @@ class Graph:
 
     def between(self, tensor: Name, low: Any, high: Any) -> Name:
         """Return clip(tensor, low, high). Clip takes numbers only, so arrays ask for Max and Min."""
-        return self.add("Min", self.add("Max", tensor, self.constant(low)), self.constant(high))
+        return self.add("Min", self.add("Max", tensor, low), high)
 
     def output_name(self, what: str) -> Name:
         """Return what an output is called: as it should be, with "_" if a column is called so."""

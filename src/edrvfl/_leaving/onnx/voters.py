@@ -59,7 +59,7 @@ def _scores(graph: Graph, network: Network, encoded: Name) -> Name:
     if dtype != numpy.float64:
         together, direct = graph.cast(together, numpy.float64), graph.cast(direct, numpy.float64)
     scores = graph.add("Add", together, direct)
-    return graph.add("Add", scores, graph.constant(constants))
+    return graph.add("Add", scores, constants)
 
 
 def _hidden_precision(graph: Graph, network: Network) -> Any:
@@ -179,23 +179,23 @@ def _kernel_scores(graph: Graph, model: KernelModel, encoded: Name) -> Name:
     voter = model.voter
     K = KERNELS[voter.kernel](graph, voter, encoded)
     found = graph.add("Gemm", K, _stored(graph, voter.alpha))
-    return graph.add("Add", graph.add("Mul", found, graph.constant(voter.scale)), graph.constant(voter.prior))
+    return graph.add("Add", graph.add("Mul", found, voter.scale), voter.prior)
 
 
 def _laplace(graph: Graph, voter: KernelVoter, encoded: Name) -> Name:
     distances = _distances(graph, voter, encoded)
-    return graph.add("Exp", graph.add("Mul", distances, graph.constant(-1 / voter.width)))
+    return graph.add("Exp", graph.add("Mul", distances, -1 / voter.width))
 
 
 def _matern(graph: Graph, voter: KernelVoter, encoded: Name) -> Name:
     distances = _distances(graph, voter, encoded)
-    q = graph.add("Mul", distances, graph.constant(ROOT3 / voter.width))
-    return graph.add("Mul", graph.add("Add", q, graph.constant(1.0)), graph.add("Exp", graph.add("Neg", q)))
+    q = graph.add("Mul", distances, ROOT3 / voter.width)
+    return graph.add("Mul", graph.add("Add", q, 1.0), graph.add("Exp", graph.add("Neg", q)))
 
 
 def _product(graph: Graph, voter: KernelVoter, encoded: Name) -> Name:
     def scaled(apart: Name) -> Name:
-        return graph.add("Mul", apart, graph.constant(-1 / voter.width))
+        return graph.add("Mul", apart, -1 / voter.width)
 
     return graph.add("Exp", _over_columns(graph, voter, encoded, scaled))
 
@@ -204,8 +204,8 @@ def _additive(graph: Graph, voter: KernelVoter, encoded: Name) -> Name:
     d = max(1, voter.inputs.n_compared)
 
     def shrunk(apart: Name) -> Name:
-        near = graph.add("Exp", graph.add("Mul", apart, graph.constant(-1 / voter.width)))
-        return graph.add("Mul", near, graph.constant(1 / d))
+        near = graph.add("Exp", graph.add("Mul", apart, -1 / voter.width))
+        return graph.add("Mul", near, 1 / d)
 
     mean = _over_columns(graph, voter, encoded, shrunk)
     return graph.add("Mul", mean, mean)
@@ -219,8 +219,8 @@ def _over_columns(graph: Graph, voter: KernelVoter, encoded: Name, of_column: Ca
     landmarks, total = voter.landmarks, graph.constant(0.0)
     d = landmarks.shape[1]
     for different, contrast in _different(graph, voter, encoded):
-        apart = of_column(graph.add("Mul", different, graph.constant(contrast)))
-        total = graph.add("Add", total, graph.add("Mul", apart, graph.constant(2.0)))
+        apart = of_column(graph.add("Mul", different, contrast))
+        total = graph.add("Add", total, graph.add("Mul", apart, 2.0))
     for j in range(d - _n_codes(voter)):
         column = graph.columns(encoded, numpy.array([j]), d)
         apart = graph.add("Sub", column, _stored(graph, landmarks[:, j][None, :]))
@@ -251,7 +251,7 @@ def _distances(graph: Graph, voter: KernelVoter, encoded: Name) -> Name:
         others = encoded if n == d else graph.columns(encoded, numpy.arange(n), d)
         squares = _squared_distances(graph, voter.landmarks[:, :n], others)
     for different, contrast in _different(graph, voter, encoded):
-        more = graph.add("Mul", different, graph.constant(2 * contrast**2))
+        more = graph.add("Mul", different, 2 * contrast**2)
         squares = graph.add("Add", squares, more)
     return graph.add("Sqrt", squares)
 
@@ -264,16 +264,16 @@ def _squared_distances(graph: Graph, landmarks: numpy.ndarray, encoded: Name) ->
     center = numpy.clip(_double(landmarks), -bound, bound).mean(axis=0)  # large offsets would cancel
 
     def centred(tensor: Name) -> Name:
-        return graph.add("Clip", graph.add("Sub", tensor, graph.constant(center)), *ends)
+        return graph.add("Clip", graph.add("Sub", tensor, center), *ends)
 
     X, Z = centred(encoded), centred(_stored(graph, landmarks))  # a runtime computes Z once
     own = graph.add("ReduceSum", graph.add("Mul", X, X), graph.constant([1], numpy.int64), keepdims=1)
     squares_of_Z = numpy.square(numpy.clip(_double(landmarks) - center, -bound, bound)).sum(axis=1)
-    squares = graph.add("Gemm", X, Z, graph.constant(squares_of_Z), transB=1, alpha=-2.0)
+    squares = graph.add("Gemm", X, Z, squares_of_Z, transB=1, alpha=-2.0)
     squares = graph.add("Add", squares, own)
     # what could be rounding is 0, as in the fit
-    clear = graph.add("Greater", squares, graph.add("Mul", own, graph.constant(16 * float(limits.eps))))
-    return graph.add("Where", clear, squares, graph.constant(0.0))
+    clear = graph.add("Greater", squares, graph.add("Mul", own, 16 * float(limits.eps)))
+    return graph.add("Where", clear, squares, 0.0)
 
 
 def _guest(_: Graph, model: GuestModel, __: Encoder) -> NoReturn:
