@@ -14,8 +14,9 @@ from typing import Any
 
 import edrvfl
 
-from .baselines import bls, boosting, fnn, helm, peers, scn
+from .baselines import autoencoding, boosting, fnn, peers, scn
 from .baselines.packages import missing_package
+from .baselines.randomised import sample_configurations
 from .contenders import (
     Contender,
     Prepared,
@@ -276,8 +277,10 @@ _ROWS = [  # ours and the paper's in the order of every table
     _randomised(
         "SCN", scn.SCNClassifier, scn.configurations, search_with=search_by_nodes, shares=("scales",)
     ),
-    _randomised("BLS", bls.BLSClassifier, bls.configurations),
-    _randomised("H-ELM", helm.HELMClassifier, helm.configurations),
+    _randomised("BLS", autoencoding.BLSClassifier, partial(sample_configurations, autoencoding.BLS_SPACE)),
+    _randomised(
+        "H-ELM", autoencoding.HELMClassifier, partial(sample_configurations, autoencoding.HELM_SPACE)
+    ),
 ]
 _TABLE = {row.name: row for row in _ROWS}
 _CONTENDERS = {task: {row.name: row.default[task] for row in _ROWS if task in row.default} for task in TASKS}
