@@ -154,26 +154,21 @@ _TEXTS = 'X.astype(dict.fromkeys(texts, "category"))'
 
 
 def _peer(
-    name: str, estimator: Callable[..., Any], final: Callable[..., Any] | None = None, *typed: Contender
+    name: str,
+    estimator: Callable[..., Any],
+    default: Mapping[Task, Contender] = MappingProxyType({}),
+    final: Callable[..., Any] | None = None,
 ) -> Row:
     """Make a row of scikit-learn's; `final` makes what is refitted, where that is not what is searched."""
     method = Method(name, estimator, partial(peers.configurations, space=name), final=final, cpu_only=True)
-    return Row(name, "peer", method, dict(zip(TASKS, typed, strict=False)))
+    return Row(name, "peer", method, default)
 
 
-def _booster(
-    name: str,
-    make: Callable[..., Any],
-    typed: tuple[str, str, str],
-    prepare: Prepare,
-    package: str = "sklearn",
-) -> Row:
-    """Make a row of boosting. `typed` are the names of classifier and regressor, and what follows them."""
-    *classes, call = typed
-    found = {
-        task: Contender(name, f"{kind}{call}", partial(make, task=task), prepare, package)
-        for task, kind in zip(TASKS, classes, strict=True)
-    }
+def _booster(name: str, prepare: Prepare, typed: str) -> Row:
+    """Make a row of boosting. `typed` is what follows the name of its classifier or regressor."""
+    booster = boosting.BOOSTERS[name]
+    package = booster.package.partition(".")[0]
+    make = partial(boosting.make_booster, name)
     method = Method(
         name,
         partial(boosting.boosting, name),
@@ -182,42 +177,49 @@ def _booster(
         cpu_only=True,
         missing=partial(missing_package, name, package, boosting.EXTRA),
     )
-    return Row(name, "peer", method, found, package, boosting=True)
+    default = _by_task(name, "{}" + typed, make, prepare, package, booster.kinds)
+    return Row(name, "peer", method, default, package, boosting=True)
+
+
+def _by_task(
+    name: str,
+    typed: str,
+    make: Callable[..., Any],
+    prepare: Prepare,
+    package: str = "sklearn",
+    kinds: tuple[str, str] = ("Classifier", "Regressor"),
+) -> dict[Task, Contender]:
+    """Make what a method is as it comes. `typed` has a place for the kind that its task needs."""
+    return {
+        task: Contender(name, typed.replace("{}", kind), partial(make, task=task), prepare, package)
+        for task, kind in zip(TASKS, kinds, strict=True)
+    }
 
 
 _CALIBRATED = "CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), ensemble=False).fit(X, y)"
-_FOREST = tuple(
-    Contender(
-        "RandomForest",
-        f"RandomForest{kind}().fit(X.assign(**codes_of_texts), y)",
-        partial(peers.random_forest, task=task),
-        partial(as_categories_or_codes, most=0),
-    )
-    for task, kind in zip(TASKS, ("Classifier", "Regressor"), strict=True)
-)
-_LINEAR = tuple(
-    Contender(
-        _LINEAR_TOO,
-        f"make_pipeline(one_hot_impute_and_scale, {kind}).fit(X, y)",
-        partial(peers.linear_model, task=task),
-        partial(as_named_texts, parameter="texts"),
-    )
-    for task, kind in zip(TASKS, ("LogisticRegression(max_iter=5000)", "RidgeCV(alphas)"), strict=True)
-)
 _CODED = f"().fit({_TEXTS}, y)"
 _NAMED = '(cat_features=texts).fit(X.fillna(dict.fromkeys(texts, "missing")), y)'
 _ENABLED = f"(enable_categorical=True).fit({_TEXTS}, y)"
-
-_VECTORIZING = {
-    task: Contender(
-        _VECTORIZED,
-        f"skrub.tabular_pipeline(HistGradientBoosting{kind}()).fit(X, y)",
-        partial(boosting.vectorized, task=task),
-        as_it_comes,
-        "skrub",
-    )
-    for task, kind in zip(TASKS, ("Classifier", "Regressor"), strict=True)
-}
+_FOREST = _by_task(
+    "RandomForest",
+    "RandomForest{}().fit(X.assign(**codes_of_texts), y)",
+    peers.random_forest,
+    partial(as_categories_or_codes, most=0),
+)
+_LINEAR = _by_task(
+    _LINEAR_TOO,
+    "make_pipeline(one_hot_impute_and_scale, {}).fit(X, y)",
+    peers.linear_model,
+    partial(as_named_texts, parameter="texts"),
+    kinds=("LogisticRegression(max_iter=5000)", "RidgeCV(alphas)"),
+)
+_VECTORIZING = _by_task(
+    _VECTORIZED,
+    "skrub.tabular_pipeline(HistGradientBoosting{}()).fit(X, y)",
+    boosting.vectorized,
+    as_it_comes,
+    "skrub",
+)
 
 # --- the table -------------------------------------------------------------------------------------------
 
@@ -238,38 +240,19 @@ _ROWS = [  # ours and the paper's in the order of every table
     _ours("edRVFL robust", "EDRVFLClassifier", encoder="robust"),
     _ours("edRVFL standard", "EDRVFLClassifier", encoder="standard"),
     _peer("LogisticRegression", peers.logistic_regression),
-    Row(_LINEAR_TOO, "peer", default=dict(zip(TASKS, _LINEAR, strict=True))),
-    # the search looks at labels, which need no calibration
+    Row(_LINEAR_TOO, "peer", default=_LINEAR),
     _peer(
-        *("RBF-SVM", peers.rbf_svm, peers.calibrated_svm),
-        Contender("RBF-SVM", _CALIBRATED, peers.calibrated_svm),
+        "RBF-SVM",
+        peers.rbf_svm,
+        {"classification": Contender("RBF-SVM", _CALIBRATED, peers.calibrated_svm)},
+        final=peers.calibrated_svm,  # the search looks at labels, which need no calibration
     ),
-    _peer("RandomForest", peers.random_forest, None, *_FOREST),
-    _booster(
-        "HistGradientBoosting",
-        boosting.hist_gradient_boosting,
-        ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor", _CODED),
-        as_categories_or_codes,
-    ),
+    _peer("RandomForest", peers.random_forest, _FOREST),
+    _booster("HistGradientBoosting", as_categories_or_codes, _CODED),
     Row(_VECTORIZED, "peer", default=_VECTORIZING, package="skrub"),
-    _booster(
-        *("LightGBM", boosting.lightgbm, ("LGBMClassifier", "LGBMRegressor", _CODED)),
-        *(as_numbered_categories, "lightgbm"),
-    ),
-    _booster(
-        "XGBoost",
-        boosting.xgboost,
-        ("XGBClassifier", "XGBRegressor", _ENABLED),
-        partial(as_categories, enable_categorical=True),
-        "xgboost",
-    ),
-    _booster(
-        "CatBoost",
-        boosting.catboost,
-        ("CatBoostClassifier", "CatBoostRegressor", _NAMED),
-        as_named_texts,
-        "catboost",
-    ),
+    _booster("LightGBM", as_numbered_categories, _CODED),
+    _booster("XGBoost", partial(as_categories, enable_categorical=True), _ENABLED),
+    _booster("CatBoost", as_named_texts, _NAMED),
     _fnn("SNN", "snn"),
     _fnn("MSRAinit", "msra"),
     _fnn("Highway", "highway"),
