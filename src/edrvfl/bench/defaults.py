@@ -56,7 +56,6 @@ class DefaultsCell(FitCell[AsItComesRecord]):
     known: dict[tuple[bytes, ...], Value] = field(default_factory=dict)  # what a process computed, by rows
 
     def describe(self) -> dict[str, Any]:
-        """Say what decides the cell's figures."""
         more = {"more": sorted(MORE[self.dataset.task])} if MORE[self.dataset.task] else {}
         return {
             "kind": RECORD_OF[self.dataset.task].kind,
@@ -85,7 +84,6 @@ class DefaultsCell(FitCell[AsItComesRecord]):
         return measure(self.contender, d, d.splits[unit.split], seed_of("hidden", d.name, unit.repeat))
 
     def record(self, done: Done) -> AsItComesRecord:
-        """Put the values of all fits together."""
         head = self.head(done)
         rows = self.units() if head["status"] == "ok" else []
         task = self.dataset.task

@@ -39,7 +39,6 @@ class StudyCell(Cell[RunRecord]):
     device: str
 
     def describe(self) -> dict[str, Any]:
-        """Say what decides the cell's figures."""
         searches = len(self.method.batches(self.configurations))
         return {
             "kind": RunRecord.kind,
@@ -66,11 +65,9 @@ class StudyCell(Cell[RunRecord]):
         return [unit for unit in refits if unit not in done]
 
     def compute(self, unit: Any) -> Value:
-        """Do a search or a refit."""
         return search(self, unit) if isinstance(unit, SearchUnit) else refit(self, unit)
 
     def record(self, done: Done) -> RunRecord:
-        """Put the values of all units together."""
         head = self.head(done, self.device)
         chosen = _refit_units(self, done) if head["status"] == "ok" else ()
         searched = [value for unit, value in done.items() if isinstance(unit, SearchUnit)]

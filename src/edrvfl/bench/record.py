@@ -123,7 +123,6 @@ class Choice(Scored):
     calibration_error: tuple[tuple[float, ...], ...] | None = None  # records of old did not measure it
 
     def check_figures(self) -> None:
-        """Raise a `ValueError` if a figure of a split or of a seed is missing."""
         by_split = (self.configuration, self.parameters, self.depth, self.validation_accuracy)
         if {len(each) for each in by_split} != {check_tables(self)}:
             raise ValueError("a choice needs an entry for each split")
@@ -144,7 +143,6 @@ class RunRecord(Record):
     protocol: int
 
     def check_figures(self) -> None:
-        """Raise a `ValueError` unless both ways to choose have all their figures."""
         if set(self.choices) != {"paper", "strict"}:
             raise ValueError(f"choices must be 'paper' and 'strict', got {sorted(self.choices)}")
         for choice in self.choices.values():
@@ -165,8 +163,11 @@ class SensitivityRecord(Record):
     test_accuracy: tuple[tuple[float, ...], ...]  # percent, by split and hidden seed
     train_accuracy: float | None  # percent, mean over layers, splits and seeds; None if the cell failed
 
+    @property
+    def by_seed(self) -> np.ndarray:
+        return np.mean(self.test_accuracy, axis=0)
+
     def check_figures(self) -> None:
-        """Raise a `ValueError` if an accuracy is missing."""
         check_tables(self)
         if self.train_accuracy is None:
             raise ValueError("train_accuracy is missing")
@@ -190,8 +191,11 @@ class TimingRecord(Record):
     blas: tuple[str, ...]
     processor: str
 
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
     def check_figures(self) -> None:
-        """Raise a `ValueError` if no fit was timed."""
         if not self.seconds or min(self.seconds) <= 0:
             raise ValueError("seconds must be above 0, of one fit at least")
 
@@ -215,7 +219,6 @@ class AsItComesRecord(Scored, Record):
     more: Mapping[str, tuple[tuple[float, ...], ...]] = field(default_factory=dict)  # metrics from elsewhere
 
     def check_figures(self) -> None:
-        """Raise a `ValueError` if a figure of a split or of a seed is missing."""
         check_tables(self)
 
 

@@ -47,7 +47,6 @@ class SensitivityCell(FitCell[SensitivityRecord]):
     seeds: int
 
     def describe(self) -> dict[str, Any]:
-        """Say what decides the cell's figures."""
         return {
             "kind": SensitivityRecord.kind,
             "protocol": PROTOCOL_VERSION,
@@ -84,7 +83,6 @@ class SensitivityCell(FitCell[SensitivityRecord]):
         return {"test_accuracy": accuracy, "train_accuracies": [float(a) for a in model.train_accuracies_]}
 
     def record(self, done: Done) -> SensitivityRecord:
-        """Put the values of all fits together."""
         head = self.head(done)
         values = [[done[unit] for unit in row] for row in self.units()] if head["status"] == "ok" else []
         train = [accuracy for row in values for value in row for accuracy in value["train_accuracies"]]
@@ -156,29 +154,10 @@ def _vary_one(weights: Sequence[float], rates: Sequence[float]) -> list[dict[str
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """One value of one parameter on one dataset."""
-
-    parameter: str  # "correct_weight" or "prune_rate"
-    value: float
-    dataset: str
-    activation: str
-    test_accuracy: tuple[tuple[float, ...], ...]  # percent, by split and hidden seed
-    train_accuracy: float  # percent, mean over layers, splits and seeds
-
-    @property
-    def by_seed(self) -> np.ndarray:
-        return np.mean(self.test_accuracy, axis=0)
-
-
-@dataclass(frozen=True, slots=True)
 class Sensitivity:
     """Test accuracy as omega_r or p varies and all else stays."""
 
-    settings: Mapping[str, Any]
-    seeds: int
-    points: tuple[Point, ...]
-    versions: Mapping[str, str]
+    records: tuple[SensitivityRecord, ...]  # of the same settings and number of seeds
 
     @classmethod
     def of(cls, records: Iterable[SensitivityRecord]) -> Sensitivity | None:
@@ -191,22 +170,18 @@ class Sensitivity:
             return None
         size = Counter(_conditions(record) for record in good)
         best = max(good, key=lambda r: (size[_conditions(r)], r.seeds, r.finished or "", r.key))
-        same = sorted((r for r in good if _conditions(r) == _conditions(best)), key=_reading_order)
-        points = tuple(
-            _point(name, record) for name in NEUTRAL for record in same if _is_on_grid(name, record)
-        )
-        return cls(best.settings, best.seeds, points, best.versions)
+        same = (r for r in good if _conditions(r) == _conditions(best))
+        return cls(tuple(sorted(same, key=_reading_order)))
 
-    def curves(self, parameter: str) -> dict[tuple[str, str], tuple[Point, ...]]:
-        """Return the points of one parameter by (dataset, activation), from the neutral value on."""
-        found: dict[tuple[str, str], list[Point]] = {}
-        for point in self.points:
-            if point.parameter == parameter:
-                found.setdefault((point.dataset, point.activation), []).append(point)
-        away = NEUTRAL[parameter]
-        return {
-            key: tuple(sorted(points, key=lambda p: abs(p.value - away))) for key, points in found.items()
-        }
+    def curves(self, parameter: str) -> dict[tuple[str, str], list[SensitivityRecord]]:
+        """Return the records of one parameter by (dataset, activation), from the neutral value on."""
+        found: dict[tuple[str, str], list[SensitivityRecord]] = {}
+        for record in self.records:
+            if all(getattr(record, other) == NEUTRAL[other] for other in NEUTRAL if other != parameter):
+                found.setdefault((record.dataset, record.activation), []).append(record)
+        for points in found.values():
+            points.sort(key=lambda record: abs(getattr(record, parameter) - NEUTRAL[parameter]))
+        return found
 
 
 def _conditions(record: SensitivityRecord) -> tuple[Any, ...]:
@@ -221,13 +196,3 @@ def _reading_order(record: SensitivityRecord) -> tuple[Any, ...]:
         return known.index(name) if name in known else len(known), name
 
     return place(record.dataset, DATASETS), place(record.activation, ACTIVATIONS), record.key
-
-
-def _is_on_grid(parameter: str, record: SensitivityRecord) -> bool:
-    return all(getattr(record, other) == NEUTRAL[other] for other in NEUTRAL if other != parameter)
-
-
-def _point(parameter: str, record: SensitivityRecord) -> Point:
-    assert record.train_accuracy is not None  # only a failed record has none
-    where = (record.dataset, record.activation)
-    return Point(parameter, getattr(record, parameter), *where, record.test_accuracy, record.train_accuracy)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import statistics
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,7 +40,6 @@ class TimingCell(Cell[TimingRecord]):
     processor: str  # part of the key: seconds of another machine are other figures
 
     def describe(self) -> dict[str, Any]:
-        """Say what decides the cell's figures."""
         return {
             "kind": TimingRecord.kind,
             "method": self.method.name,
@@ -61,7 +59,6 @@ class TimingCell(Cell[TimingRecord]):
         return self.method.estimator(random_state=seed, **self.settings)
 
     def pending(self, done: Done) -> list[Unit]:
-        """Return the one unit if it is not done."""
         return [] if self.unit in done else [self.unit]
 
     def compute(self, unit: Any) -> Value:
@@ -145,32 +142,10 @@ def _find_blas() -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
-    """The seconds that one method took on one dataset's training rows, in every repeat."""
-
-    dataset: str
-    method: str
-    rows: int
-    features: int
-    parameters: str
-    seconds: tuple[float, ...]
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.seconds)
-
-
-@dataclass(frozen=True, slots=True)
 class Timing:
-    """Training times and everything that decides them."""
+    """Training times that were measured alike: by dataset and method."""
 
-    timed: tuple[Timed, ...]
-    warmups: int
-    repeats: int
-    threads: int
-    blas: tuple[str, ...]
-    processor: str
-    versions: Mapping[str, str]
+    timed: tuple[TimingRecord, ...]
 
     @classmethod
     def of(cls, records: Iterable[TimingRecord]) -> Timing | None:
@@ -184,12 +159,12 @@ class Timing:
         size = Counter(_conditions(record) for record in good)
         best = max(good, key=lambda r: (size[_conditions(r)], r.finished or "", r.key))
         same = [r for r in good if _conditions(r) == _conditions(best)]
-        timed = [
-            Timed(r.dataset, r.method, r.rows, r.features, r.parameters, r.seconds)
-            for r in sorted(same, key=lambda r: (r.dataset, r.method))
-        ]
-        blas = tuple(sorted({name for r in same for name in r.blas}))  # torch brings one of its own
-        return cls(tuple(timed), *_conditions(best)[:3], blas, best.processor, best.versions)
+        return cls(tuple(sorted(same, key=lambda r: (r.dataset, r.method))))
+
+    @property
+    def blas(self) -> list[str]:
+        """The libraries that occur: torch brings one of its own."""
+        return sorted({name for record in self.timed for name in record.blas})
 
 
 def _conditions(record: TimingRecord) -> tuple[int, int, int, str]:
