@@ -4,12 +4,15 @@ A figure is at most `WIDEST` inches wide and has no letters below `SMALLEST` poi
 below ten pixels on a page of 1016.
 """
 
-from .curves import depth_figure, sensitivity_figure
-from .dots import probabilities_figure
-from .heatmap import heatmap_figure
+from .charts import (
+    critical_difference_figure,
+    depth_figure,
+    heatmap_figure,
+    probabilities_figure,
+    sensitivity_figure,
+)
 from .look import INK, MISSING, SMALLEST, WIDEST, one_line, short_name, style
 from .points import published_figure, time_figure
-from .ranks import critical_difference_figure
 
 __all__ = [
     "INK",

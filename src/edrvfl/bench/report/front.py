@@ -7,7 +7,7 @@ from collections import Counter
 import pandas as pd
 
 from .. import paper
-from ..comparison import compare_pairs
+from ..comparison import ALPHA, compare_pairs
 from ..figures import MISSING, time_figure
 from ..methods import TABLE
 from ..names import listing, plural
@@ -171,7 +171,7 @@ def _against(standing: Standing, method: str, begin: str) -> str:
         return ""
     best, beaten = boosting[0], sum(standing.ranks[method] < standing.ranks[m] for m in boosting)
     pair = standing.pairs.pair(method, best)
-    clear = "significant" if pair.p_holm < standing.pairs.alpha else "not significant"
+    clear = "significant" if pair.p_holm < ALPHA else "not significant"
     return (
         f"{begin}ahead of {beaten or 'none'} of {plural(len(boosting), 'tuned boosting package')} (best: "
         f"{standing.entries[best].method}, {_percent(standing.means[best])}; ahead on {pair.wins} of "

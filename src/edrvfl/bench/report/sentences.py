@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from .. import paper
-from ..comparison import FEWEST, Ranking
+from ..comparison import ALPHA, FEWEST, Ranking
 from ..names import listing, plural
 from ..scores import CALIBRATION_BINS
 from .page import p_text
@@ -78,10 +78,10 @@ def leader(ranking: Ranking, figure: str) -> tuple[str, str]:
     )
     if len(ranking.common) < FEWEST:
         return first, f"Fewer than {FEWEST} datasets cannot show that this is more than chance."
-    p, alpha = ranking.pairs.pair(best, second).p_holm, ranking.pairs.alpha
+    p = ranking.pairs.pair(best, second).p_holm
     beaten = sum(ranking.pairs.sign(best, other, holm=True) == "+" for other in ranking.by_rank[1:])
     return first, (
-        f"The lead over the second is {'' if p < alpha else 'not '}significant at {alpha:g} (Wilcoxon with "
+        f"The lead over the second is {'' if p < ALPHA else 'not '}significant at {ALPHA:g} (Wilcoxon with "
         f"Holm, p = {p_text(p)}); over {beaten} of the {len(ranking.ranks) - 1} others it is."
     )
 
