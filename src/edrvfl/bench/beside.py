@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from .baselines.packages import missing_package
-from .contenders import Contender
+from .contenders import Contender, check_packages
 from .data import Dataset, Split, Task
 from .defaults import measure
 from .difference import Compared
@@ -167,17 +167,12 @@ def _find_contenders(methods: Sequence[str] | None, task: Task) -> dict[str, Con
     """Return the portfolio and the others. A method that is asked for must be installed."""
     known = CONTENDERS[task]
     if methods is None:
-        installed = [
-            name for name in IF_INSTALLED if missing_package(name, TABLE[name].package, "peers") is None
-        ]
-        names = [SUBJECT, *ALWAYS, *installed]
+        names = [SUBJECT, *ALWAYS, *(name for name in IF_INSTALLED if find_spec(TABLE[name].package))]
     else:
         names = [SUBJECT, *(name for name in contender_names(methods) if name != SUBJECT)]
         if unable := [name for name in names if name not in known]:
             raise ValueError(f"{', '.join(unable)} cannot do {task}; these can: {', '.join(known)}.")
-        lacking = [missing_package(name, known[name].package, "peers") for name in names]
-        if messages := [message for message in lacking if message is not None]:
-            raise ValueError(f"{'; '.join(messages)}. Install what is missing, or leave these methods out.")
+        check_packages(known[name] for name in names)
     found = {name: known[name] for name in names}
     quiet = partial(found[SUBJECT].estimator, verbose=0)  # one line says how far all fits are
     return {**found, SUBJECT: replace(found[SUBJECT], estimator=quiet)}

@@ -109,8 +109,6 @@ def unit_to_dict(unit: Unit) -> dict[str, Any]:
 def unit_from_dict(fields: Mapping[str, Any]) -> Unit:
     """Return the unit that `unit_to_dict` wrote.
 
-    Examples
-    --------
     >>> unit_from_dict({"stage": "search", "configurations": [0, 3]})
     SearchUnit(configurations=(0, 3))
     """
@@ -231,8 +229,6 @@ def key_of(description: Mapping[str, Any]) -> str:
 def seed_of(*names: str | int) -> int:
     """Make a seed from names, so that it never depends on the order of work.
 
-    Examples
-    --------
     >>> seed_of("hidden", "wine", 0), seed_of("hidden", "wine", 1)
     (1501605743, 2133677941)
     """

@@ -12,7 +12,7 @@ import numpy as np
 
 from .comparison import FEWEST, holm, signed_rank
 from .exchange import read_records
-from .record import RECORDS, Record, Scored
+from .record import RECORDS, Record
 from .store import Store
 
 Cell = tuple[str, str, str]  # kind of the record, method, dataset
@@ -146,14 +146,10 @@ def _rounded(changes: Iterable[Change]) -> np.ndarray:
 
 
 def _change(cell: Cell, figure: Figure, a: Any, b: Any) -> Change:
-    before, after = (_scored(record).mean(figure.metric) for record in (a, b))
+    """Compare two records: of a search by its strict choice."""
+    scored = (record.choices["strict"] if hasattr(record, "choices") else record for record in (a, b))
+    before, after = (each.mean(figure.metric) for each in scored)
     return Change(cell, figure, before, after, a.checksum == b.checksum)
-
-
-def _scored(record: Any) -> Scored:
-    """Return the figures of a record: those of a search by its strict choice."""
-    found: Scored = record.choices["strict"] if hasattr(record, "choices") else record
-    return found
 
 
 def _read(path: Path) -> list[Record]:

@@ -31,8 +31,6 @@ NOISE_DIGITS = 9  # digits beyond the printed ones that are still trusted; float
 def round_half_up(value: float | Fraction, digits: int = DIGITS) -> float:
     """Round as papers do: half up, in decimal. 80.395 becomes 80.4 although its binary value is smaller.
 
-    Examples
-    --------
     >>> round_half_up(80.395), round(80.395, 2)
     (80.4, 80.39)
     """
@@ -89,8 +87,6 @@ def average_ranks(scores: pd.DataFrame, digits: int | None = DIGITS) -> dict[str
 
     Equal accuracies share the mean of their ranks. `digits=None` leaves the averages unrounded.
 
-    Examples
-    --------
     >>> average_ranks(pd.DataFrame({"a": [90.0, 70.0], "b": [80.0, 70.0]}, index=["iris", "wine"]))
     {'a': 1.25, 'b': 1.75}
     """
@@ -243,8 +239,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
     statsmodels has it too, but collects all garbage at each call, which takes longer than the tests.
 
-    Examples
-    --------
     >>> holm([0.5, 0.25, 0.125])
     [0.5, 0.5, 0.375]
     """

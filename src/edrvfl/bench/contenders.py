@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from .baselines.packages import missing_package
 from .data.frames import date_columns, text_columns
 
 MOST_CATEGORIES = 255  # that scikit-learn's HistGradientBoosting takes in one column
@@ -88,3 +89,10 @@ class Contender:
     prepare: Callable[[Any, Any], Prepared] | None = None  # how it takes frames; None if it takes none
     package: str = "sklearn"
     settings: Mapping[str, Any] = field(default_factory=dict)  # a part of the cell's key
+
+
+def check_packages(contenders: Iterable[Contender]) -> None:
+    """Raise an error that names everything the methods need and that is not installed."""
+    missing = dict.fromkeys(missing_package(one.name, one.package, "peers") for one in contenders)
+    if messages := [message for message in missing if message is not None]:
+        raise ValueError(f"{'; '.join(messages)}. Install what is missing, or leave these methods out.")

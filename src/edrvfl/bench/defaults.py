@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
-from .baselines.boosting import EXTRA
-from .baselines.packages import missing_package
 from .cell import DefaultsUnit, Done, FitCell, Value, seed_of
-from .contenders import Contender
+from .contenders import Contender, check_packages
 from .data import FRAME_GROUPS, UCI24, Dataset, Split, Task
 from .methods import CONTENDERS, DEFAULT_GROUPS, TABLE, contender_names
 from .protocol import PROTOCOL_VERSION
@@ -76,12 +74,9 @@ class DefaultsCell(FitCell[AsItComesRecord]):
         part = self.dataset.splits[unit.split]
         rows = part.train.tobytes(), part.test.tobytes(), str(unit.repeat).encode()
         if rows not in self.known:
-            self.known[rows] = self._compute(unit)
+            seed = seed_of("hidden", self.dataset.name, unit.repeat)
+            self.known[rows] = measure(self.contender, self.dataset, part, seed)
         return self.known[rows]
-
-    def _compute(self, unit: Any) -> Value:
-        d = self.dataset
-        return measure(self.contender, d, d.splits[unit.split], seed_of("hidden", d.name, unit.repeat))
 
     def record(self, done: Done) -> AsItComesRecord:
         head = self.head(done)
@@ -130,7 +125,7 @@ def make_cells(
     for dataset in datasets:
         for name in _usual(dataset) if names is None else contender_names(names):
             cells.append(DefaultsCell(_find_contender(name, dataset), dataset, seeds, processor))
-    _check_installed({cell.contender.name: cell.contender for cell in cells}.values())
+    check_packages(cell.contender for cell in cells)
     return cells
 
 
@@ -155,12 +150,6 @@ def _find_contender(name: str, dataset: Dataset) -> Contender:
 def is_frame(dataset: Dataset) -> bool:
     """Tell a frame, whose columns have types of their own, from an array."""
     return hasattr(dataset.X, "columns")
-
-
-def _check_installed(contenders: Iterable[Contender]) -> None:
-    missing = [missing_package(row.name, row.package, EXTRA) for row in contenders]
-    if messages := [message for message in missing if message is not None]:
-        raise ValueError(f"{'; '.join(messages)}. Install what is missing, or leave these methods out.")
 
 
 def _find_packages() -> dict[str, str]:

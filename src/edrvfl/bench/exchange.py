@@ -42,8 +42,13 @@ def export_lines(store: Store) -> Iterator[str]:
     Of a cell that succeeded only the searches are exported, because its record holds all other figures.
     """
     yield json.dumps({"line": "format", "format": EXPORT_FORMAT})
-    descriptions = store.descriptions()
-    for key in sorted(descriptions, key=lambda k: _cell_order(k, descriptions[k])):
+    kinds, descriptions = list(RECORDS), store.descriptions()
+
+    def order(key: str) -> tuple[int, str, str, str]:
+        of = descriptions[key]
+        return kinds.index(of["kind"]), of["dataset"], of["method"], key
+
+    for key in sorted(descriptions, key=order):
         yield json.dumps({"line": "cell", "key": key, "description": descriptions[key]})
         record, values = store.record(key), store.values(key)
         succeeded = record is not None and record.status == "ok"
@@ -54,11 +59,6 @@ def export_lines(store: Store) -> Iterator[str]:
                 )
         if record is not None:
             yield json.dumps({"line": "record", "kind": record.kind, "record": json.loads(record.to_json())})
-
-
-def _cell_order(key: str, description: Mapping[str, Any]) -> tuple[str, ...]:
-    kinds = list(RECORDS)
-    return str(kinds.index(description["kind"])), description["dataset"], description["method"], key
 
 
 def export_file(store: Store, file: str | Path) -> None:

@@ -306,8 +306,6 @@ DEFAULT_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 def method_names(names_or_groups: Sequence[str]) -> tuple[str, ...]:
     """Return searched methods in the order asked for, each once, with groups expanded.
 
-    Examples
-    --------
     >>> method_names(["pedrvfl,RVFL", "randomised"])
     ('PedRVFL', 'RVFL', 'SCN', 'BLS', 'H-ELM')
     """
@@ -317,8 +315,6 @@ def method_names(names_or_groups: Sequence[str]) -> tuple[str, ...]:
 def contender_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return methods as they come in the order asked for, each once, with groups expanded.
 
-    Examples
-    --------
     >>> contender_names(["xgboost,EDRVFL bins"])
     ('XGBoost', 'edRVFL bins')
     """
@@ -345,8 +341,6 @@ def add_row(row: Row) -> None:
 def line_name(method: str, *, tuned: bool) -> str:
     """Name the line of a method in tables, tuned or as it comes.
 
-    Examples
-    --------
     >>> line_name("LightGBM", tuned=True), line_name("WPedRVFL", tuned=True)
     ('LightGBM, tuned', 'WPedRVFL')
     """
@@ -356,8 +350,6 @@ def line_name(method: str, *, tuned: bool) -> str:
 def kind_of(line: str) -> str:
     """Tell whose a method or its line is: ours, one of the paper's others, or a peer that a user has.
 
-    Examples
-    --------
     >>> kind_of("WPedRVFL"), kind_of("BLS"), kind_of("LightGBM, tuned"), kind_of("mine")
     ('ours', 'paper', 'peer', 'peer')
     """
@@ -372,8 +364,6 @@ def subject_first(
     Ours are in the order of the table of methods, peers and others in the order of `ranks`, the least first;
     those without a rank follow. `empty` names the methods that have no figure at all.
 
-    Examples
-    --------
     >>> subject_first(["SNN", "SVM", "RVFL", "WPedRVFL", "LightGBM"], {"LightGBM": 2.0, "SVM": 2.5}, ["SNN"])
     ('WPedRVFL', 'RVFL', 'LightGBM', 'SVM', 'SNN')
     """

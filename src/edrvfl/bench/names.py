@@ -14,8 +14,6 @@ def resolve_names(
     Names and groups are asked for in any case; one text may hold several, separated by commas. `kind` says in
     messages what is named: "method" or "dataset".
 
-    Examples
-    --------
     >>> groups = {"demo": ["iris", "digits"]}
     >>> resolve_names(["WINE,iris", "demo"], ["iris", "wine", "digits"], groups, "dataset")
     ('wine', 'iris', 'digits')
@@ -40,8 +38,6 @@ def resolve_names(
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Ask whether the nearest of the known names was meant; the text is empty if none is near.
 
-    Examples
-    --------
     >>> did_you_mean("wnie", ["iris", "Wine"]), did_you_mean("x", ["iris"])
     (" Did you mean 'Wine'?", '')
     """
@@ -53,8 +49,6 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def plural(number: int, noun: str) -> str:
     """Count a thing in words.
 
-    Examples
-    --------
     >>> plural(1, "cell"), plural(2, "cell")
     ('1 cell', '2 cells')
     """
@@ -64,8 +58,6 @@ def plural(number: int, noun: str) -> str:
 def listing(names: Sequence[str]) -> str:
     """Join names as one would say them.
 
-    Examples
-    --------
     >>> listing(["a"]), listing(["a", "b", "c"])
     ('a', 'a, b and c')
     """
@@ -75,8 +67,6 @@ def listing(names: Sequence[str]) -> str:
 def quoted(names: Sequence[str], most: int = 20) -> str:
     """List names, each in quotation marks, and count the rest of many.
 
-    Examples
-    --------
     >>> quoted(["a", "b", "c"], 2)
     "'a', 'b' and 1 more"
     """

@@ -24,8 +24,6 @@ SD_SUFFIX = "_std"  # of the columns of Table 3 with standard deviations
 def table(name: str) -> pd.DataFrame:
     """Read a table of the paper by the name of its file; the first column becomes the index.
 
-    Examples
-    --------
     >>> float(table("table8_training_time").loc["arrhythmia", "SNN_seconds"])
     4.4731
     """
@@ -103,8 +101,6 @@ class PrintedP:
 def two_digits(p: float) -> str:
     """Write a p-value as the paper does.
 
-    Examples
-    --------
     >>> two_digits(0.000335), two_digits(1.0)
     ('3.4e-4', '1.0')
     """

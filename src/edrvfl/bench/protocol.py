@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .cell import Cell, Done, RefitUnit, SearchUnit, Unit, Value, find_failure, seed_of
-from .data import Dataset, Split
+from .data import Dataset
 from .device import arrays_on, device_name
 from .record import Choice, RunRecord
 from .scores import METRICS, fit_and_score
@@ -98,16 +98,13 @@ def search(cell: StudyCell, unit: SearchUnit) -> Value:
     """Score the unit's configurations on every split: scores (configuration, split, depth)."""
     configurations = [cell.configurations[i] for i in unit.configurations]
     seed = seed_of("search", cell.dataset.name)
-    splits = [_search_split(cell.dataset, split) for split in cell.dataset.splits]
+    X, y = cell.dataset.X, cell.dataset.y
+    splits = [SearchSplit(X[s.fit], y[s.fit], X[s.validation], y[s.validation]) for s in cell.dataset.splits]
     results = [cell.method.search(configurations, split, seed, cell.device) for split in splits]
     value: Value = {"scores": np.stack([result.scores for result in results], axis=1).tolist()}
     if epochs := [result.epochs for result in results if result.epochs is not None]:
         value["epochs"] = np.mean(epochs, axis=0).tolist()
     return value
-
-
-def _search_split(d: Dataset, split: Split) -> SearchSplit:
-    return SearchSplit(d.X[split.fit], d.y[split.fit], d.X[split.validation], d.y[split.validation])
 
 
 def _search_units(cell: StudyCell) -> list[SearchUnit]:
@@ -129,8 +126,6 @@ def choose(scores: np.ndarray) -> tuple[int, int]:
 
     Of equal scores the shallower wins, then the configuration that was drawn first.
 
-    Examples
-    --------
     >>> choose(np.array([[0.5, 0.9], [0.9, 0.9], [0.9, 0.5]]))
     (1, 0)
     """

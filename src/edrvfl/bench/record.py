@@ -286,8 +286,6 @@ MOST = 1e20  # no figure of a study is larger; printing a much larger one in dec
 def read_as(hint: Any, value: Any, where: str = "") -> Any:
     """Read plain JSON as what a type hint says: records, tuples, mappings, numbers and texts.
 
-    Examples
-    --------
     >>> read_as(tuple[float, ...], [1, 0.5])
     (1, 0.5)
     >>> read_as(tuple[float, ...], ["1"], "seconds")

@@ -71,8 +71,6 @@ def calibration_error(y: np.ndarray, P: np.ndarray, bins: int = CALIBRATION_BINS
 
     The confidence of a row is its largest probability; its bin is the one of (0, 1/15], (1/15, 2/15], ...
 
-    Examples
-    --------
     >>> calibration_error(np.array([0, 1]), np.array([[0.75, 0.25], [0.75, 0.25]]))
     0.25
     """

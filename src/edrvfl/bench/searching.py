@@ -151,8 +151,6 @@ class Method:
     def batches(self, configurations: Sequence[Configuration]) -> list[tuple[int, ...]]:
         """Return the numbers of the configurations, grouped by who is searched in one call.
 
-        Examples
-        --------
         >>> some = [{"n_hidden": 20, "lam": 1}, {"n_hidden": 50, "lam": 1}, {"n_hidden": 20, "lam": 2}]
         >>> Method("any", print, print, shares=("n_hidden",)).batches(some)
         [(0, 2), (1,)]

@@ -72,7 +72,9 @@ class TimingCell(Cell[TimingRecord]):
                 start = time.perf_counter()
                 model.fit(X, y)
                 seconds.append(time.perf_counter() - start)
-        return {"fits": seconds[unit.warmups :], "blas": _find_blas()}
+        pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+        blas = sorted({f"{pool['internal_api']} {pool.get('version')}" for pool in pools})
+        return {"fits": seconds[unit.warmups :], "blas": blas}
 
     def record(self, done: Done) -> TimingRecord:
         """Put the seconds beside what was fitted and where."""
@@ -131,11 +133,6 @@ def find_processor() -> str:
         lines = []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return f"{names[0] if names else 'processor not named'}, {os.cpu_count()} logical cores"
-
-
-def _find_blas() -> list[str]:
-    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    return sorted({f"{pool['internal_api']} {pool.get('version')}" for pool in pools})
 
 
 # --- the answer --------------------------------------------------------------------------------------

@@ -65,8 +65,6 @@ def _column_row(name: str, categories: Any) -> Row:
 def _some(texts: list[str], width: int) -> str:
     """List as many texts as fit into a width, but at least one.
 
-    Examples
-    --------
     >>> _some(["Lyon", "Oslo", "Porto"], 12)
     'Lyon, Oslo, ...'
     """

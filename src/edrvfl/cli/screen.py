@@ -24,8 +24,6 @@ UNBOUNDED = 10_000  # columns of a file or a pipe, in which a line may be as lon
 def plain(text: str) -> str:
     r"""Return a text of somebody's file as one line that a terminal can only show, never obey.
 
-    Examples
-    --------
     >>> print(plain("Åre, two\nlines\x1b[31m"))
     Åre, two\nlines\x1b[31m
     """
@@ -35,8 +33,6 @@ def plain(text: str) -> str:
 def duration(seconds: float) -> str:
     """Write a time in words.
 
-    Examples
-    --------
     >>> duration(42), duration(150), duration(3 * 3600)
     ('42 s', '2.5 min', '3.0 h')
     """
@@ -148,8 +144,6 @@ def share_bar(text: str, quiet: bool) -> Iterator[Callable[[float], None]]:
 def size_words(n_bytes: int) -> str:
     """Write the size of a file in words.
 
-    Examples
-    --------
     >>> size_words(900), size_words(253_000), size_words(2_400_000)
     ('0.9 kB', '253.0 kB', '2.4 MB')
     """

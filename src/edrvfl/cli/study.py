@@ -43,8 +43,6 @@ class SpacedLists(TyperCommand):
 def repeat_options(arguments: Sequence[str], lists: set[str]) -> Iterator[str]:
     """Yield the arguments with each value of a list option behind an option of its own.
 
-    Examples
-    --------
     >>> list(repeat_options(["--methods", "A", "B,C", "--quiet"], {"--methods"}))
     ['--methods', 'A', '--methods', 'B', '--methods', 'C', '--quiet']
     """

@@ -10,8 +10,6 @@ from types import ModuleType
 def missing_package(method: str, package: str, extra: str) -> str | None:
     """Return None if the package is installed, else a message that says how to install it.
 
-    Examples
-    --------
     >>> missing_package("RandomForest", "sklearn", "peers")
     >>> missing_package("Oracle", "no_such_package", "peers")
     "Oracle needs the package no_such_package: pip install 'edrvfl[peers]'"

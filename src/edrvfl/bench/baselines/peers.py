@@ -173,8 +173,6 @@ SPACES: Mapping[str, Space] = MappingProxyType(
 def configurations(trials: int, seed: int, *, space: str) -> list[dict[str, Any]]:
     """List what the search tries: the package's defaults, then draws from its space.
 
-    Examples
-    --------
     >>> configurations(3, 0, space="LogisticRegression")
     [{}, {'C': 1.96282}, {'C': 19.5495}]
     """

@@ -152,8 +152,6 @@ def sample_configurations(space: Space | Sequence[Space], trials: int, seed: int
     The first of many draws are the draws of few, except where a space holds nothing but lists of values:
     there no configuration comes twice.
 
-    Examples
-    --------
     >>> space = {"n_hidden": LogInteger(50, 1000), "scale": stats.uniform(0.1, 0.9)}
     >>> sample_configurations(space, trials=2, seed=0)
     [{'n_hidden': 259, 'scale': 0.74367}, {'n_hidden': 304, 'scale': 0.590395}]

@@ -59,8 +59,6 @@ def dataset_names(names_or_groups: Sequence[str], *, frames: bool = False) -> tu
 
     `frames` says whether real frames may be named too, and their groups. What searches takes arrays alone.
 
-    Examples
-    --------
     >>> dataset_names(["demo", "Cardiotocography-3clases,iris"])
     ('iris', 'wine', 'breast_cancer', 'digits', 'cardio-3')
     """

@@ -43,8 +43,6 @@ def load_dataset(
     downloads, by default the user's cache folder. What is in neither is downloaded from the archive at `url`,
     where `progress` shows a bar on a terminal.
 
-    Examples
-    --------
     >>> iris = load_dataset("iris")
     >>> iris.X.shape, [int(split.test.sum()) for split in iris.splits]
     ((150, 4), [38, 38, 38, 38])

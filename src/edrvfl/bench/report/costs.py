@@ -44,8 +44,6 @@ def device_of(record: Record) -> str:
 def on_gpu(device: str) -> bool:
     """Tell a GPU from a processor.
 
-    Examples
-    --------
     >>> on_gpu("cuda (NVIDIA H200)"), on_gpu("cpu")
     (True, False)
     """

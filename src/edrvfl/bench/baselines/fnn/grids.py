@@ -67,8 +67,6 @@ def configurations(architecture: str, trials: int = 4, seed: int = 0) -> list[di
     learning rates and dropout rates each comes about as often as the others. No configuration is drawn twice,
     so there are never more of them than the grid has points.
 
-    Examples
-    --------
     >>> configurations("snn")[0]
     {'n_layers': 4, 'n_units': 256, 'learning_rate': 0.1, 'dropout': 0.0}
     >>> len(configurations("snn", 50, seed=1)), len(configurations("snn", 1000, seed=1))
