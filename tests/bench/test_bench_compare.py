@@ -57,7 +57,7 @@ def runs(tmp_path):
 def test_the_tests_are_those_of_scipy(runs):
     a, b, steps = runs
     found = find_changes(a, b)
-    accuracy = next(t for t in found.trends if t.figure.metric == "test_accuracy")
+    accuracy = next(t for t in found.trends if t.figure.key == "test_accuracy")
     assert (accuracy.method, accuracy.counts()) == ("small", (5, 1, 1))
     assert accuracy.p_exact == stats.wilcoxon(steps[steps != 0], method="exact").pvalue
     accuracies = [c for c in found.largest(99) if c.figure is accuracy.figure]

@@ -13,30 +13,18 @@ import numpy as np
 from .comparison import FEWEST, holm, signed_rank
 from .exchange import read_records
 from .record import RECORDS, Record
+from .scores import ACCURACY, FIT_SECONDS, LOG_LOSS, R2, Metric
 from .store import Store
 
 Cell = tuple[str, str, str]  # kind of the record, method, dataset
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure of a record that two runs are compared by."""
-
-    words: str
-    metric: str
-    scale: float  # of how it is printed: accuracies are in percent
-    digits: int
-    sign: int  # 1 if more is better
-
-
-_OF_CLASSES = (Figure("accuracy %", "test_accuracy", 100, 2, 1), Figure("log-loss", "log_loss", 1, 4, -1))
-_SECONDS = Figure("fit s", "fit_seconds", 1, 3, -1)
 # By the kind of a record. What is not here, sensitivity and timing, is not compared.
-FIGURES: Mapping[str, tuple[Figure, ...]] = MappingProxyType(
+FIGURES: Mapping[str, tuple[Metric, ...]] = MappingProxyType(
     {
-        "study": (*_OF_CLASSES, _SECONDS),
-        "defaults": (*_OF_CLASSES, _SECONDS),
-        "values": (Figure("R²", "r2", 1, 4, 1), _SECONDS),
+        "study": (ACCURACY, LOG_LOSS, FIT_SECONDS),
+        "defaults": (ACCURACY, LOG_LOSS, FIT_SECONDS),
+        "values": (R2, FIT_SECONDS),
     }
 )
 
@@ -46,7 +34,7 @@ class Change:
     """A method on a dataset in both runs."""
 
     cell: Cell
-    figure: Figure
+    figure: Metric
     before: float
     after: float
     same_data: bool
@@ -62,7 +50,7 @@ class Trend:
 
     kind: str
     method: str
-    figure: Figure
+    figure: Metric
     changes: tuple[Change, ...]
     p_exact: float  # Wilcoxon's signed-rank test over datasets, two-sided
     p_holm: float  # adjusted for the number of methods of this kind
@@ -98,7 +86,7 @@ class Changes:
 
     def largest(self, most: int) -> list[Change]:
         """Return the figures that changed, without seconds, the largest difference of each figure first."""
-        found = [c for trend in self.trends if trend.figure is not _SECONDS for c in trend.changes]
+        found = [c for trend in self.trends if not trend.figure.is_seconds for c in trend.changes]
         moved = [c for c in found if round(c.figure.scale * c.difference, c.figure.digits)]
         return sorted(moved, key=lambda c: -abs(c.difference * c.figure.scale * 10**c.figure.digits))[:most]
 
@@ -126,7 +114,7 @@ def find_changes(before: str | Path, after: str | Path) -> Changes:
     return Changes(tuple(trends), gone, new, tuple(broken))
 
 
-def _tested(kind: str, methods: list[str], figure: Figure, rows: list[tuple[Change, ...]]) -> list[Trend]:
+def _tested(kind: str, methods: list[str], figure: Metric, rows: list[tuple[Change, ...]]) -> list[Trend]:
     """Test every method, on as many digits as are printed, so that rounding noise is no change."""
     p_values = [signed_rank(_rounded(row))[2] for row in rows]
     return [
@@ -145,10 +133,10 @@ def _rounded(changes: Iterable[Change]) -> np.ndarray:
     return np.array([round(c.figure.scale * c.difference, c.figure.digits) for c in changes])
 
 
-def _change(cell: Cell, figure: Figure, a: Any, b: Any) -> Change:
+def _change(cell: Cell, figure: Metric, a: Any, b: Any) -> Change:
     """Compare two records: of a search by its strict choice."""
     scored = (record.choices["strict"] if hasattr(record, "choices") else record for record in (a, b))
-    before, after = (each.mean(figure.metric) for each in scored)
+    before, after = (each.mean(figure.key) for each in scored)
     return Change(cell, figure, before, after, a.checksum == b.checksum)
 
 
