@@ -32,8 +32,8 @@ from edrvfl.bench.comparison import means
 from edrvfl.bench.record import Choice, RunRecord, TimingRecord
 from edrvfl.bench.report.costs import add_costs
 from edrvfl.bench.report.sections import make_page
-from edrvfl.bench.report.sections.origins import show_origins
 from edrvfl.bench.report.sections.probabilities import show_probabilities
+from edrvfl.bench.report.sections.run import show_origins
 from edrvfl.bench.report.study import Study
 from edrvfl.bench.report.summary import summarise
 from edrvfl.bench.timing import Timing

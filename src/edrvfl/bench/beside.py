@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -143,24 +145,18 @@ def _attempt(name: str, i: int, job: tuple[Any, ...]) -> tuple[str, int, Found]:
         return name, i, f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
 
 
-class _line:
-    """One line on standard error that says how many fits are done."""
+@contextmanager
+def _line(n: int, shown: bool) -> Iterator[Callable[[str], None]]:
+    """Keep a line on standard error that says how many fits are done."""
+    done = itertools.count(1)
 
-    def __init__(self, n: int, shown: bool) -> None:
-        self._n, self._shown, self._done = n, shown, 0
+    def tell(name: str) -> None:
+        i = next(done)
+        text = f"\rcomparing [{'#' * (30 * i // n):30}] {i} of {n}, {name:24}"
+        print(text if shown else "", end="", file=sys.stderr)
 
-    def __enter__(self) -> Callable[[str], None]:
-        return self._tell
-
-    def _tell(self, name: str) -> None:
-        self._done += 1
-        if self._shown:
-            full = "#" * (30 * self._done // self._n)
-            print(f"\rcomparing [{full:30}] {self._done} of {self._n}, {name:24}", end="", file=sys.stderr)
-
-    def __exit__(self, *_: object) -> None:
-        if self._shown:
-            print(f"\r{'':90}\r", end="", file=sys.stderr, flush=True)
+    yield tell
+    print(f"\r{'':90}\r" if shown else "", end="", file=sys.stderr, flush=True)
 
 
 def _find_contenders(methods: Sequence[str] | None, task: Task) -> dict[str, Contender]:

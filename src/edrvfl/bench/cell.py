@@ -107,11 +107,7 @@ def unit_to_dict(unit: Unit) -> dict[str, Any]:
 
 
 def unit_from_dict(fields: Mapping[str, Any]) -> Unit:
-    """Return the unit that `unit_to_dict` wrote.
-
-    >>> unit_from_dict({"stage": "search", "configurations": [0, 3]})
-    SearchUnit(configurations=(0, 3))
-    """
+    """Return the unit that `unit_to_dict` wrote."""
     unit: Unit = read_as(STAGES[fields["stage"]], {k: v for k, v in fields.items() if k != "stage"})
     return unit
 

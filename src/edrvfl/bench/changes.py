@@ -12,7 +12,7 @@ import numpy as np
 
 from .comparison import FEWEST, holm, signed_rank
 from .exchange import read_records
-from .record import RECORDS, Record
+from .record import RECORDS, Record, importance
 from .scores import ACCURACY, FIT_SECONDS, LOG_LOSS, R2, Metric
 from .store import Store
 
@@ -153,12 +153,7 @@ def _read(path: Path) -> list[Record]:
 
 
 def _by_cell(records: Iterable[Record]) -> dict[Cell, Any]:
-    """Keep one record for each cell: the one that succeeded, then of the most work, then the latest."""
-
-    def importance(record: Any) -> tuple[Any, ...]:
-        work = (getattr(record, "n_configurations", 1), record.seeds)
-        return record.status == "ok", *work, record.finished or "", record.key
-
+    """Keep the most important record of each cell."""
     known = [record for record in records if record.kind in FIGURES]
     found = {(r.kind, r.method, r.dataset): r for r in sorted(known, key=importance)}
     return {cell: found[cell] for cell in sorted(found)}

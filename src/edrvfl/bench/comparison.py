@@ -86,9 +86,6 @@ def average_ranks(scores: pd.DataFrame, digits: int | None = DIGITS) -> dict[str
     """Rank the methods on each dataset, 1 for the best, and average over the rows without a gap.
 
     Equal accuracies share the mean of their ranks. `digits=None` leaves the averages unrounded.
-
-    >>> average_ranks(pd.DataFrame({"a": [90.0, 70.0], "b": [80.0, 70.0]}, index=["iris", "wine"]))
-    {'a': 1.25, 'b': 1.75}
     """
     complete = scores.dropna()
     if complete.empty:
@@ -238,9 +235,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """Adjust p-values for their number by Holm's method.
 
     statsmodels has it too, but collects all garbage at each call, which takes longer than the tests.
-
-    >>> holm([0.5, 0.25, 0.125])
-    [0.5, 0.5, 0.375]
     """
     p = np.asarray(p_values, dtype=float)
     order = np.argsort(p)

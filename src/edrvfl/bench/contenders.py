@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .baselines.packages import missing_package
+from .baselines.packages import missing_package, refuse_missing
 from .data.frames import date_columns, text_columns
 
 MOST_CATEGORIES = 255  # that scikit-learn's HistGradientBoosting takes in one column
@@ -16,9 +16,6 @@ MOSTLY_NEW = 0.5  # a column of text has so many values for each cell
 EPOCH = np.datetime64("2000-01-01")
 
 Prepared = tuple[Any, Any, dict[str, Any]]  # training rows, test rows, parameters of the estimator
-
-
-# --- how a frame is handed over ----------------------------------------------------------------------
 
 
 def as_it_comes(train: Any, test: Any) -> Prepared:
@@ -76,9 +73,6 @@ def as_named_texts(train: Any, test: Any, *, parameter: str = "cat_features") ->
     return _days(train).fillna(gaps), _days(test).fillna(gaps), {parameter: tuple(names)}
 
 
-# --- a method as it comes ----------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Contender:
     """A method as it comes. Its functions are importable, or partials of such, for other processes."""
@@ -93,6 +87,4 @@ class Contender:
 
 def check_packages(contenders: Iterable[Contender]) -> None:
     """Raise an error that names everything the methods need and that is not installed."""
-    missing = dict.fromkeys(missing_package(one.name, one.package, "peers") for one in contenders)
-    if messages := [message for message in missing if message is not None]:
-        raise ValueError(f"{'; '.join(messages)}. Install what is missing, or leave these methods out.")
+    refuse_missing(missing_package(one.name, one.package, "peers") for one in contenders)

@@ -21,7 +21,7 @@ from .contenders import Contender, check_packages
 from .data import FRAME_GROUPS, UCI24, Dataset, Split, Task
 from .methods import CONTENDERS, DEFAULT_GROUPS, TABLE, contender_names
 from .protocol import PROTOCOL_VERSION
-from .record import AsItComesRecord, DefaultsRecord, ValuesRecord
+from .record import AsItComesRecord, DefaultsRecord, ValuesRecord, importance
 from .scores import METRICS_OF, MORE, fit_and_score
 from .timing import find_processor
 
@@ -174,8 +174,8 @@ class Defaults:
 
     @classmethod
     def of(cls, records: Iterable[AsItComesRecord]) -> Defaults | None:
-        """Keep the one that succeeded, then the one of most seeds, then the latest; None if there is none."""
-        order = sorted(records, key=lambda r: (r.status == "ok", r.seeds, r.finished or "", r.key))
+        """Keep the most important record of each dataset and method; None if there is none."""
+        order = sorted(records, key=importance)
         return cls({(r.dataset, r.method): r for r in order}) if order else None
 
     def groups(self) -> dict[str, tuple[str, ...]]:

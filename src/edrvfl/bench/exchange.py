@@ -180,25 +180,25 @@ def _import_cell(key: str, description: Mapping[str, Any], store: Store, _: Impo
 
 
 def _import_unit(cell: str, unit: Unit, new: Value, store: Store, report: ImportReport) -> None:
-    here = store.value(cell, unit)
-    if here is None or ("error" in here and "error" not in new):
+    here, failed = store.value(cell, unit), "error" in new
+    if here is None or ("error" in here and not failed):
         report.new_units += 1
         store.put_value(cell, unit, new, replace=True)
-        return
-    report.known_units += 1
-    if "error" not in new and not same_results(here, new):
-        report.conflicts.append(f"{unit} of cell {cell[:12]}")
+    else:
+        report.known_units += 1
+        if not failed and not same_results(here, new):
+            report.conflicts.append(f"{unit} of cell {cell[:12]}")
 
 
 def _import_record(new: Record, store: Store, report: ImportReport) -> None:
-    here = store.record(new.key)
-    if here is None or (here.status == "failed" and new.status == "ok"):
+    here, failed = store.record(new.key), new.status == "failed"
+    if here is None or (here.status == "failed" and not failed):
         report.new_records += 1
         store.put_record(new, replace=True)
-        return
-    report.known_records += 1
-    if new.status == "ok" and not same_records(here, new):
-        report.conflicts.append(f"record of {new.method} on {new.dataset} (cell {new.key[:12]})")
+    else:
+        report.known_records += 1
+        if not failed and not same_records(here, new):
+            report.conflicts.append(f"record of {new.method} on {new.dataset} (cell {new.key[:12]})")
 
 
 def _open(path: Path, mode: str, *, packed: bool) -> Any:

@@ -304,20 +304,12 @@ DEFAULT_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def method_names(names_or_groups: Sequence[str]) -> tuple[str, ...]:
-    """Return searched methods in the order asked for, each once, with groups expanded.
-
-    >>> method_names(["pedrvfl,RVFL", "randomised"])
-    ('PedRVFL', 'RVFL', 'SCN', 'BLS', 'H-ELM')
-    """
+    """Return searched methods in the order asked for, each once, with groups expanded."""
     return resolve_names(names_or_groups, METHODS, METHOD_GROUPS, "method")
 
 
 def contender_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return methods as they come in the order asked for, each once, with groups expanded.
-
-    >>> contender_names(["xgboost,EDRVFL bins"])
-    ('XGBoost', 'edRVFL bins')
-    """
+    """Return methods as they come in the order asked for, each once, with groups expanded."""
     known = tuple(row.name for row in _ROWS if row.default)
     return resolve_names(names, known, DEFAULT_GROUPS, "method")
 
@@ -339,20 +331,12 @@ def add_row(row: Row) -> None:
 
 
 def line_name(method: str, *, tuned: bool) -> str:
-    """Name the line of a method in tables, tuned or as it comes.
-
-    >>> line_name("LightGBM", tuned=True), line_name("WPedRVFL", tuned=True)
-    ('LightGBM, tuned', 'WPedRVFL')
-    """
+    """Name the line of a method in tables, tuned or as it comes."""
     return TABLE[method].line(tuned=tuned) if method in TABLE else method
 
 
 def kind_of(line: str) -> str:
-    """Tell whose a method or its line is: ours, one of the paper's others, or a peer that a user has.
-
-    >>> kind_of("WPedRVFL"), kind_of("BLS"), kind_of("LightGBM, tuned"), kind_of("mine")
-    ('ours', 'paper', 'peer', 'peer')
-    """
+    """Tell whose a method or its line is: ours, one of the paper's others, or a peer that a user has."""
     return _ROWS[_PLACES[line]].kind if line in _PLACES else "peer"
 
 
@@ -363,9 +347,6 @@ def subject_first(
 
     Ours are in the order of the table of methods, peers and others in the order of `ranks`, the least first;
     those without a rank follow. `empty` names the methods that have no figure at all.
-
-    >>> subject_first(["SNN", "SVM", "RVFL", "WPedRVFL", "LightGBM"], {"LightGBM": 2.0, "SVM": 2.5}, ["SNN"])
-    ('WPedRVFL', 'RVFL', 'LightGBM', 'SVM', 'SNN')
     """
 
     def place(line: str) -> tuple[bool, int, int, float]:

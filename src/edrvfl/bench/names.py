@@ -47,20 +47,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """Count a thing in words.
-
-    >>> plural(1, "cell"), plural(2, "cell")
-    ('1 cell', '2 cells')
-    """
+    """Count a thing in words."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def listing(names: Sequence[str]) -> str:
-    """Join names as one would say them.
-
-    >>> listing(["a"]), listing(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
+    """Join names as one would say them."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 

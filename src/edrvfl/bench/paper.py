@@ -22,11 +22,7 @@ SD_SUFFIX = "_std"  # of the columns of Table 3 with standard deviations
 
 
 def table(name: str) -> pd.DataFrame:
-    """Read a table of the paper by the name of its file; the first column becomes the index.
-
-    >>> float(table("table8_training_time").loc["arrhythmia", "SNN_seconds"])
-    4.4731
-    """
+    """Read a table of the paper by the name of its file; the first column becomes the index."""
     with files(__package__).joinpath("published", f"{name}.csv").open(encoding="utf-8") as file:
         return pd.read_csv(file, index_col=0)
 
@@ -41,9 +37,6 @@ def standard_deviations() -> pd.DataFrame:
     """Table 3: standard deviation over ten seeds, of the five edRVFL methods."""
     printed = table("table3_accuracy").filter(regex=f"{SD_SUFFIX}$")
     return printed.rename(columns=lambda column: column.removesuffix(SD_SUFFIX))
-
-
-# --- does the paper follow from its own Table 3? ---------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +140,6 @@ def printed_signs() -> tuple[PrintedSign, ...]:
         if row != column
     )
 
-
-# --- sections 5.5 and 5.6 --------------------------------------------------------------------------------
 
 # What the text of section 5.5 says about each dataset. The paper's source does not contain its figures.
 WEIGHTING_HELPS: Mapping[str, bool] = MappingProxyType(

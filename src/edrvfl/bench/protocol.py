@@ -25,9 +25,6 @@ PROTOCOL_VERSION = 1  # part of every key: raise it when the same inputs give ot
 TIE_DIGITS = 12  # accuracies that agree to so many digits are equal
 
 
-# --- the cell ----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class StudyCell(Cell[RunRecord]):
     """A method on a dataset. Everything it will try is drawn beforehand."""
@@ -91,9 +88,6 @@ def make_cell(method: Method, dataset: Dataset, trials: int, seeds: int, device:
     return StudyCell(method, dataset, configurations, seeds, "cpu" if method.cpu_only else device)
 
 
-# --- search ------------------------------------------------------------------------------------------
-
-
 def search(cell: StudyCell, unit: SearchUnit) -> Value:
     """Score the unit's configurations on every split: scores (configuration, split, depth)."""
     configurations = [cell.configurations[i] for i in unit.configurations]
@@ -118,9 +112,6 @@ def _collect_scores(cell: StudyCell, done: Done) -> np.ndarray:
     return scores[np.argsort(np.concatenate([unit.configurations for unit in units]))]
 
 
-# --- choose ------------------------------------------------------------------------------------------
-
-
 def choose(scores: np.ndarray) -> tuple[int, int]:
     """Return the best (configuration, depth - 1) of scores (configuration, depth).
 
@@ -141,9 +132,6 @@ def choose_both_ways(scores: np.ndarray) -> dict[str, list[tuple[int, int]]]:
         "paper": [choose(scores.mean(axis=1))] * len(splits),  # one for all, by the mean of the splits
         "strict": [choose(scores[:, split]) for split in splits],  # each split by its own validation rows
     }
-
-
-# --- refit -------------------------------------------------------------------------------------------
 
 
 def _refit_units(cell: StudyCell, done: Done) -> Iterator[tuple[str, list[list[RefitUnit]]]]:

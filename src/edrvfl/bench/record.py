@@ -11,13 +11,14 @@ import statistics
 import subprocess
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import scipy
@@ -30,6 +31,9 @@ _TIMES = ("fit_seconds", "predict_seconds", "search_seconds", "seconds", "finish
 _PLACES = ("device", "versions", "commit", "processor", "blas")
 NOT_RESULTS = frozenset(_TIMES + _PLACES)
 MEASURED_LATER = ("calibration_error",)  # a record without it contradicts no record that has it
+
+
+R = TypeVar("R", bound="Record")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,6 +273,20 @@ def same_results(a: Any, b: Any, tolerance: float = 1e-9) -> bool:
 def same_records(a: Record, b: Record, tolerance: float = 1e-9) -> bool:
     """Tell whether two records found the same, wherever and however fast they were made."""
     return same_results(dataclasses.asdict(a), dataclasses.asdict(b), tolerance)
+
+
+def importance(record: Any) -> tuple[Any, ...]:
+    """Order records of one cell: one that succeeded counts most, then one of more work, then a later one."""
+    work = (getattr(record, "n_configurations", 1), getattr(record, "seeds", 1))
+    return record.status == "ok", *work, record.finished or "", record.key
+
+
+def made_alike(records: Iterable[R], conditions: Callable[[R], Any]) -> list[R]:
+    """Keep the records that succeeded under the conditions that most of them share."""
+    good = [record for record in records if record.status == "ok"]
+    size = Counter(conditions(record) for record in good)
+    best = max(good, key=lambda r: (size[conditions(r)], importance(r)), default=None)
+    return [] if best is None else [r for r in good if conditions(r) == conditions(best)]
 
 
 # --- reading ------------------------------------------------------------------------------------------

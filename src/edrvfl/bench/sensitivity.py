@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from . import paper
 from .cell import Done, FitCell, SensitivityUnit, Value, seed_of
 from .data import Dataset
 from .protocol import PROTOCOL_VERSION
-from .record import SensitivityRecord
+from .record import SensitivityRecord, made_alike
 
 WEIGHTS = (1.0, 0.8, 0.6, 0.4, 0.2)  # omega_r, the weight of samples that are predicted correctly
 RATES = (0.0, 0.2, 0.4, 0.6, 0.8)  # p
@@ -25,9 +24,6 @@ SEEDS = 10
 
 NEUTRAL: Mapping[str, float] = {"correct_weight": 1.0, "prune_rate": 0.0}
 SYMBOLS: Mapping[str, str] = {"correct_weight": "omega_r", "prune_rate": "p"}
-
-
-# --- the cells ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,9 +146,6 @@ def _vary_one(weights: Sequence[float], rates: Sequence[float]) -> list[dict[str
     ]
 
 
-# --- the answer --------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
     """Test accuracy as omega_r or p varies and all else stays."""
@@ -165,13 +158,8 @@ class Sensitivity:
 
         If they differ in settings or numbers of seeds, the ones that most records share are taken.
         """
-        good = [record for record in records if record.status == "ok"]
-        if not good:
-            return None
-        size = Counter(_conditions(record) for record in good)
-        best = max(good, key=lambda r: (size[_conditions(r)], r.seeds, r.finished or "", r.key))
-        same = (r for r in good if _conditions(r) == _conditions(best))
-        return cls(tuple(sorted(same, key=_reading_order)))
+        same = made_alike(records, lambda r: (tuple(sorted(r.settings.items())), r.seeds))
+        return cls(tuple(sorted(same, key=_reading_order))) if same else None
 
     def curves(self, parameter: str) -> dict[tuple[str, str], list[SensitivityRecord]]:
         """Return the records of one parameter by (dataset, activation), from the neutral value on."""
@@ -182,11 +170,6 @@ class Sensitivity:
         for points in found.values():
             points.sort(key=lambda record: abs(getattr(record, parameter) - NEUTRAL[parameter]))
         return found
-
-
-def _conditions(record: SensitivityRecord) -> tuple[Any, ...]:
-    """Return what two points must share to stand on one curve."""
-    return tuple(sorted(record.settings.items())), record.seeds
 
 
 def _reading_order(record: SensitivityRecord) -> tuple[Any, ...]:

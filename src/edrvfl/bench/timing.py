@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,15 +17,12 @@ from . import paper
 from .cell import Cell, Done, TimingUnit, Unit, Value, seed_of
 from .data import Dataset
 from .methods import METHOD_GROUPS
-from .record import TimingRecord
+from .record import TimingRecord, made_alike
 from .searching import Method, check_installed
 from .sensitivity import fixed_settings
 
 DATASETS = tuple(dict.fromkeys(dataset for dataset, _ in paper.training_seconds()))
 WARMUPS, REPEATS, THREADS = 1, 5, 1
-
-
-# --- the cells ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,9 +131,6 @@ def find_processor() -> str:
     return f"{names[0] if names else 'processor not named'}, {os.cpu_count()} logical cores"
 
 
-# --- the answer --------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Timing:
     """Training times that were measured alike: by dataset and method."""
@@ -150,20 +143,10 @@ class Timing:
 
         If machines or ways to measure differ, the ones that most records share are taken.
         """
-        good = [record for record in records if record.status == "ok"]
-        if not good:
-            return None
-        size = Counter(_conditions(record) for record in good)
-        best = max(good, key=lambda r: (size[_conditions(r)], r.finished or "", r.key))
-        same = [r for r in good if _conditions(r) == _conditions(best)]
-        return cls(tuple(sorted(same, key=lambda r: (r.dataset, r.method))))
+        same = made_alike(records, lambda r: (r.warmups, r.repeats, r.threads, r.processor))
+        return cls(tuple(sorted(same, key=lambda r: (r.dataset, r.method)))) if same else None
 
     @property
     def blas(self) -> list[str]:
         """The libraries that occur: torch brings one of its own."""
         return sorted({name for record in self.timed for name in record.blas})
-
-
-def _conditions(record: TimingRecord) -> tuple[int, int, int, str]:
-    """Return what seconds must share to stand in one table."""
-    return record.warmups, record.repeats, record.threads, record.processor

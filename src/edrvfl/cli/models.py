@@ -112,8 +112,6 @@ def note_unused(matched: Matched, others: Sequence[str], quiet: bool) -> None:
         say(f"Not used: {quoted(unused)}.")
 
 
-# --- how good it is by leave-one-out -----------------------------------------------------------------
-
 FIGURES = {  # fitted attributes of all kinds of models, in the order in which they are looked for
     "accuracy": ("loo_accuracy_", "loo_accuracies_"),
     "log-loss": ("loo_log_loss_", "loo_log_losses_"),

@@ -70,8 +70,6 @@ Jobs = Annotated[
 ]
 
 
-# --- models of one's own tables ----------------------------------------------------------------------
-
 Task = Literal["auto", "classification", "regression"]
 
 Target = Annotated[str, typer.Option("--target", "-t", metavar="NAME", help="The column to predict.")]

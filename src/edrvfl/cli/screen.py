@@ -18,9 +18,6 @@ Row = Sequence[str]
 UNBOUNDED = 10_000  # columns of a file or a pipe, in which a line may be as long as it likes
 
 
-# --- words -------------------------------------------------------------------------------------------
-
-
 def plain(text: str) -> str:
     r"""Return a text of somebody's file as one line that a terminal can only show, never obey.
 
@@ -38,9 +35,6 @@ def duration(seconds: float) -> str:
     """
     size, unit = next(((n, u) for n, u in ((3600, "h"), (60, "min")) if seconds >= 2 * n), (1, "s"))
     return f"{seconds / size:.1f} {unit}" if size > 1 else f"{seconds:.0f} s"
-
-
-# --- the two streams ---------------------------------------------------------------------------------
 
 
 def put(*parts: str | Table) -> None:
@@ -117,9 +111,6 @@ def _drawn(table: Table) -> str:
     with console.capture() as captured:
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
-
-
-# --- progress ----------------------------------------------------------------------------------------
 
 
 def progress_bar(

@@ -101,9 +101,6 @@ def summaries(records: Sequence[Record]) -> list[Table]:
     return [table(KINDS[kind][0], map(summary_row, some)) for kind, some in of_kind.items()]
 
 
-# --- progress ----------------------------------------------------------------------------------------
-
-
 @contextmanager
 def study_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
     """Show how far a run is: a line for every cell that ends and, on a terminal, a bar below the lines."""

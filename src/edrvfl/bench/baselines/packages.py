@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Iterable
 from types import ModuleType
 
 
@@ -25,3 +26,9 @@ def import_package(method: str, package: str, extra: str) -> ModuleType:
     if (message := missing_package(method, package, extra)) is not None:
         raise ImportError(message)
     return importlib.import_module(package)
+
+
+def refuse_missing(messages: Iterable[str | None]) -> None:
+    """Raise an error of all messages about packages that are missing."""
+    if listed := "; ".join(dict.fromkeys(filter(None, messages))):
+        raise ValueError(f"{listed}. Install what is missing, or leave the methods out that need it.")

@@ -31,8 +31,6 @@ from .randomised import LogInteger, Space, sample_configurations
 PENALTIES = tuple(10.0**x for x in range(-3, 4))  # of ridge regression, chosen by leave-one-out
 MOST_STEPS = 1_000_000  # of a support vector machine: C and gamma at the ends of their ranges may need hours
 
-# --- models ------------------------------------------------------------------------------------------
-
 
 class SoftmaxSVC(SVC):
     """An SVC whose probabilities are the softmax of its decision, for two classes the logistic function.
@@ -115,8 +113,6 @@ def random_forest(*, random_state: Any = None, task: Task = "classification", **
     return make(n_jobs=1, random_state=random_state, **configuration)
 
 
-# --- search spaces -----------------------------------------------------------------------------------
-
 _RATES = loguniform(0.01, 0.3)
 
 # Where the spaces come from:
@@ -171,9 +167,5 @@ SPACES: Mapping[str, Space] = MappingProxyType(
 
 
 def configurations(trials: int, seed: int, *, space: str) -> list[dict[str, Any]]:
-    """List what the search tries: the package's defaults, then draws from its space.
-
-    >>> configurations(3, 0, space="LogisticRegression")
-    [{}, {'C': 1.96282}, {'C': 19.5495}]
-    """
+    """List what the search tries: the package's defaults, then draws from its space."""
     return [{}, *sample_configurations(SPACES[space], trials, seed)[:-1]]

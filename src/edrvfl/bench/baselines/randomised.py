@@ -39,9 +39,6 @@ POSITIVE = Interval(Real, 0, None, closed="neither")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 
 
-# --- moving arrays, seeds, the ridge -----------------------------------------------------------------
-
-
 def fit_context() -> Any:
     """Decorate `fit`, so that scikit-learn checks the parameters before it runs."""
     return _fit_context(prefer_skip_nested_validation=True)
@@ -55,9 +52,6 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
 def ridge(D: Array, Y: Array, C: float) -> Array:
     """beta = (D'D + C I)^-1 D'Y, by the library's solver; the least-norm solution if that is singular."""
     return solve_ridge(Regression(D, Values(Y)), C).beta
-
-
-# --- the scikit-learn shell --------------------------------------------------------------------------
 
 
 class ScoredClassifier(ClassifierMixin, Classifies):
@@ -128,9 +122,6 @@ class RandomisedClassifier(ScoredClassifier):
         return self.output_weights_
 
 
-# --- sampling ----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class LogInteger:
     """Whole numbers from low to high, uniform in the logarithm: what scipy.stats has only for floats."""
@@ -151,10 +142,6 @@ def sample_configurations(space: Space | Sequence[Space], trials: int, seed: int
 
     The first of many draws are the draws of few, except where a space holds nothing but lists of values:
     there no configuration comes twice.
-
-    >>> space = {"n_hidden": LogInteger(50, 1000), "scale": stats.uniform(0.1, 0.9)}
-    >>> sample_configurations(space, trials=2, seed=0)
-    [{'n_hidden': 259, 'scale': 0.74367}, {'n_hidden': 304, 'scale': 0.590395}]
     """
     if trials < 1:
         raise ValueError(f"trials must be at least 1, got {trials}.")

@@ -263,10 +263,6 @@ def configurations(trials: int, seed: int) -> list[dict[str, Any]]:
 
     A factor is drawn by which the authors' sequence of lambda is stretched, and each factor is tried with all
     numbers of nodes, which one growth gives together. T_max, r and the tolerance stay those of the authors.
-
-    >>> drawn = configurations(6, 0)
-    >>> [c["max_nodes"] for c in drawn], drawn[0]["scales"][:3], drawn[5]["scales"][:3]
-    ([50, 100, 250, 500, 1000, 50], [0.209, 0.419, 1.26], [0.373, 0.745, 2.24])
     """
     found = []
     for drawn in sample_configurations({"stretch": STRETCH}, math.ceil(trials / len(NODES)), seed):

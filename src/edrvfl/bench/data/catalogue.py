@@ -58,9 +58,6 @@ def dataset_names(names_or_groups: Sequence[str], *, frames: bool = False) -> tu
     """Return the names asked for, each once, with groups expanded and in the paper's spelling.
 
     `frames` says whether real frames may be named too, and their groups. What searches takes arrays alone.
-
-    >>> dataset_names(["demo", "Cardiotocography-3clases,iris"])
-    ('iris', 'wine', 'breast_cancer', 'digits', 'cardio-3')
     """
     groups = {**ALIASES, **GROUPS}
     if frames:

@@ -70,10 +70,6 @@ ADDED: dict[str, Callable[[], Dataset]] = {}
 def load_frame(name: str) -> Dataset:
     """Load a frame by its name. Its columns stay as they come; its splits are draws of 75/25 % of the rows,
     stratified if it has classes.
-
-    >>> oj = load_frame("OJ")
-    >>> oj.X.shape, oj.classes, len(oj.splits)
-    ((1070, 17), ('CH', 'MM'), 5)
     """
     if name in ADDED:
         return ADDED[name]()

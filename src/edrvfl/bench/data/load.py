@@ -42,10 +42,6 @@ def load_dataset(
     in `folder`, by default the environment variable EDRVFL_DATA, then in the folder `cache` that keeps
     downloads, by default the user's cache folder. What is in neither is downloaded from the archive at `url`,
     where `progress` shows a bar on a terminal.
-
-    >>> iris = load_dataset("iris")
-    >>> iris.X.shape, [int(split.test.sum()) for split in iris.splits]
-    ((150, 4), [38, 38, 38, 38])
     """
     names = dataset_names([name])
     if len(names) != 1:

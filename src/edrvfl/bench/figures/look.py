@@ -76,9 +76,6 @@ def style() -> Iterator[None]:
         yield
 
 
-# --- names and looks -------------------------------------------------------------------------------------
-
-
 def choose_looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Choose a colour, a marker and dashes for each name. A known method keeps its own."""
     first = len(KNOWN) if any(name in KNOWN for name in names) else 0

@@ -98,9 +98,6 @@ def _picture(standing: Standing) -> Picture | None:
     )
 
 
-# --- the answer in two sentences -------------------------------------------------------------------------
-
-
 def answer(summary: Summary) -> tuple[str, str]:
     """Say where WPedRVFL stands among the paper's methods and where the portfolio stands among boosting.
 

@@ -19,7 +19,16 @@ from ..data import DEMO, UCI24
 from ..defaults import Defaults
 from ..figures import MISSING
 from ..methods import TABLE, line_name
-from ..record import DefaultsRecord, Record, RunRecord, Scored, SensitivityRecord, TimingRecord, ValuesRecord
+from ..record import (
+    AsItComesRecord,
+    DefaultsRecord,
+    Record,
+    RunRecord,
+    Scored,
+    SensitivityRecord,
+    TimingRecord,
+    ValuesRecord,
+)
 from ..sensitivity import Sensitivity
 from ..store import CellState, Store
 from ..timing import Timing
@@ -82,7 +91,7 @@ def read_study(store: str | Path) -> Study:
     """Read a store: the records, what is known of unfinished cells, and the experiments beside the search."""
     with Store(store, create=False) as opened:
         runs = opened.records()
-        results = [_result(record) for record in runs]
+        results = [result_of(record) for record in runs]
         results += [_open_cell(state) for state in opened.states() if not state.finished]
         depths = {}
         for pair, result in choose_results(results).items():
@@ -110,23 +119,24 @@ def choose_results(results: Iterable[Result]) -> dict[Pair, Result]:
     return {(r.dataset, r.line): r for r in sorted(results, key=importance)}
 
 
-# --- the store -------------------------------------------------------------------------------------------
-
-
-def _result(record: RunRecord) -> Result:
+def result_of(record: RunRecord | AsItComesRecord) -> Result:
+    """Make a result of a search or of a method as it comes, which has one figure and no choices."""
+    run = record if isinstance(record, RunRecord) else None
+    scored: dict[str, Scored] = (
+        {"strict": record} if isinstance(record, AsItComesRecord) else {**record.choices}
+    )
     return Result(
-        dataset=record.dataset,
-        method=record.method,
-        status=record.status,
+        *(record.dataset, record.method, record.status),
         message=None if record.status == "ok" else record.message or "no message",
-        configurations=record.n_configurations,
+        configurations=run.n_configurations if run else 1,
         seeds=record.seeds,
-        scored=record.choices,
-        search_seconds=record.search_seconds,
+        scored=scored,
+        search_seconds=run.search_seconds if run else None,
         finished=record.finished,
         checksum=record.checksum,
-        origins={**_origins(record), "protocol": str(record.protocol)},
+        origins={**_origins(record), **({"protocol": str(run.protocol)} if run else {})},
         key=record.key,
+        searched=run is not None,
     )
 
 
@@ -148,9 +158,6 @@ def _best_by_depth(values: Mapping[Unit, Any]) -> tuple[float, ...]:
         return ()
     scores = np.concatenate([part.reshape(-1, *part.shape[-2:]) for part in parts])  # by configuration
     return tuple(100 * float(accuracy) for accuracy in scores.mean(axis=1).max(axis=0))
-
-
-# --- datasets -------------------------------------------------------------------------------------------
 
 
 FIXED_TEST_FILE = frozenset({"adult", "monks-3", "pendigits", "statlog-landsat", "statlog-shuttle"})

@@ -66,13 +66,6 @@ def configurations(architecture: str, trials: int = 4, seed: int = 0) -> list[di
     the trials exceed their points. Each kind gets the same number of trials. Of the widths, forms, depths,
     learning rates and dropout rates each comes about as often as the others. No configuration is drawn twice,
     so there are never more of them than the grid has points.
-
-    >>> configurations("snn")[0]
-    {'n_layers': 4, 'n_units': 256, 'learning_rate': 0.1, 'dropout': 0.0}
-    >>> len(configurations("snn", 50, seed=1)), len(configurations("snn", 1000, seed=1))
-    (50, 216)
-    >>> len({(c["n_units"], c["form"]) for c in configurations("snn", 24)})
-    4
     """
     if architecture not in GRIDS:
         raise ValueError(f"Unknown architecture {architecture!r}; choose one of {', '.join(GRIDS)}.")
