@@ -74,9 +74,9 @@ def load_frame(name: str) -> Dataset:
     if name in ADDED:
         return ADDED[name]()
     row = ALL_FRAMES[name]
-    if (message := missing_package(f"The frame {name}", needed_package(row), "frames")) is not None:
+    source = source_of(row)
+    if (message := missing_package(f"The frame {name}", source.package, "frames")) is not None:
         raise DataError(message)
-    source = _source_of(row)
     table = source.read(row).drop(columns=[*row.drop]).dropna(subset=row.target).reset_index(drop=True)
     found = frame_dataset(row.name, table, row.target, row.task, row.when)
     shape = describe_frame(row, found)
@@ -96,12 +96,8 @@ class Source:
     read: Callable[[Frame], Any]  # (row of the table) -> pandas frame
 
 
-def needed_package(row: Frame) -> str:
-    """Return the package that a frame needs beside scikit-learn."""
-    return _source_of(row).package
-
-
-def _source_of(row: Frame) -> Source:
+def source_of(row: Frame) -> Source:
+    """Return where a frame comes from."""
     return SOURCES.get(row.package, _OF_R)
 
 
@@ -117,7 +113,7 @@ def _read_common(row: Frame) -> Any:
     try:
         return read_common(row.task, row.name)
     except FileNotFoundError as error:
-        raise DataError(f"{COMMON} has no frame {row.name}; {_source_of(row).newer}") from error
+        raise DataError(f"{COMMON} has no frame {row.name}; {source_of(row).newer}") from error
 
 
 def _draw_table(row: Frame) -> Any:
