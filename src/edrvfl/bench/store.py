@@ -26,7 +26,6 @@ from .record import RECORDS, Record, RunRecord
 R = TypeVar("R", bound=Record)
 
 STORE_VERSION = 3  # PRAGMA user_version; raise it when the tables change
-WITHOUT_CHECKSUMS = 2  # the version before; the next owner of such a store adds them
 APPLICATION_ID = 0x6564_5256  # "edRV": tells our files from other programs' databases
 BUSY_SECONDS = 60.0  # how long a write waits for other processes
 
@@ -110,9 +109,6 @@ class Store:
         with self._closed_on_error(), self._explained():
             self._db = sqlite3.connect(self._address(), timeout=BUSY_SECONDS, isolation_level=None, uri=True)
             self._prepare()
-            if own and self._version() == WITHOUT_CHECKSUMS:
-                self._add_checksums()
-            self._checked = self._version() != WITHOUT_CHECKSUMS
 
     def _take_lock(self) -> None:
         try:
@@ -161,25 +157,13 @@ class Store:
             return False
         if application != APPLICATION_ID:
             raise StoreError(f"{self.path}: a SQLite file of another program; choose another --store.")
-        if version not in (WITHOUT_CHECKSUMS, STORE_VERSION):
+        if version != STORE_VERSION:
             age, cure = ("A newer", "upgrade") if version > STORE_VERSION else ("An older", "use that")
             raise StoreError(
                 f"{self.path}: {age} edrvfl wrote this store (version {version}, this one reads version "
                 f"{STORE_VERSION}). It was left as it is; {cure} edrvfl, or choose another --store."
             )
         return True
-
-    def _version(self) -> int:
-        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
-
-    def _add_checksums(self) -> None:
-        with self.writing():
-            for table, columns in _COLUMNS.items():
-                self._db.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER")
-                rows = self._db.execute(f"SELECT rowid, {', '.join(columns)} FROM {table}").fetchall()
-                sums = [(_checksum(row), number) for number, *row in rows]
-                self._db.executemany(f"UPDATE {table} SET checksum = ? WHERE rowid = ?", sums)
-            self._db.execute(f"PRAGMA user_version = {STORE_VERSION}")
 
     def close(self) -> None:
         """Close the file, and give up ownership."""
@@ -346,10 +330,10 @@ class Store:
 
     def _rows(self, table: str, which: str = "", *values: Any) -> list[list[str]]:
         """Read rows of a table; one whose checksum is not that of its content is an error."""
-        columns = ", ".join((*_COLUMNS[table], "checksum" if self._checked else "NULL"))
+        columns = ", ".join((*_COLUMNS[table], "checksum"))
         found = []
         for *row, stored in self._read(f"SELECT {columns} FROM {table} {which}", *values):
-            if self._checked and stored != _checksum(row):
+            if stored != _checksum(row):
                 cell = str(row[0])[:12]
                 raise StoreError(
                     f"{self.path}: the store is damaged: a row of {table}, of cell {cell}, is not what was "
