@@ -30,11 +30,10 @@ from statsmodels.stats.multitest import multipletests
 from edrvfl.bench import paper
 from edrvfl.bench.comparison import means
 from edrvfl.bench.record import Choice, RunRecord, TimingRecord
-from edrvfl.bench.report.costs import add_costs
 from edrvfl.bench.report.sections import make_page
 from edrvfl.bench.report.sections.probabilities import show_probabilities
 from edrvfl.bench.report.sections.run import show_origins
-from edrvfl.bench.report.study import Study
+from edrvfl.bench.report.study import Study, add_costs
 from edrvfl.bench.report.summary import summarise
 from edrvfl.bench.timing import Timing
 

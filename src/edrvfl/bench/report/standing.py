@@ -16,8 +16,7 @@ import pandas as pd
 from ..comparison import Ranking, comparable, mean, round_half_up, score_table
 from ..defaults import Defaults
 from ..methods import kind_of, line_name, subject_first
-from .costs import on_gpu
-from .study import Pair, Result, result_of
+from .study import Pair, Result, on_gpu, result_of
 
 PRINTED = 4  # digits of a dataset's log-loss and calibration error
 CHOICE = "strict"  # what was found without a look at test labels; the paper's choice has tables of its own

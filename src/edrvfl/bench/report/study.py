@@ -1,4 +1,4 @@
-"""Read what a report is about: the store with its experiments, and what is known of a dataset.
+"""Read what a report is about: the store with its experiments, their costs, and what is known of a dataset.
 
 This is the only file of the report that knows how the study keeps its results. Everything else works with
 `Study` and `Result`, which hold plain values.
@@ -6,6 +6,7 @@ This is the only file of the report that knows how the study keeps its results. 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,10 +33,10 @@ from ..record import (
 from ..sensitivity import Sensitivity
 from ..store import CellState, Store
 from ..timing import Timing
-from .costs import Cost, add_costs, device_of
 
 Pair = tuple[str, str]  # dataset, method
 
+PROCESSOR = "processor"  # everything that is not named otherwise ran on one
 STATUSES = (MISSING, "failed", "ok")  # from the least to the most that can be said about a cell
 
 
@@ -72,6 +73,16 @@ class Result:
     def fit_seconds(self) -> float | None:
         """The median over splits and seeds, strict choice."""
         return self.scored["strict"].seconds if "strict" in self.scored else None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What the records of one kind took on one device."""
+
+    kind: str  # a kind of `record.RECORDS`
+    device: str
+    records: int
+    seconds: float | None  # None: these records do not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +169,52 @@ def _best_by_depth(values: Mapping[Unit, Any]) -> tuple[float, ...]:
         return ()
     scores = np.concatenate([part.reshape(-1, *part.shape[-2:]) for part in parts])  # by configuration
     return tuple(100 * float(accuracy) for accuracy in scores.mean(axis=1).max(axis=0))
+
+
+def add_costs(records: Iterable[Record]) -> tuple[Cost, ...]:
+    """Add up the seconds of records by kind and device."""
+    found: dict[tuple[str, str], list[float | None]] = {}
+    for record in records:
+        found.setdefault((record.kind, device_of(record)), []).append(_seconds(record))
+    costs = []
+    for (kind, device), seconds in found.items():
+        known = [s for s in seconds if s is not None]
+        costs.append(Cost(kind, device, len(seconds), math.fsum(known) if known else None))
+    return tuple(costs)
+
+
+def device_of(record: Record) -> str:
+    """Name the device that computed a record, or the processor where the record names one."""
+    device = str(getattr(record, "device", "cpu"))
+    if device != "cpu":
+        return device
+    return str(getattr(record, "processor", "")) or PROCESSOR
+
+
+def on_gpu(device: str) -> bool:
+    """Tell a GPU from a processor."""
+    return device.startswith("cuda")
+
+
+def _seconds(record: Record) -> float | None:
+    """Add the seconds of a record's searches, fits and answers; warm-ups are in no record."""
+    if isinstance(record, RunRecord):
+        return record.search_seconds + _refit_seconds(record)
+    if isinstance(record, AsItComesRecord):
+        both = (record.fit_seconds, record.predict_seconds)
+        return math.fsum(s for times in both for row in times for s in row)
+    return math.fsum(record.seconds) if isinstance(record, TimingRecord) else None
+
+
+def _refit_seconds(record: RunRecord) -> float:
+    """Add the seconds of the refits. Both choices share the refits of a split where they chose the same."""
+    refits = {}
+    for choice in record.choices.values():
+        chosen = zip(choice.configuration, choice.depth, strict=True)
+        for split, what in enumerate(chosen):
+            times = (*choice.fit_seconds[split], *choice.predict_seconds[split])
+            refits[split, what] = math.fsum(times)
+    return math.fsum(refits.values())
 
 
 FIXED_TEST_FILE = frozenset({"adult", "monks-3", "pendigits", "statlog-landsat", "statlog-shuttle"})

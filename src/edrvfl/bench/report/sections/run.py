@@ -6,10 +6,9 @@ import math
 from collections import Counter
 
 from ...names import plural
-from ..costs import on_gpu
 from ..page import ABSENT, EMPTY, Grid, GridCell, Section, make_row
 from ..sentences import MEANINGS, notes
-from ..study import dataset_facts
+from ..study import dataset_facts, on_gpu
 from ..summary import Summary
 
 KINDS = {
