@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -89,15 +88,13 @@ class DefaultsUnit:
 Unit = SearchUnit | RefitUnit | SensitivityUnit | TimingUnit | DefaultsUnit
 Done = Mapping[Unit, Value]
 
-STAGES: Mapping[str, type[Unit]] = MappingProxyType(
-    {
-        "search": SearchUnit,
-        "refit": RefitUnit,
-        "sensitivity": SensitivityUnit,
-        "timing": TimingUnit,
-        "defaults": DefaultsUnit,
-    }
-)
+STAGES: Mapping[str, type[Unit]] = {
+    "search": SearchUnit,
+    "refit": RefitUnit,
+    "sensitivity": SensitivityUnit,
+    "timing": TimingUnit,
+    "defaults": DefaultsUnit,
+}
 _STAGE_NAMES = {stage: name for name, stage in STAGES.items()}
 
 

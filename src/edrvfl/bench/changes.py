@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,11 @@ Cell = tuple[str, str, str]  # kind of the record, method, dataset
 
 
 # By the kind of a record. What is not here, sensitivity and timing, is not compared.
-FIGURES: Mapping[str, tuple[Metric, ...]] = MappingProxyType(
-    {
-        "study": (ACCURACY, LOG_LOSS, FIT_SECONDS),
-        "defaults": (ACCURACY, LOG_LOSS, FIT_SECONDS),
-        "values": (R2, FIT_SECONDS),
-    }
-)
+FIGURES: Mapping[str, tuple[Metric, ...]] = {
+    "study": (ACCURACY, LOG_LOSS, FIT_SECONDS),
+    "defaults": (ACCURACY, LOG_LOSS, FIT_SECONDS),
+    "values": (R2, FIT_SECONDS),
+}
 
 
 @dataclass(frozen=True, slots=True)

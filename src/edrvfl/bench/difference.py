@@ -6,7 +6,6 @@ import importlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,10 @@ _SECONDS = {"fit_seconds": "fit s", "predict_seconds": "predict s"}
 
 
 # The first of a task is the one that the picture shows.
-METRICS: Mapping[Task, tuple[Metric, ...]] = MappingProxyType(
-    {"classification": (LOG_LOSS, replace(ACCURACY, words="accuracy")), "regression": (RMSE, R2)}
-)
+METRICS: Mapping[Task, tuple[Metric, ...]] = {
+    "classification": (LOG_LOSS, replace(ACCURACY, words="accuracy")),
+    "regression": (RMSE, R2),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import edrvfl
@@ -156,7 +155,7 @@ _TEXTS = 'X.astype(dict.fromkeys(texts, "category"))'
 def _peer(
     name: str,
     estimator: Callable[..., Any],
-    default: Mapping[Task, Contender] = MappingProxyType({}),
+    default: Mapping[Task, Contender] = {},
     final: Callable[..., Any] | None = None,
 ) -> Row:
     """Make a row of scikit-learn's; `final` makes what is refitted, where that is not what is searched."""
@@ -267,37 +266,33 @@ _ROWS = [  # ours and the paper's in the order of every table
 ]
 _TABLE = {row.name: row for row in _ROWS}
 _CONTENDERS = {task: {row.name: row.default[task] for row in _ROWS if task in row.default} for task in TASKS}
-TABLE: Mapping[str, Row] = MappingProxyType(_TABLE)
+TABLE: Mapping[str, Row] = _TABLE
 METHODS: Mapping[str, Method] = {row.name: row.tuned for row in _ROWS if row.tuned is not None}
 CONTENDERS: Mapping[Task, Mapping[str, Contender]] = _CONTENDERS
 
-METHOD_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "edrvfl": ("RVFL", "edRVFL_O", "edRVFL_N", "dRVFL", "WedRVFL", "PedRVFL", "WPedRVFL"),
-        "randomised": ("SCN", "BLS", "H-ELM"),
-        "fnn": ("SNN", "MSRAinit", "Highway", "ResNet"),
-        "peers": tuple(row.name for row in _ROWS if row.kind == "peer" and row.tuned is not None),
-    }
-)
+METHOD_GROUPS: Mapping[str, tuple[str, ...]] = {
+    "edrvfl": ("RVFL", "edRVFL_O", "edRVFL_N", "dRVFL", "WedRVFL", "PedRVFL", "WPedRVFL"),
+    "randomised": ("SCN", "BLS", "H-ELM"),
+    "fnn": ("SNN", "MSRAinit", "Highway", "ResNet"),
+    "peers": tuple(row.name for row in _ROWS if row.kind == "peer" and row.tuned is not None),
+}
 _TREES = ("HistGradientBoosting", "LightGBM")
-DEFAULT_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "arrays": (
-            *("edRVFL portfolio", "edRVFL default", "edRVFL bins", "LaplaceRidge"),
-            *("RBF-SVM", "RandomForest", *_TREES, "XGBoost", "CatBoost"),
-        ),
-        "frames": (
-            *("edRVFL portfolio", "edRVFL standard", "edRVFL robust", "edRVFL bins"),
-            *(*_TREES, "CatBoost"),
-        ),
-        "values": tuple(
-            name
-            for name in CONTENDERS["regression"]
-            if name not in (_TREES_TOO, _LINEAR_TOO, _PLAIN, _VECTORIZED)
-        ),
-        "tables": ("edRVFL portfolio", _PLAIN, *_TREES, _VECTORIZED, "CatBoost"),
-    }
-)
+DEFAULT_GROUPS: Mapping[str, tuple[str, ...]] = {
+    "arrays": (
+        *("edRVFL portfolio", "edRVFL default", "edRVFL bins", "LaplaceRidge"),
+        *("RBF-SVM", "RandomForest", *_TREES, "XGBoost", "CatBoost"),
+    ),
+    "frames": (
+        *("edRVFL portfolio", "edRVFL standard", "edRVFL robust", "edRVFL bins"),
+        *(*_TREES, "CatBoost"),
+    ),
+    "values": tuple(
+        name
+        for name in CONTENDERS["regression"]
+        if name not in (_TREES_TOO, _LINEAR_TOO, _PLAIN, _VECTORIZED)
+    ),
+    "tables": ("edRVFL portfolio", _PLAIN, *_TREES, _VECTORIZED, "CatBoost"),
+}
 
 
 # --- names -----------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from types import MappingProxyType
 
 import pandas as pd
 
@@ -142,9 +141,12 @@ def printed_signs() -> tuple[PrintedSign, ...]:
 
 
 # What the text of section 5.5 says about each dataset. The paper's source does not contain its figures.
-WEIGHTING_HELPS: Mapping[str, bool] = MappingProxyType(
-    {"arrhythmia": True, "congressional-voting": True, "statlog-image": True, "waveform-noise": False}
-)
+WEIGHTING_HELPS: Mapping[str, bool] = {
+    "arrhythmia": True,
+    "congressional-voting": True,
+    "statlog-image": True,
+    "waveform-noise": False,
+}
 PRUNING_PEAKS = tuple(WEIGHTING_HELPS)  # accuracy rises with p to a peak, then falls below the start
 
 

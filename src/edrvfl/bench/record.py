@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -250,9 +249,9 @@ class ValuesRecord(AsItComesRecord):
     rmse: tuple[tuple[float, ...], ...]
 
 
-RECORDS: Mapping[str, type[Record]] = MappingProxyType(
-    {cls.kind: cls for cls in (RunRecord, SensitivityRecord, TimingRecord, DefaultsRecord, ValuesRecord)}
-)
+RECORDS: Mapping[str, type[Record]] = {
+    cls.kind: cls for cls in (RunRecord, SensitivityRecord, TimingRecord, DefaultsRecord, ValuesRecord)
+}
 
 
 def same_results(a: Any, b: Any, tolerance: float = 1e-9) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -43,14 +42,16 @@ FIT_SECONDS = Metric("fit_seconds", "fit s", 3)
 
 _SECONDS = ("fit_seconds", "predict_seconds")
 METRICS = ("test_accuracy", "balanced_accuracy", "log_loss", "calibration_error", *_SECONDS)
-METRICS_OF: Mapping[Task, tuple[str, ...]] = MappingProxyType(
-    {"classification": METRICS, "regression": ("r2", "rmse", *_SECONDS)}
-)
+METRICS_OF: Mapping[Task, tuple[str, ...]] = {
+    "classification": METRICS,
+    "regression": ("r2", "rmse", *_SECONDS),
+}
 CALIBRATION_BINS = 15
 # Metrics from elsewhere, by name: `edrvfl.bench.extend` adds them. Each takes what `score` compares.
-MORE: Mapping[Task, dict[str, Callable[[np.ndarray, np.ndarray], float]]] = MappingProxyType(
-    {"classification": {}, "regression": {}}
-)
+MORE: Mapping[Task, dict[str, Callable[[np.ndarray, np.ndarray], float]]] = {
+    "classification": {},
+    "regression": {},
+}
 
 
 def fit_and_score(

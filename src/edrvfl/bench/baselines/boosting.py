@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -104,45 +103,43 @@ class Booster:
     coded: bool = False  # whether its classifier needs the labels as codes
 
 
-BOOSTERS: Mapping[str, Booster] = MappingProxyType(
-    {
-        "HistGradientBoosting": Booster(
-            "sklearn.ensemble",  # it stops early above 10 000 rows
-            ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
-            "max_iter",
-            _stop_hist,
-            lambda model: model.n_iter_,
-            whole={"early_stopping": False},
-        ),
-        "LightGBM": Booster(
-            "lightgbm",
-            ("LGBMClassifier", "LGBMRegressor"),
-            "n_estimators",
-            _stop_lightgbm,
-            lambda model: model.n_estimators_,
-            given={"n_jobs": 1, "verbosity": -1},
-        ),
-        "XGBoost": Booster(
-            "xgboost",
-            ("XGBClassifier", "XGBRegressor"),
-            "n_estimators",
-            _stop_xgboost,
-            lambda model: model.get_booster().num_boosted_rounds(),
-            given={"n_jobs": 1},
-            coded=True,
-        ),
-        "CatBoost": Booster(
-            "catboost",
-            ("CatBoostClassifier", "CatBoostRegressor"),
-            "iterations",
-            _stop_catboost,
-            lambda model: model.tree_count_,
-            # Without the last flag every fit leaves a folder catboost_info where the study was started.
-            given={"thread_count": 1, "verbose": False, "allow_writing_files": False},
-            coded=True,
-        ),
-    }
-)
+BOOSTERS: Mapping[str, Booster] = {
+    "HistGradientBoosting": Booster(
+        "sklearn.ensemble",  # it stops early above 10 000 rows
+        ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
+        "max_iter",
+        _stop_hist,
+        lambda model: model.n_iter_,
+        whole={"early_stopping": False},
+    ),
+    "LightGBM": Booster(
+        "lightgbm",
+        ("LGBMClassifier", "LGBMRegressor"),
+        "n_estimators",
+        _stop_lightgbm,
+        lambda model: model.n_estimators_,
+        given={"n_jobs": 1, "verbosity": -1},
+    ),
+    "XGBoost": Booster(
+        "xgboost",
+        ("XGBClassifier", "XGBRegressor"),
+        "n_estimators",
+        _stop_xgboost,
+        lambda model: model.get_booster().num_boosted_rounds(),
+        given={"n_jobs": 1},
+        coded=True,
+    ),
+    "CatBoost": Booster(
+        "catboost",
+        ("CatBoostClassifier", "CatBoostRegressor"),
+        "iterations",
+        _stop_catboost,
+        lambda model: model.tree_count_,
+        # Without the last flag every fit leaves a folder catboost_info where the study was started.
+        given={"thread_count": 1, "verbose": False, "allow_writing_files": False},
+        coded=True,
+    ),
+}
 
 
 def make_booster(

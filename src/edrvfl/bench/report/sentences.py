@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from .. import paper
 from ..comparison import ALPHA, FEWEST, Ranking
@@ -18,21 +17,19 @@ CALIBRATION_ERROR = (
     "probability, weighted by their rows"
 )
 
-MEANINGS: Mapping[str, str] = MappingProxyType(
-    {
-        "strict": (
-            "Each split chooses its configuration and depth by its own validation rows. No test label of a "
-            "split takes part in its choice. This is the figure to quote."
-        ),
-        "paper": (
-            "One configuration and depth for all splits, by the mean validation accuracy of the four, as in "
-            "the paper. The four draws overlap: on datasets without a fixed test file 97 to 99 % of a "
-            "split's test rows are fit or validation rows of another split, so test labels enter the choice "
-            "through the other splits, and the figure is flattered. It is shown to be compared with the "
-            "published one."
-        ),
-    }
-)
+MEANINGS: Mapping[str, str] = {
+    "strict": (
+        "Each split chooses its configuration and depth by its own validation rows. No test label of a "
+        "split takes part in its choice. This is the figure to quote."
+    ),
+    "paper": (
+        "One configuration and depth for all splits, by the mean validation accuracy of the four, as in "
+        "the paper. The four draws overlap: on datasets without a fixed test file 97 to 99 % of a "
+        "split's test rows are fit or validation rows of another split, so test labels enter the choice "
+        "through the other splits, and the figure is flattered. It is shown to be compared with the "
+        "published one."
+    ),
+}
 
 
 def points_apart(gap: float) -> str:

@@ -6,7 +6,6 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 from ...comparison import Ranking, average_ranks, mean, round_half_up, score_table
 from ...data import FRAME_GROUPS
@@ -43,15 +42,13 @@ _SECONDS = (
     Metric("predict_seconds", "seconds to answer the test rows", 3),
 )
 # By task. Errors in the units of a target have no mean over datasets, so R^2 stands alone.
-MEASURES: Mapping[str, tuple[Metric, ...]] = MappingProxyType(
-    {
-        "classification": (
-            *(replace(ACCURACY, words="test accuracy in percent"), LOG_LOSS, CALIBRATION),
-            *_SECONDS,
-        ),
-        "regression": (replace(R2, words="R^2"), *_SECONDS),
-    }
-)
+MEASURES: Mapping[str, tuple[Metric, ...]] = {
+    "classification": (
+        *(replace(ACCURACY, words="test accuracy in percent"), LOG_LOSS, CALIBRATION),
+        *_SECONDS,
+    ),
+    "regression": (replace(R2, words="R^2"), *_SECONDS),
+}
 
 
 def show_defaults(s: Summary) -> Section | None:
