@@ -36,8 +36,8 @@ def stored(path, *records):
         for record in records:
             known = {name: getattr(record, name) for name in ("kind", "dataset", "method")}
             described = {**known, "trials": 1, "seeds": 1, "most_units": 1}
-            store.put_description(key_of(described), described)
-            store.put_record(replace(record, key=key_of(described)))
+            store.add_description(key_of(described), described)
+            store.add_record(replace(record, key=key_of(described)))
     return path
 
 

@@ -176,14 +176,14 @@ def import_entries(store: Store, entries: Iterable[_Entry]) -> ImportReport:
 
 
 def _import_cell(key: str, description: Mapping[str, Any], store: Store, _: ImportReport) -> None:
-    store.put_description(key, description)
+    store.add_description(key, description)
 
 
 def _import_unit(cell: str, unit: Unit, new: Value, store: Store, report: ImportReport) -> None:
     here, failed = store.value(cell, unit), "error" in new
     if here is None or ("error" in here and not failed):
         report.new_units += 1
-        store.put_value(cell, unit, new, replace=True)
+        store.finish(cell, unit, new, replace=True)
     else:
         report.known_units += 1
         if not failed and not same_results(here, new):
@@ -194,7 +194,7 @@ def _import_record(new: Record, store: Store, report: ImportReport) -> None:
     here, failed = store.record(new.key), new.status == "failed"
     if here is None or (here.status == "failed" and not failed):
         report.new_records += 1
-        store.put_record(new, replace=True)
+        store.add_record(new, replace=True)
     else:
         report.known_records += 1
         if not failed and not same_records(here, new):

@@ -192,7 +192,11 @@ class Store:
         """Note cells as work to do. Cells that are known already stay as they are."""
         with self.writing():
             for cell in cells:
-                self.put_description(cell.key, cell.describe())
+                self.add_description(cell.key, cell.describe())
+
+    def add_description(self, key: str, description: Mapping[str, Any]) -> None:
+        """Note a cell. One that is known already stays as it is."""
+        self._put("cells", (key, json.dumps(description)))
 
     def descriptions(self) -> dict[str, dict[str, Any]]:
         """Return what decides each cell's figures, by key."""
@@ -208,10 +212,9 @@ class Store:
         rows = self._rows("results", "WHERE cell = ? AND unit = ?", cell, _to_text(unit))
         return json.loads(rows[0][-1]) if rows else None
 
-    def finish(self, cell: str, unit: Unit, value: Value) -> None:
-        """Store the value of a unit. The first value stays."""
-        with self.writing():
-            self.put_value(cell, unit, value)
+    def finish(self, cell: str, unit: Unit, value: Value, *, replace: bool = False) -> None:
+        """Store the value of a unit. The first value stays, unless it is to be replaced."""
+        self._put("results", (cell, _to_text(unit), json.dumps(value, allow_nan=False)), replace=replace)
 
     def counts(self) -> dict[str, int]:
         """Return how many units of each cell are stored."""
@@ -223,10 +226,9 @@ class Store:
 
     # --- records -------------------------------------------------------------------------------------
 
-    def add_record(self, record: Record) -> None:
-        """Store a cell's record. The first one stays."""
-        with self.writing():
-            self.put_record(record)
+    def add_record(self, record: Record, *, replace: bool = False) -> None:
+        """Store a cell's record. The first one stays, unless it is to be replaced."""
+        self._put("records", (record.key, record.kind, record.status, record.to_json()), replace=replace)
 
     def record(self, cell: str) -> Record | None:
         """Return the record of a cell, if it has one."""
@@ -291,29 +293,19 @@ class Store:
         chosen = [state for state in states if kind is None or state.kind == kind]
         return sorted(chosen, key=lambda s: (s.dataset, s.method, s.key))
 
-    # --- single rows, for one transaction of many ------------------------------------------------------
-
-    def put_description(self, key: str, description: Mapping[str, Any]) -> None:
-        """Note a cell, inside `writing`."""
-        self._put("cells", (key, json.dumps(description)))
-
-    def put_value(self, cell: str, unit: Unit, value: Value, *, replace: bool = False) -> None:
-        """Store the value of a unit, inside `writing`."""
-        self._put("results", (cell, _to_text(unit), json.dumps(value, allow_nan=False)), replace=replace)
-
-    def put_record(self, record: Record, *, replace: bool = False) -> None:
-        """Store the record of a cell, inside `writing`."""
-        row = (record.key, record.kind, record.status, record.to_json())
-        self._put("records", row, replace=replace)
-
     def _put(self, table: str, row: tuple[str, ...], *, replace: bool = False) -> None:
         places = ", ".join("?" * (len(row) + 1))
         verb = "REPLACE" if replace else "IGNORE"
-        self._db.execute(f"INSERT OR {verb} INTO {table} VALUES ({places})", (*row, _checksum(row)))
+        with self.writing():
+            self._db.execute(f"INSERT OR {verb} INTO {table} VALUES ({places})", (*row, _checksum(row)))
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Make one transaction of several writes: any error undoes all of them."""
+        part_of_another = self._db.in_transaction
+        if part_of_another:
+            yield
+            return
         with self._explained():
             self._db.execute("BEGIN IMMEDIATE")
             try:

@@ -79,11 +79,6 @@ def columns_of(model: Any) -> dict[str, Any]:
     return dict.fromkeys(names)
 
 
-def target_name(model: Any) -> str | None:
-    """Return what the model calls the column that it predicts, if it knows."""
-    return getattr(model, "target_name_", None)
-
-
 def match(model: Any, table: Table, target: str | None) -> Matched:
     """Find the columns of a model in a table."""
     known, named = columns_of(model), hasattr(model, "feature_names_in_")
