@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
+MISSING = "missing"  # the word for a cell without a result
+
 
 def resolve_names(
     asked: Sequence[str], known: Iterable[str], groups: Mapping[str, Sequence[str]], kind: str

@@ -8,7 +8,7 @@ import re
 
 from matplotlib.figure import Figure
 
-from .figures import INK, style
+from .figures.look import INK, style
 
 
 def to_svg(figure: Figure, background: str = "white") -> str:

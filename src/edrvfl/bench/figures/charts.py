@@ -17,19 +17,9 @@ from matplotlib.ticker import MaxNLocator
 
 from ..comparison import round_half_up
 from ..methods import kind_of
+from ..names import MISSING
 from . import look
-from .look import (
-    COLOURS,
-    GRID,
-    INK,
-    KIND_LOOKS,
-    KIND_NAMES,
-    MISSING,
-    SMALLEST,
-    number_equals,
-    short_name,
-    style,
-)
+from .look import COLOURS, GRID, INK, KIND_LOOKS, KIND_NAMES, SMALLEST, number_equals, short_name, style
 
 # --- curves ------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import jinja2
 
-from ..figures import one_line
+from ..figures.look import one_line
 from . import page as pages
 from .page import Page
 

@@ -8,9 +8,9 @@ import pandas as pd
 
 from .. import paper
 from ..comparison import ALPHA, compare_pairs
-from ..figures import MISSING, time_figure
+from ..figures.points import time_figure
 from ..methods import TABLE
-from ..names import listing, plural
+from ..names import MISSING, listing, plural
 from .page import ABSENT, Front, Grid, GridCell, GridRow, Picture, make_row, number_cell, p_text
 from .sentences import compared, leader
 from .standing import Entry, Standing

@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 
 from .. import svg
 from ..comparison import Comparison, Ranking
-from ..figures import MISSING
-from ..names import plural
+from ..names import MISSING, plural
 from ..paper import two_digits
 
 LONG = 12  # rows; a longer table of pairs is folded

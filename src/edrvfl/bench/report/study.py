@@ -18,8 +18,8 @@ from .. import paper
 from ..cell import SearchUnit, Unit
 from ..data import DEMO, UCI24
 from ..defaults import Defaults
-from ..figures import MISSING
 from ..methods import TABLE, line_name
+from ..names import MISSING
 from ..record import (
     AsItComesRecord,
     DefaultsRecord,

@@ -7,7 +7,7 @@ from functools import partial
 import pandas as pd
 
 from ...comparison import ALPHA, FEWEST, Pairwise, Ranking, critical_difference, round_half_up
-from ...figures import critical_difference_figure
+from ...figures.charts import critical_difference_figure
 from ...names import plural
 from ..page import (
     LONG,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ... import paper
-from ...figures import sensitivity_figure
+from ...figures.charts import sensitivity_figure
 from ...names import plural
 from ...record import SensitivityRecord
 from ...sensitivity import NEUTRAL, SYMBOLS, Sensitivity
