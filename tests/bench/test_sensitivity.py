@@ -85,7 +85,7 @@ def test_a_grid_that_grows_keeps_its_cells(wine, cells):
     new = {cell.key: cell for cell in more}
     for cell in cells:
         assert new.pop(cell.key).describe() == cell.describe()
-    assert {(cell.activation, cell.correct_weight) for cell in new.values()} == {
+    assert {(cell.point["activation"], cell.point["correct_weight"]) for cell in new.values()} == {
         ("relu", 0.9),
         ("sigmoid", 0.9),
     }

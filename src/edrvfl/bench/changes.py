@@ -40,6 +40,11 @@ class Change:
     def difference(self) -> float:
         return self.after - self.before
 
+    @property
+    def shown(self) -> float:
+        """The difference in the digits that are printed, so that rounding noise is no change."""
+        return round(self.figure.scale * self.difference, self.figure.digits)
+
 
 @dataclass(frozen=True, slots=True)
 class Trend:
@@ -54,7 +59,7 @@ class Trend:
 
     def counts(self) -> tuple[int, int, int]:
         """Count the datasets on which the second run is better, equal and worse."""
-        differences = self.figure.sign * _rounded(self.changes)
+        differences = self.figure.sign * np.array([c.shown for c in self.changes])
         return int((differences > 0).sum()), int((differences == 0).sum()), int((differences < 0).sum())
 
     def both(self) -> tuple[list[float], list[float]]:
@@ -64,7 +69,7 @@ class Trend:
     @property
     def moved(self) -> bool:
         """Whether a figure differs in the digits that are shown."""
-        return bool(_rounded(self.changes).any())
+        return any(c.shown for c in self.changes)
 
     @property
     def testable(self) -> bool:
@@ -84,7 +89,7 @@ class Changes:
     def largest(self, most: int) -> list[Change]:
         """Return the figures that changed, without seconds, the largest difference of each figure first."""
         found = [c for trend in self.trends if not trend.figure.is_seconds for c in trend.changes]
-        moved = [c for c in found if round(c.figure.scale * c.difference, c.figure.digits)]
+        moved = [c for c in found if c.shown]
         return sorted(moved, key=lambda c: -abs(c.difference * c.figure.scale * 10**c.figure.digits))[:most]
 
     def other_data(self) -> list[Cell]:
@@ -112,8 +117,8 @@ def find_changes(before: str | Path, after: str | Path) -> Changes:
 
 
 def _tested(kind: str, methods: list[str], figure: Metric, rows: list[tuple[Change, ...]]) -> list[Trend]:
-    """Test every method, on as many digits as are printed, so that rounding noise is no change."""
-    p_values = [signed_rank(_rounded(row))[2] for row in rows]
+    """Test every method, on as many digits as are printed."""
+    p_values = [signed_rank(np.array([c.shown for c in row]))[2] for row in rows]
     return [
         Trend(kind, method, figure, row, p, adjusted)
         for method, row, p, adjusted in zip(methods, rows, p_values, holm(p_values), strict=True)
@@ -124,10 +129,6 @@ def _broken(a: Record, b: Record) -> str:
     """Say in which run a cell failed, and why."""
     when, record = ("failed before", a) if a.status != "ok" else ("fails now", b)
     return f"{when}: {(record.message or 'no message').partition(chr(10))[0]}"
-
-
-def _rounded(changes: Iterable[Change]) -> np.ndarray:
-    return np.array([round(c.figure.scale * c.difference, c.figure.digits) for c in changes])
 
 
 def _change(cell: Cell, figure: Metric, a: Any, b: Any) -> Change:

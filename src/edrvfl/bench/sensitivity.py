@@ -36,9 +36,7 @@ class SensitivityCell(FitCell[SensitivityRecord]):
     unit = SensitivityUnit
 
     dataset: Dataset
-    activation: str
-    correct_weight: float
-    prune_rate: float
+    point: Mapping[str, Any]  # activation, correct_weight and prune_rate
     settings: Mapping[str, Any]
     seeds: int
 
@@ -52,23 +50,14 @@ class SensitivityCell(FitCell[SensitivityRecord]):
             "splits": len(self.dataset.splits),
             "trials": 1,
             "seeds": self.seeds,
-            "activation": self.activation,
-            "correct_weight": self.correct_weight,
-            "prune_rate": self.prune_rate,
+            **self.point,
             "settings": dict(self.settings),
             "most_units": len(self.dataset.splits) * self.seeds,
         }
 
     def build(self, seed: int | None = None) -> EDRVFLClassifier:
         """Make the network of this cell, not fitted."""
-        return EDRVFLClassifier(
-            activation=self.activation,
-            correct_weight=self.correct_weight,
-            prune_rate=self.prune_rate,
-            input_scaling=None,
-            random_state=seed,
-            **self.settings,
-        )
+        return EDRVFLClassifier(**self.point, **self.settings, input_scaling=None, random_state=seed)
 
     def compute(self, unit: Any) -> Value:
         """Fit on the training rows of a split and score on its test rows, in percent."""
@@ -83,9 +72,7 @@ class SensitivityCell(FitCell[SensitivityRecord]):
         values = [[done[unit] for unit in row] for row in self.units()] if head["status"] == "ok" else []
         train = [accuracy for row in values for value in row for accuracy in value["train_accuracies"]]
         return SensitivityRecord(
-            activation=self.activation,
-            correct_weight=self.correct_weight,
-            prune_rate=self.prune_rate,
+            **self.point,
             settings=dict(self.settings),
             seeds=self.seeds,
             test_accuracy=tuple(tuple(value["test_accuracy"] for value in row) for row in values),
@@ -129,7 +116,7 @@ def make_cells(
     for dataset in datasets:
         for activation in activations:
             for point in _vary_one(weights, rates):
-                cell = SensitivityCell(dataset, activation, **point, settings=fixed, seeds=seeds)
+                cell = SensitivityCell(dataset, {"activation": activation, **point}, fixed, seeds)
                 cell.build()._validate_params()  # scikit-learn's message names the parameter and its range
                 cells[cell.key] = cell
     return list(cells.values())

@@ -99,9 +99,6 @@ def random_layer(H: Array, n: int, s: float, rng: np.random.Generator) -> Array:
     return W * (s / xp.max(xp.abs(H @ W)))
 
 
-# --- what both share ---------------------------------------------------------------------------------
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class AutoencodingClassifier(RandomisedClassifier):
     """Scaled inputs, sparse autoencoders with random codes, tanh nodes, and a ridge read-out.
@@ -146,9 +143,6 @@ class AutoencodingClassifier(RandomisedClassifier):
         # scikit-learn's check has two columns; scaled row by row, all that is left of them is which is larger
         tags.classifier_tags.poor_score = self.scaling == "sample"
         return tags
-
-
-# --- BLS ---------------------------------------------------------------------------------------------
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -204,9 +198,6 @@ class BLSClassifier(AutoencodingClassifier):
         xp = array_namespace(X)
         T = self._feature_nodes(X)
         return xp.concat([T, xp.tanh(with_constant(T) @ self.enhancement_weights_)], axis=1)
-
-
-# --- H-ELM -------------------------------------------------------------------------------------------
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -20,8 +20,6 @@ EXTRA = "peers"
 MOST_ROUNDS, PATIENCE = 1000, 20  # of boosting in a search, as in the benchmark of Grinsztajn et al. (2022)
 HELD_OUT = 0.1  # the share of the rows by whose loss boosting stops
 
-# --- labels as codes ---------------------------------------------------------------------------------
-
 
 class _OnCodes(ClassifierMixin, BaseEstimator):
     """A classifier whose model was fitted on the codes 0..k-1 of the labels `classes_`."""
@@ -159,9 +157,6 @@ def vectorized(*, random_state: Any = None, task: Task = "classification") -> An
     boosting = make_booster("HistGradientBoosting", random_state=random_state, task=task)
     of_texts = {"tablevectorizer__high_cardinality__random_state": random_state}  # of its SVD of texts
     return package.tabular_pipeline(boosting).set_params(**of_texts)
-
-
-# --- boosting that stops early -----------------------------------------------------------------------
 
 
 @dataclass(eq=False, repr=False)

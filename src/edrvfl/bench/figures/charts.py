@@ -21,8 +21,6 @@ from ..names import MISSING
 from . import look
 from .look import COLOURS, GRID, INK, KIND_LOOKS, KIND_NAMES, SMALLEST, number_equals, short_name, style
 
-# --- curves ------------------------------------------------------------------------------------------
-
 AXES: Mapping[str, str] = {
     "omega_r": "ωᵣ, weight of samples predicted correctly (1: no weighting)",
     "p": "p, share of neurons pruned (0: no pruning)",
@@ -78,9 +76,6 @@ def depth_figure(table: pd.DataFrame) -> Figure:
     return figure
 
 
-# --- a heat map --------------------------------------------------------------------------------------
-
-
 @style()
 def heatmap_figure(table: pd.DataFrame) -> Figure:
     """Draw accuracy by dataset and method, coloured by the distance to the dataset's best method.
@@ -125,8 +120,6 @@ def _cells(ax: Axes, accuracy: np.ndarray) -> AxesImage:
     return ax.imshow(behind, cmap="cividis_r", vmin=0, vmax=top, aspect="auto")
 
 
-# --- dots --------------------------------------------------------------------------------------------
-
 PANELS = {"log_loss": "mean log-loss", "calibration_error": "mean calibration error"}
 
 
@@ -167,8 +160,6 @@ def _panel(ax: Axes, rows: pd.DataFrame, column: str) -> None:
     ax.grid(visible=False, axis="y")
     ax.tick_params(axis="y", length=0)
 
-
-# --- average ranks -----------------------------------------------------------------------------------
 
 # Spaces that do not break keep the letters off the lines: a browser drops others at the end of a text.
 LEFT, RIGHT = "{label}  {rank:.2f}\u00a0", "\u00a0{rank:.2f}  {label}"
