@@ -9,12 +9,12 @@ import pandas as pd
 from edrvfl.bench import paper
 from edrvfl.bench.comparison import critical_difference
 from edrvfl.bench.defaults import Defaults
-from edrvfl.bench.record import Choice, DefaultsRecord
+from edrvfl.bench.record import Choice, DefaultsRecord, SensitivityRecord, TimingRecord
 from edrvfl.bench.report.sections import make_page
 from edrvfl.bench.report.study import Result, Study
 from edrvfl.bench.report.summary import summarise
-from edrvfl.bench.sensitivity import Point, Sensitivity
-from edrvfl.bench.timing import Timed, Timing
+from edrvfl.bench.sensitivity import Sensitivity
+from edrvfl.bench.timing import Timing
 
 TUNED = {"XGBoost": 3.0, "LightGBM": 1.5}  # points above WPedRVFL
 FAMILY, DATASETS = tuple(paper.accuracies())[7:], tuple(paper.accuracies().index)
@@ -64,24 +64,41 @@ def some_curves(methods=FAMILY, datasets=DATASETS):
     return {(d, m): (80.0, 82.0, 83.0) for d in datasets for m in methods}
 
 
+MADE = {"key": "k", "status": "ok", "message": None, "finished": None, "versions": {}, "commit": None}
+
+
+def a_point(dataset, activation, table, settings={"n_hidden": 500}, **varied):  # noqa: B006
+    """A record of omega_r or of p, the other one neutral."""
+    values = {"correct_weight": 1.0, "prune_rate": 0.0, **varied}
+    what = {"dataset": dataset, "activation": activation, "method": "WPedRVFL", "settings": settings}
+    return SensitivityRecord(
+        **MADE, **what, **values, seeds=len(table[0]), test_accuracy=table, train_accuracy=99.0
+    )
+
+
+def a_time(dataset, method, *seconds):
+    how = {"warmups": 1, "repeats": 3, "threads": 1, "blas": ("openblas 0.3",), "processor": "a processor"}
+    what = {"dataset": dataset, "method": method, "parameters": f"{method}()", "rows": 10, "features": 3}
+    return TimingRecord(**MADE, **what, **how, seconds=seconds)
+
+
 def a_sensitivity():
-    points = [
-        Point(parameter, value, dataset, activation, ((90 + value, 91 + value),) * 4, 99.0)
-        for parameter, grid in (("correct_weight", (1.0, 0.6, 0.2)), ("prune_rate", (0.0, 0.4, 0.8)))
-        for dataset in ("arrhythmia", "waveform-noise")
-        for activation in ("relu", "sigmoid")
-        for value in grid
-    ]
-    return Sensitivity({"n_hidden": 500}, 2, tuple(points), {"numpy": "2"})
+    # the point that is neutral in both is one record
+    values = [{"correct_weight": v} for v in (1.0, 0.6, 0.2)] + [{"prune_rate": v} for v in (0.4, 0.8)]
+    return Sensitivity(
+        tuple(
+            a_point(d, a, ((90 + value, 91 + value),) * 4, **{name: value})
+            for d in ("arrhythmia", "waveform-noise")
+            for a in ("relu", "sigmoid")
+            for varied in values
+            for name, value in varied.items()
+        )
+    )
 
 
 def a_timing():
-    timed = [
-        Timed(d, m, 10, 3, f"{m}()", (s, 2 * s, s))
-        for d in ("contrac", "glass")
-        for m, s in (("SNN", 2.0), ("WPedRVFL", 0.1))
-    ]
-    return Timing(tuple(timed), 1, 3, 1, ("openblas 0.3",), "a processor", {"numpy": "2"})
+    times = (("SNN", 2.0), ("WPedRVFL", 0.1))
+    return Timing(tuple(a_time(d, m, s, 2 * s, s) for d in ("contrac", "glass") for m, s in times))
 
 
 def whole_study():

@@ -51,7 +51,7 @@ def note(store, **cells):
     """Note the cell of DESCRIPTION, and others."""
     with store.writing():
         for key, description in {KEY: DESCRIPTION, **cells}.items():
-            store.put_description(key, description)
+            store.add_description(key, description)
 
 
 def fill(path):

@@ -7,9 +7,14 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.linear_model import Lasso, Ridge
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from edrvfl.bench.baselines.bls import BLSClassifier, lasso_admm
-from edrvfl.bench.baselines.helm import HELMClassifier, lasso_fista
-from edrvfl.bench.baselines.randomised import random_projection, with_constant
+from edrvfl.bench.baselines.autoencoding import (
+    BLSClassifier,
+    HELMClassifier,
+    lasso_admm,
+    lasso_fista,
+    random_projection,
+    with_constant,
+)
 
 # ---- the sparse coders
 

@@ -36,8 +36,8 @@ def stored(path, *records):
         for record in records:
             known = {name: getattr(record, name) for name in ("kind", "dataset", "method")}
             described = {**known, "trials": 1, "seeds": 1, "most_units": 1}
-            store.put_description(key_of(described), described)
-            store.put_record(replace(record, key=key_of(described)))
+            store.add_description(key_of(described), described)
+            store.add_record(replace(record, key=key_of(described)))
     return path
 
 
@@ -57,7 +57,7 @@ def runs(tmp_path):
 def test_the_tests_are_those_of_scipy(runs):
     a, b, steps = runs
     found = find_changes(a, b)
-    accuracy = next(t for t in found.trends if t.figure.metric == "test_accuracy")
+    accuracy = next(t for t in found.trends if t.figure.key == "test_accuracy")
     assert (accuracy.method, accuracy.counts()) == ("small", (5, 1, 1))
     assert accuracy.p_exact == stats.wilcoxon(steps[steps != 0], method="exact").pvalue
     accuracies = [c for c in found.largest(99) if c.figure is accuracy.figure]

@@ -298,7 +298,7 @@ def test_nonsense_is_told_before_the_run(tiny, monkeypatch):
     with pytest.raises(ValueError, match=r"no method 'CatBost'\. Did you mean 'CatBoost'\?"):
         make_cells([tiny], ["CatBost"])
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "catboost" else object())
-    with pytest.raises(ValueError, match=r"CatBoost needs the package catboost.*leave these methods out"):
+    with pytest.raises(ValueError, match=r"CatBoost needs the package catboost.*leave the methods out"):
         make_cells([tiny], ["CatBoost", "LightGBM"])
 
 

@@ -144,7 +144,7 @@ def test_a_bad_record_in_a_store_is_told_and_can_be_taken_out(tmp_path):
     with fill(tmp_path / "a.db") as store:
         bad = dataclasses.replace(a_record(), n_configurations="three")
         with store.writing():
-            store.put_record(bad, replace=True)
+            store.add_record(bad, replace=True)
         with pytest.raises(StoreError, match=rf"record of cell {KEY[:12]}.*retry --cell {KEY[:12]}"):
             store.records()
         assert store.forget(KEY[:12]) == 1

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
-from edrvfl.bench import figures
+from edrvfl.bench.figures.points import time_figure
 
 
 def check_names_are_apart(figure):
@@ -43,7 +43,7 @@ def some_points(n, seed=0):
 @pytest.mark.parametrize(("n", "seed"), [(1, 0), (2, 0), (25, 0), (25, 1), (30, 2)])
 def test_every_method_is_named_beside_its_point(n, seed):
     points = some_points(n, seed)
-    figure = figures.time_figure(points)
+    figure = time_figure(points)
     assert sorted(check_names_are_apart(figure)) == sorted(points["method"])
     assert figure.axes[0].get_xscale() == "log"
 
@@ -51,7 +51,7 @@ def test_every_method_is_named_beside_its_point(n, seed):
 def test_a_name_is_right_of_its_point_or_left_of_it_at_the_edge():
     rows = [("left", 1.0, 80.0, "ours", True), ("right, with a long name", 100.0, 85.0, "ours", False)]
     columns = ["method", "fit_seconds", "accuracy", "kind", "gpu"]
-    figure = figures.time_figure(pd.DataFrame(rows, columns=columns))
+    figure = time_figure(pd.DataFrame(rows, columns=columns))
     assert {text.get_text(): text.get_ha() for text in figure.axes[0].texts} == {
         "left": "left",
         "right, with a long name": "right",
@@ -60,7 +60,7 @@ def test_a_name_is_right_of_its_point_or_left_of_it_at_the_edge():
 
 def test_the_frontier_is_the_best_up_to_a_time():
     points = some_points(25)
-    ax = figures.time_figure(points).axes[0]
+    ax = time_figure(points).axes[0]
     (line,) = (each for each in ax.lines if each.get_linestyle() == "-")
     x, y = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
     processor = points[~points["gpu"]]
@@ -71,7 +71,7 @@ def test_the_frontier_is_the_best_up_to_a_time():
 
 
 def test_kinds_differ_in_colour_and_marker_and_points_of_a_gpu_are_hollow():
-    figure = figures.time_figure(some_points(6))
+    figure = time_figure(some_points(6))
     words = [text.get_text() for text in figure.legends[0].get_texts()]
     assert words == ["best so far", "this package", "peers", "the paper's others", "hollow: GPU"]
     box = figure.legends[0].get_window_extent(FigureCanvasAgg(figure).get_renderer())

@@ -7,9 +7,9 @@ import pytest
 from matplotlib.figure import Figure
 from report_samples import HOSTILE, ranks_table
 
-from edrvfl.bench import figures, paper
+from edrvfl.bench import paper
 from edrvfl.bench.comparison import critical_difference
-from edrvfl.bench.figures import look
+from edrvfl.bench.figures import charts, look, points
 
 DATASETS = ("glass", HOSTILE, "wine")
 METHODS = ("edRVFL_O", "WPedRVFL", HOSTILE)
@@ -31,46 +31,46 @@ def frame(columns, rows):
 
 
 TABLES = {
-    "weighting": (figures.sensitivity_figure, sensitivity("omega_r")),
-    "pruning": (figures.sensitivity_figure, sensitivity("p")),
+    "weighting": (charts.sensitivity_figure, sensitivity("omega_r")),
+    "pruning": (charts.sensitivity_figure, sensitivity("p")),
     "depth": (
-        figures.depth_figure,
+        charts.depth_figure,
         frame("method depth accuracy", ((m, l, 80.0 + l) for m in METHODS for l in (1, 2))),
     ),
-    "ranks": (figures.critical_difference_figure, ranks_table()),
+    "ranks": (charts.critical_difference_figure, ranks_table()),
     "two methods": (
-        figures.critical_difference_figure,
+        charts.critical_difference_figure,
         frame(
             "method average_rank critical_difference p_a p_b",
             ((HOSTILE + end, 1.5, 1.0, 1.0, 1.0) for end in ("", "!")),
         ),
     ),
     "published": (
-        figures.published_figure,
+        points.published_figure,
         frame("dataset method published measured", ((*pair, 80.0, 82.5) for pair in PAIRS)),
     ),
     "time": (
-        figures.time_figure,
+        points.time_figure,
         frame(
             "method fit_seconds accuracy kind gpu",
             ((m, 0.1**i, 80.0 + i, "ours", i % 2 == 0) for i, m in enumerate(METHODS)),
         ),
     ),
     "one time": (
-        figures.time_figure,
+        points.time_figure,
         frame("method fit_seconds accuracy kind gpu", [("a", 1.0, 80.0, "peer", True)]),
     ),
     "heat map": (
-        figures.heatmap_figure,
+        charts.heatmap_figure,
         frame("dataset method accuracy", ((d, m, None if m == HOSTILE else 80.0) for d, m in PAIRS)),
     ),
     "probabilities": (
-        figures.probabilities_figure,
+        charts.probabilities_figure,
         frame("method kind log_loss calibration_error", ((m, "ours", 0.5, None) for m in METHODS)),
     ),
-    "one cell": (figures.heatmap_figure, frame("dataset method accuracy", [("d", "m", 80.0)])),
-    "no cell": (figures.heatmap_figure, frame("dataset method accuracy", [("d", "m", np.nan)])),
-    "Chinese": (figures.heatmap_figure, frame("dataset method accuracy", [("数据", "方法", 80.0)])),
+    "one cell": (charts.heatmap_figure, frame("dataset method accuracy", [("d", "m", 80.0)])),
+    "no cell": (charts.heatmap_figure, frame("dataset method accuracy", [("d", "m", np.nan)])),
+    "Chinese": (charts.heatmap_figure, frame("dataset method accuracy", [("数据", "方法", 80.0)])),
 }
 
 
@@ -95,7 +95,7 @@ def test_a_known_method_looks_the_same_in_any_company():
 
 
 def test_the_sensitivity_figure_draws_its_table():
-    figure = figures.sensitivity_figure(sensitivity("omega_r"))
+    figure = charts.sensitivity_figure(sensitivity("omega_r"))
     assert len(figure.axes) == 3
     ax = figure.axes[0]
     assert ax.xaxis_inverted()
@@ -109,14 +109,14 @@ def test_the_heat_map_writes_every_accuracy_and_says_what_is_missing():
     table = frame(
         "dataset method accuracy", [("d", "a", 80.0), ("d", "b", 82.5), ("e", "a", np.nan), ("e", "b", 1.0)]
     )
-    ax = figures.heatmap_figure(table).axes[0]
+    ax = charts.heatmap_figure(table).axes[0]
     assert [text.get_text() for text in ax.texts] == ["80.00", "82.50", "missing", "1.00"]
     np.testing.assert_allclose(ax.images[0].get_array(), [[2.5, 0.0], [np.nan, 0.0]])
 
 
 def test_bars_join_what_is_not_told_apart():
     """In the published table the best group is WPedRVFL, PedRVFL, WedRVFL."""
-    figure = figures.critical_difference_figure(ranks_table())
+    figure = charts.critical_difference_figure(ranks_table())
     bars = [line for line in figure.axes[0].lines if line.get_color() == look.COLOURS[1]]
     spans = {(round(min(line.get_xdata()), 2), round(max(line.get_xdata()), 2)) for line in bars}
     assert (1.42, 3.04) in spans
@@ -128,14 +128,14 @@ def test_bars_join_what_is_not_told_apart():
 def test_ranks_are_printed_as_in_the_tables():
     """Half up: formatting 1.125 would print 1.12."""
     rows = [("a", 1.125, 0.5, 1.0, 0.1), ("b", 1.875, 0.5, 0.1, 1.0)]
-    figure = figures.critical_difference_figure(frame("method average_rank critical_difference a b", rows))
+    figure = charts.critical_difference_figure(frame("method average_rank critical_difference a b", rows))
     said = " ".join(text.get_text() for text in figure.axes[0].texts)
     assert re.findall(r"\d\.\d\d", said.replace("critical difference 0.50", "")) == ["1.13", "1.88"]
 
 
 def test_the_bars_of_the_ranks_are_drawn_in_order():
     """The diagram's own order is that of a set, so the file would differ from process to process."""
-    lines = figures.critical_difference_figure(ranks_table()).axes[0].get_lines()
+    lines = charts.critical_difference_figure(ranks_table()).axes[0].get_lines()
     bars = [np.asarray(line.get_xdata()) for line in lines if len(set(line.get_ydata())) == 1]
     assert max(len(x) for x in bars) > 2
     assert all((np.diff(x) >= 0).all() for x in bars)
@@ -144,7 +144,7 @@ def test_the_bars_of_the_ranks_are_drawn_in_order():
 def test_published_has_a_panel_for_each_method_and_names_what_is_far():
     gaps = enumerate((0, 4, -6, 9))
     rows = [(f"d{i}", m, 80.0, 80.0 + gap) for i, gap in gaps for m in ("SNN", "WPedRVFL")]
-    figure = figures.published_figure(frame("dataset method published measured", rows))
+    figure = points.published_figure(frame("dataset method published measured", rows))
     assert [ax.get_title() for ax in figure.axes] == ["WPedRVFL", "SNN"]
     for ax in figure.axes:
         assert {text.get_text() for text in ax.texts} - {""} == {"d2", "d3"}
@@ -152,7 +152,7 @@ def test_published_has_a_panel_for_each_method_and_names_what_is_far():
 
 def test_dots_show_both_metrics_best_first():
     rows = [("b", "peer", 0.75, np.nan), ("a", "ours", 0.25, 0.0625)]
-    left, right = figures.probabilities_figure(frame("method kind log_loss calibration_error", rows)).axes
+    left, right = charts.probabilities_figure(frame("method kind log_loss calibration_error", rows)).axes
     assert [label.get_text() for label in left.get_yticklabels()] == ["a", "b"]
     assert [text.get_text() for text in left.texts] == ["0.2500", "0.7500"]
     assert [text.get_text() for text in right.texts] == ["0.0625", "missing"]
@@ -160,4 +160,4 @@ def test_dots_show_both_metrics_best_first():
 
 def test_a_heat_map_is_no_wider_than_the_page():
     rows = [(d, f"method {i}", 90.26) for d in "ab" for i in range(15)]
-    assert figures.heatmap_figure(frame("dataset method accuracy", rows)).get_figwidth() <= look.WIDEST
+    assert charts.heatmap_figure(frame("dataset method accuracy", rows)).get_figwidth() <= look.WIDEST

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from edrvfl.bench.baselines.boosting import BOOSTERS, Coded, EarlyStopped, catboost
+from edrvfl.bench.baselines.boosting import BOOSTERS, Coded, EarlyStopped, make_booster
 from edrvfl.bench.baselines.fnn.training import hold_out
 from edrvfl.bench.baselines.peers import SPACES, SoftmaxSVC, calibrated_svm, configurations
 from edrvfl.bench.baselines.randomised import LogInteger, seed_sequence
@@ -106,7 +106,7 @@ def test_same_seed_same_model(peer):
 def test_every_model_is_told_to_use_one_thread(peer):
     model = peer.estimator(random_state=0)
     if isinstance(model, EarlyStopped):
-        model = BOOSTERS[peer.name].make(random_state=0)
+        model = make_booster(peer.name, random_state=0)
     params = model.get_params()
     threads = [v for k, v in params.items() if k.rpartition("__")[2] in ("n_jobs", "thread_count")]
     assert [t for t in threads if t is not None] in ([], [1])
@@ -234,7 +234,7 @@ def test_catboost_writes_no_files(tmp_path, monkeypatch):
     pytest.importorskip("catboost")
     monkeypatch.chdir(tmp_path)
     X, y = load_wine(return_X_y=True)
-    catboost(random_state=0, iterations=3).fit(X, y).predict_proba(X)
+    make_booster("CatBoost", random_state=0, iterations=3).fit(X, y).predict_proba(X)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -17,22 +17,22 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from edrvfl.bench.baselines import bls, helm, scn
-from edrvfl.bench.baselines.randomised import (
-    BLOCK_ROWS,
-    LogInteger,
+from edrvfl.bench.baselines.autoencoding import (
+    BLSClassifier,
+    HELMClassifier,
     fit_scaling,
     random_layer,
     random_projection,
-    ridge,
-    sample_configurations,
     soft_threshold,
 )
+from edrvfl.bench.baselines.randomised import BLOCK_ROWS, LogInteger, ridge, sample_configurations
+from edrvfl.bench.baselines.scn import SCNClassifier
+from edrvfl.bench.methods import METHODS
 
 SMALL = {
-    "SCN": partial(scn.SCNClassifier, max_nodes=20, n_candidates=20),
-    "BLS": partial(bls.BLSClassifier, n_enhancement=40, regularization=0.01),
-    "H-ELM": partial(helm.HELMClassifier, n_encoder=20, n_hidden=60, regularization=0.01),
+    "SCN": partial(SCNClassifier, max_nodes=20, n_candidates=20),
+    "BLS": partial(BLSClassifier, n_enhancement=40, regularization=0.01),
+    "H-ELM": partial(HELMClassifier, n_encoder=20, n_hidden=60, regularization=0.01),
 }
 
 
@@ -73,7 +73,7 @@ def test_scikit_learns_checks_pass(name, params):
 
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
 @pytest.mark.parametrize(
-    "model", [scn.SCNClassifier(max_nodes=25), bls.BLSClassifier(), helm.HELMClassifier()], ids=list(SMALL)
+    "model", [SCNClassifier(max_nodes=25), BLSClassifier(), HELMClassifier()], ids=list(SMALL)
 )
 def test_accuracy_is_sensible(model, load):
     X, y = load(return_X_y=True)
@@ -215,25 +215,21 @@ def test_ridge_is_scikit_learns(xp, rng, shape):
 
 
 @pytest.mark.parametrize(
-    ("method", "make", "ranges"),
+    ("name", "ranges"),
     [
-        (
-            bls,
-            bls.BLSClassifier,
-            {"n_windows": (3, 20), "n_window_nodes": (5, 30), "n_enhancement": (50, 11000)},
-        ),
-        (helm, helm.HELMClassifier, {"n_encoder": (20, 700), "n_hidden": (50, 12000)}),
-        (scn, scn.SCNClassifier, {"max_nodes": (50, 1000)}),
+        ("BLS", {"n_windows": (3, 20), "n_window_nodes": (5, 30), "n_enhancement": (50, 11000)}),
+        ("H-ELM", {"n_encoder": (20, 700), "n_hidden": (50, 12000)}),
+        ("SCN", {"max_nodes": (50, 1000)}),
     ],
-    ids=["BLS", "H-ELM", "SCN"],
 )
-def test_configurations(method, make, ranges, wine):
+def test_configurations(name, ranges, wine):
+    method, make = METHODS[name], METHODS[name].estimator
     drawn = method.configurations(60, 5)
     assert len(drawn) == 60
     assert method.configurations(60, 5) == drawn == json.loads(json.dumps(drawn))
     assert method.configurations(7, 5) == drawn[:7], "more trials go on where fewer end"
     assert method.configurations(60, 6) != drawn
-    if method is not scn:
+    if name != "SCN":
         ranges = {**ranges, "regularization": (2**-30, 2**10), "scale": (0.1, 1)}
     for name, (low, high) in ranges.items():
         values = [c[name] for c in drawn]

@@ -71,11 +71,8 @@ def test_experiments_are_read(store):
     with Store(store) as opened:
         points, times = opened.records_of(SensitivityRecord), opened.records_of(TimingRecord)
     assert len(points) == 6  # two activations; both parameters neutral, and each of them not
-    measured = {(p.parameter, p.value, p.activation): p.test_accuracy for p in study.sensitivity.points}
-    for record in points:
-        if record.prune_rate == 0:
-            key = ("correct_weight", record.correct_weight, record.activation)
-            assert measured[key] == record.test_accuracy
+    curves = study.sensitivity.curves("correct_weight")
+    assert {r.key for some in curves.values() for r in some} == {p.key for p in points if p.prune_rate == 0}
     assert {t.method: t.seconds for t in study.timing.timed} == {t.method: t.seconds for t in times}
 
 

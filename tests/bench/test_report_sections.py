@@ -11,6 +11,7 @@ from report_samples import (
     DATASETS,
     a_default,
     a_result,
+    a_time,
     cells,
     full_page,
     full_summary,
@@ -29,13 +30,12 @@ from statsmodels.stats.multitest import multipletests
 from edrvfl.bench import paper
 from edrvfl.bench.comparison import means
 from edrvfl.bench.record import Choice, RunRecord, TimingRecord
-from edrvfl.bench.report.costs import add_costs
 from edrvfl.bench.report.sections import make_page
-from edrvfl.bench.report.sections.origins import show_origins
 from edrvfl.bench.report.sections.probabilities import show_probabilities
-from edrvfl.bench.report.study import Study
+from edrvfl.bench.report.sections.run import show_origins
+from edrvfl.bench.report.study import Study, add_costs
 from edrvfl.bench.report.summary import summarise
-from edrvfl.bench.timing import Timed, Timing
+from edrvfl.bench.timing import Timing
 
 CONTENT = 1016  # pixels of the page's content where the window has 1280
 
@@ -291,10 +291,8 @@ def test_times_stand_beside_table_8():
 
 def test_times_of_several_methods_are_multiples_of_wpedrvfls():
     seconds = {"slow": (4.0, 9.0), "WPedRVFL": (2.0, 3.0), "quick": (0.5, 0.75), "partial": (1.0,)}
-    timed = [
-        Timed(d, m, 1, 1, "", (s,)) for m, some in seconds.items() for d, s in zip("ab", some, strict=False)
-    ]
-    found = grids(make_page(summarise(Study(timing=Timing(tuple(timed), 1, 1, 1, (), "a processor", {})))))
+    timed = [a_time(d, m, s) for m, some in seconds.items() for d, s in zip("ab", some, strict=False)]
+    found = grids(make_page(summarise(Study(timing=Timing(tuple(timed))))))
     shown = texts(found["timing-ratios"].rows)
     assert list(shown) == ["quick", "WPedRVFL", "slow"]
     assert shown["slow"] == ["2.00", "3.00", "2.45"]

@@ -5,7 +5,17 @@ import re
 
 import numpy as np
 import pytest
-from report_samples import DATASETS, FAMILY, SMALL_STUDIES, a_result, full_summary, grids, summary_of
+from report_samples import (
+    DATASETS,
+    FAMILY,
+    SMALL_STUDIES,
+    a_point,
+    a_result,
+    a_time,
+    full_summary,
+    grids,
+    summary_of,
+)
 
 from edrvfl.bench import paper
 from edrvfl.bench.comparison import average_ranks, compare_pairs
@@ -24,8 +34,7 @@ from edrvfl.bench.report.sections.sensitivity import (
 )
 from edrvfl.bench.report.sections.timing import timing_sentences
 from edrvfl.bench.report.sentences import compared
-from edrvfl.bench.sensitivity import Point, Sensitivity
-from edrvfl.bench.timing import Timed
+from edrvfl.bench.sensitivity import Sensitivity
 
 
 def said(summary):
@@ -108,14 +117,13 @@ def curve(parameter, dataset, *means, activation="relu"):
     rows = [tuple((m + (i > 0) * wobble).tolist()) for i, m in enumerate(means)]
     values = np.linspace(*ends, len(means)).tolist()
     return [
-        Point(parameter, v, dataset, activation, (row,) * 4, 99.0)
+        a_point(dataset, activation, (row,) * 4, {}, **{parameter: v})
         for v, row in zip(values, rows, strict=True)
     ]
 
 
-def found(*curves):
-    points = tuple(p for points in curves for p in points)
-    return effects(Sensitivity({}, 3, points, {}), points[0].parameter)
+def found(parameter, *curves):
+    return effects(Sensitivity(tuple(p for points in curves for p in points)), parameter)
 
 
 @pytest.mark.parametrize(
@@ -131,15 +139,15 @@ def found(*curves):
 )
 def test_verdicts(parameter, means, verdict):
     points = curve(parameter, "glass", *means)
-    (effect,) = found(points)
+    (effect,) = found(parameter, points)
     assert (effect.verdict, effect.paper) == (verdict, None)
-    (same,) = found([dataclasses.replace(p, test_accuracy=((90.0,),)) for p in points])
+    (same,) = found(parameter, [dataclasses.replace(p, test_accuracy=((90.0,),)) for p in points])
     assert same.verdict == INERT
 
 
 def test_sentences_say_where_the_paper_is_met_and_where_not():
     datasets = ("arrhythmia", "waveform-noise", "statlog-image", "wine")
-    some = found(*(curve("correct_weight", d, 90, 91, 92) for d in datasets))
+    some = found("correct_weight", *(curve("correct_weight", d, 90, 91, 92) for d in datasets))
     assert agreement("correct_weight", some) == (
         "Weighting agrees with the paper's text in 2 of 3 curves. It differs in the others: it helps on "
         "waveform-noise (relu)."
@@ -148,7 +156,7 @@ def test_sentences_say_where_the_paper_is_met_and_where_not():
 
 def test_times_are_compared_with_table_8():
     rows = (("contrac", "WPedRVFL", 0.2449), ("contrac", "SNN", 2.449), ("iris", "WPedRVFL", 1.0))
-    timed = [Timed(d, m, 1, 1, "", (s,)) for d, m, s in rows]
+    timed = [a_time(*row) for row in rows]
     seconds, ratio = timing_sentences(timed)
     assert "WPedRVFL took 0.5 to 0.5 times the seconds that Table 8 prints, on 1 of its datasets" in seconds
     assert "10 to 10 times as long as WPedRVFL here and 5.9 to 5.9 times in Table 8" in ratio

@@ -4,7 +4,8 @@ import xml.etree.ElementTree as ET
 import pytest
 from test_figures import TABLES
 
-from edrvfl.bench import figures, svg
+from edrvfl.bench import svg
+from edrvfl.bench.figures import look
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -24,7 +25,7 @@ def test_every_figure_becomes_a_file_and_an_element(name):
     assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', inline)) <= set(ids)
     assert "<script" not in inline
     assert "<style" not in inline
-    assert figures.INK not in inline
+    assert look.INK not in inline
     assert "currentColor" in inline
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from .baselines.packages import missing_package
-from .contenders import Contender
+from .contenders import Contender, check_packages
 from .data import Dataset, Split, Task
 from .defaults import measure
 from .difference import Compared
@@ -143,41 +145,30 @@ def _attempt(name: str, i: int, job: tuple[Any, ...]) -> tuple[str, int, Found]:
         return name, i, f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
 
 
-class _line:
-    """One line on standard error that says how many fits are done."""
+@contextmanager
+def _line(n: int, shown: bool) -> Iterator[Callable[[str], None]]:
+    """Keep a line on standard error that says how many fits are done."""
+    done = itertools.count(1)
 
-    def __init__(self, n: int, shown: bool) -> None:
-        self._n, self._shown, self._done = n, shown, 0
+    def tell(name: str) -> None:
+        i = next(done)
+        text = f"\rcomparing [{'#' * (30 * i // n):30}] {i} of {n}, {name:24}"
+        print(text if shown else "", end="", file=sys.stderr)
 
-    def __enter__(self) -> Callable[[str], None]:
-        return self._tell
-
-    def _tell(self, name: str) -> None:
-        self._done += 1
-        if self._shown:
-            full = "#" * (30 * self._done // self._n)
-            print(f"\rcomparing [{full:30}] {self._done} of {self._n}, {name:24}", end="", file=sys.stderr)
-
-    def __exit__(self, *_: object) -> None:
-        if self._shown:
-            print(f"\r{'':90}\r", end="", file=sys.stderr, flush=True)
+    yield tell
+    print(f"\r{'':90}\r" if shown else "", end="", file=sys.stderr, flush=True)
 
 
 def _find_contenders(methods: Sequence[str] | None, task: Task) -> dict[str, Contender]:
     """Return the portfolio and the others. A method that is asked for must be installed."""
     known = CONTENDERS[task]
     if methods is None:
-        installed = [
-            name for name in IF_INSTALLED if missing_package(name, TABLE[name].package, "peers") is None
-        ]
-        names = [SUBJECT, *ALWAYS, *installed]
+        names = [SUBJECT, *ALWAYS, *(name for name in IF_INSTALLED if find_spec(TABLE[name].package))]
     else:
         names = [SUBJECT, *(name for name in contender_names(methods) if name != SUBJECT)]
         if unable := [name for name in names if name not in known]:
             raise ValueError(f"{', '.join(unable)} cannot do {task}; these can: {', '.join(known)}.")
-        lacking = [missing_package(name, known[name].package, "peers") for name in names]
-        if messages := [message for message in lacking if message is not None]:
-            raise ValueError(f"{'; '.join(messages)}. Install what is missing, or leave these methods out.")
+        check_packages(known[name] for name in names)
     found = {name: known[name] for name in names}
     quiet = partial(found[SUBJECT].estimator, verbose=0)  # one line says how far all fits are
     return {**found, SUBJECT: replace(found[SUBJECT], estimator=quiet)}

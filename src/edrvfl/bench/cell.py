@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -89,15 +88,13 @@ class DefaultsUnit:
 Unit = SearchUnit | RefitUnit | SensitivityUnit | TimingUnit | DefaultsUnit
 Done = Mapping[Unit, Value]
 
-STAGES: Mapping[str, type[Unit]] = MappingProxyType(
-    {
-        "search": SearchUnit,
-        "refit": RefitUnit,
-        "sensitivity": SensitivityUnit,
-        "timing": TimingUnit,
-        "defaults": DefaultsUnit,
-    }
-)
+STAGES: Mapping[str, type[Unit]] = {
+    "search": SearchUnit,
+    "refit": RefitUnit,
+    "sensitivity": SensitivityUnit,
+    "timing": TimingUnit,
+    "defaults": DefaultsUnit,
+}
 _STAGE_NAMES = {stage: name for name, stage in STAGES.items()}
 
 
@@ -107,13 +104,7 @@ def unit_to_dict(unit: Unit) -> dict[str, Any]:
 
 
 def unit_from_dict(fields: Mapping[str, Any]) -> Unit:
-    """Return the unit that `unit_to_dict` wrote.
-
-    Examples
-    --------
-    >>> unit_from_dict({"stage": "search", "configurations": [0, 3]})
-    SearchUnit(configurations=(0, 3))
-    """
+    """Return the unit that `unit_to_dict` wrote."""
     unit: Unit = read_as(STAGES[fields["stage"]], {k: v for k, v in fields.items() if k != "stage"})
     return unit
 
@@ -231,8 +222,6 @@ def key_of(description: Mapping[str, Any]) -> str:
 def seed_of(*names: str | int) -> int:
     """Make a seed from names, so that it never depends on the order of work.
 
-    Examples
-    --------
     >>> seed_of("hidden", "wine", 0), seed_of("hidden", "wine", 1)
     (1501605743, 2133677941)
     """

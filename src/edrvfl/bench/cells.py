@@ -39,8 +39,6 @@ Known: TypeAlias = Mapping[str, Any]
 def number_of(cell: str) -> float | None:
     """Return the number that a cell holds, NaN if it is missing; None if it holds something else.
 
-    Examples
-    --------
     >>> [number_of(cell) for cell in ("1e3", " 7", "True", "", "1_000", "red")]
     [1000.0, 7.0, 1.0, nan, None, None]
     """
@@ -57,8 +55,6 @@ def number_of(cell: str) -> float | None:
 def date_of(cell: str, holds: str = "date") -> Any:
     """Return the date, or the time of day, that a cell holds, or None if it holds something else.
 
-    Examples
-    --------
     >>> date_of("2024-02-29 18:30").isoformat(), date_of("29.2.2024"), date_of("2023-02-29")
     ('2024-02-29T18:30:00', None, None)
     >>> date_of("2024-02-29T18:30-05").isoformat()  # as PostgreSQL writes zones
@@ -152,8 +148,8 @@ def read_numbers(column: Column, place: Place, wrong: str = f"{{}} is not a numb
     if not isinstance(column, list):
         if isinstance(getattr(column, "dtype", None), pandas.CategoricalDtype):
             column = column.astype(column.cat.categories.dtype)
-        if not _holds_text(column):
-            return _finite(column, place)
+        if pandas.api.types.infer_dtype(column, skipna=True) != "string":
+            return _finite(column, place)  # else texts of a Parquet file, which may be numbers
         column = ["" if gap else value for value, gap in zip(column, column.isna(), strict=True)]
     values = list(map(number_of, column))
     if None in values:
@@ -174,17 +170,10 @@ def _finite(numbers: Any, place: Place, cells: Sequence[str] | None = None) -> A
 def brief(cell: str, most: int = 60) -> str:
     """Quote a cell, or the beginning of a long one.
 
-    Examples
-    --------
     >>> brief("old"), brief("a very long text", 6)
     ("'old'", "'a very...'")
     """
     return repr(cell if len(cell) <= most else f"{cell[:most]}...")
-
-
-def _holds_text(column: Any) -> bool:
-    """Tell whether a column of a Parquet file holds text, which may be numbers that were written as text."""
-    return pandas.api.types.infer_dtype(column, skipna=True) == "string"
 
 
 def read_categories(column: Column, categories: numpy.ndarray | None = None) -> Any:

@@ -5,40 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from .comparison import FEWEST, holm, signed_rank
 from .exchange import read_records
-from .record import RECORDS, Record, Scored
+from .record import RECORDS, Record, importance
+from .scores import ACCURACY, FIT_SECONDS, LOG_LOSS, R2, Metric
 from .store import Store
 
 Cell = tuple[str, str, str]  # kind of the record, method, dataset
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure of a record that two runs are compared by."""
-
-    words: str
-    metric: str
-    scale: float  # of how it is printed: accuracies are in percent
-    digits: int
-    sign: int  # 1 if more is better
-
-
-_OF_CLASSES = (Figure("accuracy %", "test_accuracy", 100, 2, 1), Figure("log-loss", "log_loss", 1, 4, -1))
-_SECONDS = Figure("fit s", "fit_seconds", 1, 3, -1)
 # By the kind of a record. What is not here, sensitivity and timing, is not compared.
-FIGURES: Mapping[str, tuple[Figure, ...]] = MappingProxyType(
-    {
-        "study": (*_OF_CLASSES, _SECONDS),
-        "defaults": (*_OF_CLASSES, _SECONDS),
-        "values": (Figure("R²", "r2", 1, 4, 1), _SECONDS),
-    }
-)
+FIGURES: Mapping[str, tuple[Metric, ...]] = {
+    "study": (ACCURACY, LOG_LOSS, FIT_SECONDS),
+    "defaults": (ACCURACY, LOG_LOSS, FIT_SECONDS),
+    "values": (R2, FIT_SECONDS),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +31,7 @@ class Change:
     """A method on a dataset in both runs."""
 
     cell: Cell
-    figure: Figure
+    figure: Metric
     before: float
     after: float
     same_data: bool
@@ -55,6 +40,11 @@ class Change:
     def difference(self) -> float:
         return self.after - self.before
 
+    @property
+    def shown(self) -> float:
+        """The difference in the digits that are printed, so that rounding noise is no change."""
+        return round(self.figure.scale * self.difference, self.figure.digits)
+
 
 @dataclass(frozen=True, slots=True)
 class Trend:
@@ -62,14 +52,14 @@ class Trend:
 
     kind: str
     method: str
-    figure: Figure
+    figure: Metric
     changes: tuple[Change, ...]
     p_exact: float  # Wilcoxon's signed-rank test over datasets, two-sided
     p_holm: float  # adjusted for the number of methods of this kind
 
     def counts(self) -> tuple[int, int, int]:
         """Count the datasets on which the second run is better, equal and worse."""
-        differences = self.figure.sign * _rounded(self.changes)
+        differences = self.figure.sign * np.array([c.shown for c in self.changes])
         return int((differences > 0).sum()), int((differences == 0).sum()), int((differences < 0).sum())
 
     def both(self) -> tuple[list[float], list[float]]:
@@ -79,7 +69,7 @@ class Trend:
     @property
     def moved(self) -> bool:
         """Whether a figure differs in the digits that are shown."""
-        return bool(_rounded(self.changes).any())
+        return any(c.shown for c in self.changes)
 
     @property
     def testable(self) -> bool:
@@ -98,8 +88,8 @@ class Changes:
 
     def largest(self, most: int) -> list[Change]:
         """Return the figures that changed, without seconds, the largest difference of each figure first."""
-        found = [c for trend in self.trends if trend.figure is not _SECONDS for c in trend.changes]
-        moved = [c for c in found if round(c.figure.scale * c.difference, c.figure.digits)]
+        found = [c for trend in self.trends if not trend.figure.is_seconds for c in trend.changes]
+        moved = [c for c in found if c.shown]
         return sorted(moved, key=lambda c: -abs(c.difference * c.figure.scale * 10**c.figure.digits))[:most]
 
     def other_data(self) -> list[Cell]:
@@ -126,9 +116,9 @@ def find_changes(before: str | Path, after: str | Path) -> Changes:
     return Changes(tuple(trends), gone, new, tuple(broken))
 
 
-def _tested(kind: str, methods: list[str], figure: Figure, rows: list[tuple[Change, ...]]) -> list[Trend]:
-    """Test every method, on as many digits as are printed, so that rounding noise is no change."""
-    p_values = [signed_rank(_rounded(row))[2] for row in rows]
+def _tested(kind: str, methods: list[str], figure: Metric, rows: list[tuple[Change, ...]]) -> list[Trend]:
+    """Test every method, on as many digits as are printed."""
+    p_values = [signed_rank(np.array([c.shown for c in row]))[2] for row in rows]
     return [
         Trend(kind, method, figure, row, p, adjusted)
         for method, row, p, adjusted in zip(methods, rows, p_values, holm(p_values), strict=True)
@@ -141,19 +131,11 @@ def _broken(a: Record, b: Record) -> str:
     return f"{when}: {(record.message or 'no message').partition(chr(10))[0]}"
 
 
-def _rounded(changes: Iterable[Change]) -> np.ndarray:
-    return np.array([round(c.figure.scale * c.difference, c.figure.digits) for c in changes])
-
-
-def _change(cell: Cell, figure: Figure, a: Any, b: Any) -> Change:
-    before, after = (_scored(record).mean(figure.metric) for record in (a, b))
+def _change(cell: Cell, figure: Metric, a: Any, b: Any) -> Change:
+    """Compare two records: of a search by its strict choice."""
+    scored = (record.choices["strict"] if hasattr(record, "choices") else record for record in (a, b))
+    before, after = (each.mean(figure.key) for each in scored)
     return Change(cell, figure, before, after, a.checksum == b.checksum)
-
-
-def _scored(record: Any) -> Scored:
-    """Return the figures of a record: those of a search by its strict choice."""
-    found: Scored = record.choices["strict"] if hasattr(record, "choices") else record
-    return found
 
 
 def _read(path: Path) -> list[Record]:
@@ -169,12 +151,7 @@ def _read(path: Path) -> list[Record]:
 
 
 def _by_cell(records: Iterable[Record]) -> dict[Cell, Any]:
-    """Keep one record for each cell: the one that succeeded, then of the most work, then the latest."""
-
-    def importance(record: Any) -> tuple[Any, ...]:
-        work = (getattr(record, "n_configurations", 1), record.seeds)
-        return record.status == "ok", *work, record.finished or "", record.key
-
+    """Keep the most important record of each cell."""
     known = [record for record in records if record.kind in FIGURES]
     found = {(r.kind, r.method, r.dataset): r for r in sorted(known, key=importance)}
     return {cell: found[cell] for cell in sorted(found)}

@@ -31,8 +31,6 @@ NOISE_DIGITS = 9  # digits beyond the printed ones that are still trusted; float
 def round_half_up(value: float | Fraction, digits: int = DIGITS) -> float:
     """Round as papers do: half up, in decimal. 80.395 becomes 80.4 although its binary value is smaller.
 
-    Examples
-    --------
     >>> round_half_up(80.395), round(80.395, 2)
     (80.4, 80.39)
     """
@@ -88,11 +86,6 @@ def average_ranks(scores: pd.DataFrame, digits: int | None = DIGITS) -> dict[str
     """Rank the methods on each dataset, 1 for the best, and average over the rows without a gap.
 
     Equal accuracies share the mean of their ranks. `digits=None` leaves the averages unrounded.
-
-    Examples
-    --------
-    >>> average_ranks(pd.DataFrame({"a": [90.0, 70.0], "b": [80.0, 70.0]}, index=["iris", "wine"]))
-    {'a': 1.25, 'b': 1.75}
     """
     complete = scores.dropna()
     if complete.empty:
@@ -209,7 +202,6 @@ class Pairwise:
 
     methods: tuple[str, ...]  # best average rank first
     comparisons: tuple[Comparison, ...]  # each pair once, the method of the better rank first
-    alpha: float
 
     def pair(self, row: str, column: str) -> Comparison:
         """Look up the comparison of two methods, seen from the first."""
@@ -223,12 +215,12 @@ class Pairwise:
     def sign(self, row: str, column: str, *, holm: bool) -> str:
         """Give + if the row's method is better than the column's, - if worse, "" if not significantly so."""
         c = self.pair(row, column)
-        if (c.p_holm if holm else c.p_normal) >= self.alpha:
+        if (c.p_holm if holm else c.p_normal) >= ALPHA:
             return ""
         return "+" if c.direction > 0 else "-"
 
 
-def compare_pairs(scores: pd.DataFrame, alpha: float = ALPHA, digits: int = DIGITS) -> Pairwise:
+def compare_pairs(scores: pd.DataFrame, digits: int = DIGITS) -> Pairwise:
     """Compare every pair of methods and adjust the p-values with Holm's method."""
     ranks = average_ranks(scores, digits=None)
     order = tuple(sorted(scores.columns, key=lambda m: ranks.get(m, 0.0)))
@@ -236,18 +228,13 @@ def compare_pairs(scores: pd.DataFrame, alpha: float = ALPHA, digits: int = DIGI
     pairs = [compare(complete, a, b, digits) for a, b in itertools.combinations(order, 2)]
     adjusted = holm([c.p_normal for c in pairs])
     pairs = [dataclasses.replace(c, p_holm=p) for c, p in zip(pairs, adjusted, strict=True)]
-    return Pairwise(order, tuple(pairs), alpha)
+    return Pairwise(order, tuple(pairs))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Adjust p-values for their number by Holm's method.
 
     statsmodels has it too, but collects all garbage at each call, which takes longer than the tests.
-
-    Examples
-    --------
-    >>> holm([0.5, 0.25, 0.125])
-    [0.5, 0.5, 0.375]
     """
     p = np.asarray(p_values, dtype=float)
     order = np.argsort(p)
@@ -265,11 +252,10 @@ class CriticalDifference:
     ranks: tuple[float, ...]
     difference: float
     p_values: pd.DataFrame  # method against method, in the order of `methods`
-    alpha: float
     n_datasets: int
 
 
-def critical_difference(scores: pd.DataFrame, alpha: float = ALPHA) -> CriticalDifference | None:
+def critical_difference(scores: pd.DataFrame) -> CriticalDifference | None:
     """Run Nemenyi's test. Returns None with fewer than two methods or datasets."""
     complete = scores.dropna()
     n, k = complete.shape
@@ -281,8 +267,8 @@ def critical_difference(scores: pd.DataFrame, alpha: float = ALPHA) -> CriticalD
 
     p = scikit_posthocs.posthoc_nemenyi_friedman(complete).loc[list(methods), list(methods)].clip(upper=1.0)
     # scikit-posthocs gives p-values only; the difference itself is drawn in the figure (Demsar 2006).
-    difference = float(stats.studentized_range.ppf(1 - alpha, k, np.inf)) * math.sqrt(k * (k + 1) / (12 * n))
-    return CriticalDifference(methods, ranks, difference, p, alpha, n)
+    difference = float(stats.studentized_range.ppf(1 - ALPHA, k, np.inf)) * math.sqrt(k * (k + 1) / (12 * n))
+    return CriticalDifference(methods, ranks, difference, p, n)
 
 
 # --- all of it -------------------------------------------------------------------------------------------

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from .baselines.packages import missing_package, refuse_missing
 from .data.frames import date_columns, text_columns
 
 MOST_CATEGORIES = 255  # that scikit-learn's HistGradientBoosting takes in one column
@@ -15,9 +16,6 @@ MOSTLY_NEW = 0.5  # a column of text has so many values for each cell
 EPOCH = np.datetime64("2000-01-01")
 
 Prepared = tuple[Any, Any, dict[str, Any]]  # training rows, test rows, parameters of the estimator
-
-
-# --- how a frame is handed over ----------------------------------------------------------------------
 
 
 def as_it_comes(train: Any, test: Any) -> Prepared:
@@ -75,9 +73,6 @@ def as_named_texts(train: Any, test: Any, *, parameter: str = "cat_features") ->
     return _days(train).fillna(gaps), _days(test).fillna(gaps), {parameter: tuple(names)}
 
 
-# --- a method as it comes ----------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Contender:
     """A method as it comes. Its functions are importable, or partials of such, for other processes."""
@@ -88,3 +83,8 @@ class Contender:
     prepare: Callable[[Any, Any], Prepared] | None = None  # how it takes frames; None if it takes none
     package: str = "sklearn"
     settings: Mapping[str, Any] = field(default_factory=dict)  # a part of the cell's key
+
+
+def check_packages(contenders: Iterable[Contender]) -> None:
+    """Raise an error that names everything the methods need and that is not installed."""
+    refuse_missing(missing_package(one.name, one.package, "peers") for one in contenders)

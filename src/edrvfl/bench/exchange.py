@@ -42,8 +42,13 @@ def export_lines(store: Store) -> Iterator[str]:
     Of a cell that succeeded only the searches are exported, because its record holds all other figures.
     """
     yield json.dumps({"line": "format", "format": EXPORT_FORMAT})
-    descriptions = store.descriptions()
-    for key in sorted(descriptions, key=lambda k: _cell_order(k, descriptions[k])):
+    kinds, descriptions = list(RECORDS), store.descriptions()
+
+    def order(key: str) -> tuple[int, str, str, str]:
+        of = descriptions[key]
+        return kinds.index(of["kind"]), of["dataset"], of["method"], key
+
+    for key in sorted(descriptions, key=order):
         yield json.dumps({"line": "cell", "key": key, "description": descriptions[key]})
         record, values = store.record(key), store.values(key)
         succeeded = record is not None and record.status == "ok"
@@ -54,11 +59,6 @@ def export_lines(store: Store) -> Iterator[str]:
                 )
         if record is not None:
             yield json.dumps({"line": "record", "kind": record.kind, "record": json.loads(record.to_json())})
-
-
-def _cell_order(key: str, description: Mapping[str, Any]) -> tuple[str, ...]:
-    kinds = list(RECORDS)
-    return str(kinds.index(description["kind"])), description["dataset"], description["method"], key
 
 
 def export_file(store: Store, file: str | Path) -> None:
@@ -176,29 +176,29 @@ def import_entries(store: Store, entries: Iterable[_Entry]) -> ImportReport:
 
 
 def _import_cell(key: str, description: Mapping[str, Any], store: Store, _: ImportReport) -> None:
-    store.put_description(key, description)
+    store.add_description(key, description)
 
 
 def _import_unit(cell: str, unit: Unit, new: Value, store: Store, report: ImportReport) -> None:
-    here = store.value(cell, unit)
-    if here is None or ("error" in here and "error" not in new):
+    here, failed = store.value(cell, unit), "error" in new
+    if here is None or ("error" in here and not failed):
         report.new_units += 1
-        store.put_value(cell, unit, new, replace=True)
-        return
-    report.known_units += 1
-    if "error" not in new and not same_results(here, new):
-        report.conflicts.append(f"{unit} of cell {cell[:12]}")
+        store.finish(cell, unit, new, replace=True)
+    else:
+        report.known_units += 1
+        if not failed and not same_results(here, new):
+            report.conflicts.append(f"{unit} of cell {cell[:12]}")
 
 
 def _import_record(new: Record, store: Store, report: ImportReport) -> None:
-    here = store.record(new.key)
-    if here is None or (here.status == "failed" and new.status == "ok"):
+    here, failed = store.record(new.key), new.status == "failed"
+    if here is None or (here.status == "failed" and not failed):
         report.new_records += 1
-        store.put_record(new, replace=True)
-        return
-    report.known_records += 1
-    if new.status == "ok" and not same_records(here, new):
-        report.conflicts.append(f"record of {new.method} on {new.dataset} (cell {new.key[:12]})")
+        store.add_record(new, replace=True)
+    else:
+        report.known_records += 1
+        if not failed and not same_records(here, new):
+            report.conflicts.append(f"record of {new.method} on {new.dataset} (cell {new.key[:12]})")
 
 
 def _open(path: Path, mode: str, *, packed: bool) -> Any:

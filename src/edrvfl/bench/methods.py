@@ -9,13 +9,13 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import edrvfl
 
-from .baselines import bls, boosting, fnn, helm, peers, scn
+from .baselines import autoencoding, boosting, fnn, peers, scn
 from .baselines.packages import missing_package
+from .baselines.randomised import sample_configurations
 from .contenders import (
     Contender,
     Prepared,
@@ -153,26 +153,21 @@ _TEXTS = 'X.astype(dict.fromkeys(texts, "category"))'
 
 
 def _peer(
-    name: str, estimator: Callable[..., Any], final: Callable[..., Any] | None = None, *typed: Contender
+    name: str,
+    estimator: Callable[..., Any],
+    default: Mapping[Task, Contender] = {},
+    final: Callable[..., Any] | None = None,
 ) -> Row:
     """Make a row of scikit-learn's; `final` makes what is refitted, where that is not what is searched."""
     method = Method(name, estimator, partial(peers.configurations, space=name), final=final, cpu_only=True)
-    return Row(name, "peer", method, dict(zip(TASKS, typed, strict=False)))
+    return Row(name, "peer", method, default)
 
 
-def _booster(
-    name: str,
-    make: Callable[..., Any],
-    typed: tuple[str, str, str],
-    prepare: Prepare,
-    package: str = "sklearn",
-) -> Row:
-    """Make a row of boosting. `typed` are the names of classifier and regressor, and what follows them."""
-    *classes, call = typed
-    found = {
-        task: Contender(name, f"{kind}{call}", partial(make, task=task), prepare, package)
-        for task, kind in zip(TASKS, classes, strict=True)
-    }
+def _booster(name: str, prepare: Prepare, typed: str) -> Row:
+    """Make a row of boosting. `typed` is what follows the name of its classifier or regressor."""
+    booster = boosting.BOOSTERS[name]
+    package = booster.package.partition(".")[0]
+    make = partial(boosting.make_booster, name)
     method = Method(
         name,
         partial(boosting.boosting, name),
@@ -181,42 +176,49 @@ def _booster(
         cpu_only=True,
         missing=partial(missing_package, name, package, boosting.EXTRA),
     )
-    return Row(name, "peer", method, found, package, boosting=True)
+    default = _by_task(name, "{}" + typed, make, prepare, package, booster.kinds)
+    return Row(name, "peer", method, default, package, boosting=True)
+
+
+def _by_task(
+    name: str,
+    typed: str,
+    make: Callable[..., Any],
+    prepare: Prepare,
+    package: str = "sklearn",
+    kinds: tuple[str, str] = ("Classifier", "Regressor"),
+) -> dict[Task, Contender]:
+    """Make what a method is as it comes. `typed` has a place for the kind that its task needs."""
+    return {
+        task: Contender(name, typed.replace("{}", kind), partial(make, task=task), prepare, package)
+        for task, kind in zip(TASKS, kinds, strict=True)
+    }
 
 
 _CALIBRATED = "CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), ensemble=False).fit(X, y)"
-_FOREST = tuple(
-    Contender(
-        "RandomForest",
-        f"RandomForest{kind}().fit(X.assign(**codes_of_texts), y)",
-        partial(peers.random_forest, task=task),
-        partial(as_categories_or_codes, most=0),
-    )
-    for task, kind in zip(TASKS, ("Classifier", "Regressor"), strict=True)
-)
-_LINEAR = tuple(
-    Contender(
-        _LINEAR_TOO,
-        f"make_pipeline(one_hot_impute_and_scale, {kind}).fit(X, y)",
-        partial(peers.linear_model, task=task),
-        partial(as_named_texts, parameter="texts"),
-    )
-    for task, kind in zip(TASKS, ("LogisticRegression(max_iter=5000)", "RidgeCV(alphas)"), strict=True)
-)
 _CODED = f"().fit({_TEXTS}, y)"
 _NAMED = '(cat_features=texts).fit(X.fillna(dict.fromkeys(texts, "missing")), y)'
 _ENABLED = f"(enable_categorical=True).fit({_TEXTS}, y)"
-
-_VECTORIZING = {
-    task: Contender(
-        _VECTORIZED,
-        f"skrub.tabular_pipeline(HistGradientBoosting{kind}()).fit(X, y)",
-        partial(boosting.vectorized, task=task),
-        as_it_comes,
-        "skrub",
-    )
-    for task, kind in zip(TASKS, ("Classifier", "Regressor"), strict=True)
-}
+_FOREST = _by_task(
+    "RandomForest",
+    "RandomForest{}().fit(X.assign(**codes_of_texts), y)",
+    peers.random_forest,
+    partial(as_categories_or_codes, most=0),
+)
+_LINEAR = _by_task(
+    _LINEAR_TOO,
+    "make_pipeline(one_hot_impute_and_scale, {}).fit(X, y)",
+    peers.linear_model,
+    partial(as_named_texts, parameter="texts"),
+    kinds=("LogisticRegression(max_iter=5000)", "RidgeCV(alphas)"),
+)
+_VECTORIZING = _by_task(
+    _VECTORIZED,
+    "skrub.tabular_pipeline(HistGradientBoosting{}()).fit(X, y)",
+    boosting.vectorized,
+    as_it_comes,
+    "skrub",
+)
 
 # --- the table -------------------------------------------------------------------------------------------
 
@@ -237,38 +239,19 @@ _ROWS = [  # ours and the paper's in the order of every table
     _ours("edRVFL robust", "EDRVFLClassifier", encoder="robust"),
     _ours("edRVFL standard", "EDRVFLClassifier", encoder="standard"),
     _peer("LogisticRegression", peers.logistic_regression),
-    Row(_LINEAR_TOO, "peer", default=dict(zip(TASKS, _LINEAR, strict=True))),
-    # the search looks at labels, which need no calibration
+    Row(_LINEAR_TOO, "peer", default=_LINEAR),
     _peer(
-        *("RBF-SVM", peers.rbf_svm, peers.calibrated_svm),
-        Contender("RBF-SVM", _CALIBRATED, peers.calibrated_svm),
+        "RBF-SVM",
+        peers.rbf_svm,
+        {"classification": Contender("RBF-SVM", _CALIBRATED, peers.calibrated_svm)},
+        final=peers.calibrated_svm,  # the search looks at labels, which need no calibration
     ),
-    _peer("RandomForest", peers.random_forest, None, *_FOREST),
-    _booster(
-        "HistGradientBoosting",
-        boosting.hist_gradient_boosting,
-        ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor", _CODED),
-        as_categories_or_codes,
-    ),
+    _peer("RandomForest", peers.random_forest, _FOREST),
+    _booster("HistGradientBoosting", as_categories_or_codes, _CODED),
     Row(_VECTORIZED, "peer", default=_VECTORIZING, package="skrub"),
-    _booster(
-        *("LightGBM", boosting.lightgbm, ("LGBMClassifier", "LGBMRegressor", _CODED)),
-        *(as_numbered_categories, "lightgbm"),
-    ),
-    _booster(
-        "XGBoost",
-        boosting.xgboost,
-        ("XGBClassifier", "XGBRegressor", _ENABLED),
-        partial(as_categories, enable_categorical=True),
-        "xgboost",
-    ),
-    _booster(
-        "CatBoost",
-        boosting.catboost,
-        ("CatBoostClassifier", "CatBoostRegressor", _NAMED),
-        as_named_texts,
-        "catboost",
-    ),
+    _booster("LightGBM", as_numbered_categories, _CODED),
+    _booster("XGBoost", partial(as_categories, enable_categorical=True), _ENABLED),
+    _booster("CatBoost", as_named_texts, _NAMED),
     _fnn("SNN", "snn"),
     _fnn("MSRAinit", "msra"),
     _fnn("Highway", "highway"),
@@ -276,66 +259,52 @@ _ROWS = [  # ours and the paper's in the order of every table
     _randomised(
         "SCN", scn.SCNClassifier, scn.configurations, search_with=search_by_nodes, shares=("scales",)
     ),
-    _randomised("BLS", bls.BLSClassifier, bls.configurations),
-    _randomised("H-ELM", helm.HELMClassifier, helm.configurations),
+    _randomised("BLS", autoencoding.BLSClassifier, partial(sample_configurations, autoencoding.BLS_SPACE)),
+    _randomised(
+        "H-ELM", autoencoding.HELMClassifier, partial(sample_configurations, autoencoding.HELM_SPACE)
+    ),
 ]
 _TABLE = {row.name: row for row in _ROWS}
 _CONTENDERS = {task: {row.name: row.default[task] for row in _ROWS if task in row.default} for task in TASKS}
-TABLE: Mapping[str, Row] = MappingProxyType(_TABLE)
+TABLE: Mapping[str, Row] = _TABLE
 METHODS: Mapping[str, Method] = {row.name: row.tuned for row in _ROWS if row.tuned is not None}
 CONTENDERS: Mapping[Task, Mapping[str, Contender]] = _CONTENDERS
 
-METHOD_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "edrvfl": ("RVFL", "edRVFL_O", "edRVFL_N", "dRVFL", "WedRVFL", "PedRVFL", "WPedRVFL"),
-        "randomised": ("SCN", "BLS", "H-ELM"),
-        "fnn": ("SNN", "MSRAinit", "Highway", "ResNet"),
-        "peers": tuple(row.name for row in _ROWS if row.kind == "peer" and row.tuned is not None),
-    }
-)
+METHOD_GROUPS: Mapping[str, tuple[str, ...]] = {
+    "edrvfl": ("RVFL", "edRVFL_O", "edRVFL_N", "dRVFL", "WedRVFL", "PedRVFL", "WPedRVFL"),
+    "randomised": ("SCN", "BLS", "H-ELM"),
+    "fnn": ("SNN", "MSRAinit", "Highway", "ResNet"),
+    "peers": tuple(row.name for row in _ROWS if row.kind == "peer" and row.tuned is not None),
+}
 _TREES = ("HistGradientBoosting", "LightGBM")
-DEFAULT_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "arrays": (
-            *("edRVFL portfolio", "edRVFL default", "edRVFL bins", "LaplaceRidge"),
-            *("RBF-SVM", "RandomForest", *_TREES, "XGBoost", "CatBoost"),
-        ),
-        "frames": (
-            *("edRVFL portfolio", "edRVFL standard", "edRVFL robust", "edRVFL bins"),
-            *(*_TREES, "CatBoost"),
-        ),
-        "values": tuple(
-            name
-            for name in CONTENDERS["regression"]
-            if name not in (_TREES_TOO, _LINEAR_TOO, _PLAIN, _VECTORIZED)
-        ),
-        "tables": ("edRVFL portfolio", _PLAIN, *_TREES, _VECTORIZED, "CatBoost"),
-    }
-)
+DEFAULT_GROUPS: Mapping[str, tuple[str, ...]] = {
+    "arrays": (
+        *("edRVFL portfolio", "edRVFL default", "edRVFL bins", "LaplaceRidge"),
+        *("RBF-SVM", "RandomForest", *_TREES, "XGBoost", "CatBoost"),
+    ),
+    "frames": (
+        *("edRVFL portfolio", "edRVFL standard", "edRVFL robust", "edRVFL bins"),
+        *(*_TREES, "CatBoost"),
+    ),
+    "values": tuple(
+        name
+        for name in CONTENDERS["regression"]
+        if name not in (_TREES_TOO, _LINEAR_TOO, _PLAIN, _VECTORIZED)
+    ),
+    "tables": ("edRVFL portfolio", _PLAIN, *_TREES, _VECTORIZED, "CatBoost"),
+}
 
 
 # --- names -----------------------------------------------------------------------------------------------
 
 
 def method_names(names_or_groups: Sequence[str]) -> tuple[str, ...]:
-    """Return searched methods in the order asked for, each once, with groups expanded.
-
-    Examples
-    --------
-    >>> method_names(["pedrvfl,RVFL", "randomised"])
-    ('PedRVFL', 'RVFL', 'SCN', 'BLS', 'H-ELM')
-    """
+    """Return searched methods in the order asked for, each once, with groups expanded."""
     return resolve_names(names_or_groups, METHODS, METHOD_GROUPS, "method")
 
 
 def contender_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return methods as they come in the order asked for, each once, with groups expanded.
-
-    Examples
-    --------
-    >>> contender_names(["xgboost,EDRVFL bins"])
-    ('XGBoost', 'edRVFL bins')
-    """
+    """Return methods as they come in the order asked for, each once, with groups expanded."""
     known = tuple(row.name for row in _ROWS if row.default)
     return resolve_names(names, known, DEFAULT_GROUPS, "method")
 
@@ -357,24 +326,12 @@ def add_row(row: Row) -> None:
 
 
 def line_name(method: str, *, tuned: bool) -> str:
-    """Name the line of a method in tables, tuned or as it comes.
-
-    Examples
-    --------
-    >>> line_name("LightGBM", tuned=True), line_name("WPedRVFL", tuned=True)
-    ('LightGBM, tuned', 'WPedRVFL')
-    """
+    """Name the line of a method in tables, tuned or as it comes."""
     return TABLE[method].line(tuned=tuned) if method in TABLE else method
 
 
 def kind_of(line: str) -> str:
-    """Tell whose a method or its line is: ours, one of the paper's others, or a peer that a user has.
-
-    Examples
-    --------
-    >>> kind_of("WPedRVFL"), kind_of("BLS"), kind_of("LightGBM, tuned"), kind_of("mine")
-    ('ours', 'paper', 'peer', 'peer')
-    """
+    """Tell whose a method or its line is: ours, one of the paper's others, or a peer that a user has."""
     return _ROWS[_PLACES[line]].kind if line in _PLACES else "peer"
 
 
@@ -385,11 +342,6 @@ def subject_first(
 
     Ours are in the order of the table of methods, peers and others in the order of `ranks`, the least first;
     those without a rank follow. `empty` names the methods that have no figure at all.
-
-    Examples
-    --------
-    >>> subject_first(["SNN", "SVM", "RVFL", "WPedRVFL", "LightGBM"], {"LightGBM": 2.0, "SVM": 2.5}, ["SNN"])
-    ('WPedRVFL', 'RVFL', 'LightGBM', 'SVM', 'SNN')
     """
 
     def place(line: str) -> tuple[bool, int, int, float]:

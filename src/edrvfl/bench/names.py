@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
+MISSING = "missing"  # the word for a cell without a result
+
 
 def resolve_names(
     asked: Sequence[str], known: Iterable[str], groups: Mapping[str, Sequence[str]], kind: str
@@ -14,8 +16,6 @@ def resolve_names(
     Names and groups are asked for in any case; one text may hold several, separated by commas. `kind` says in
     messages what is named: "method" or "dataset".
 
-    Examples
-    --------
     >>> groups = {"demo": ["iris", "digits"]}
     >>> resolve_names(["WINE,iris", "demo"], ["iris", "wine", "digits"], groups, "dataset")
     ('wine', 'iris', 'digits')
@@ -40,8 +40,6 @@ def resolve_names(
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Ask whether the nearest of the known names was meant; the text is empty if none is near.
 
-    Examples
-    --------
     >>> did_you_mean("wnie", ["iris", "Wine"]), did_you_mean("x", ["iris"])
     (" Did you mean 'Wine'?", '')
     """
@@ -51,32 +49,18 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """Count a thing in words.
-
-    Examples
-    --------
-    >>> plural(1, "cell"), plural(2, "cell")
-    ('1 cell', '2 cells')
-    """
+    """Count a thing in words."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def listing(names: Sequence[str]) -> str:
-    """Join names as one would say them.
-
-    Examples
-    --------
-    >>> listing(["a"]), listing(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
+    """Join names as one would say them."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def quoted(names: Sequence[str], most: int = 20) -> str:
     """List names, each in quotation marks, and count the rest of many.
 
-    Examples
-    --------
     >>> quoted(["a", "b", "c"], 2)
     "'a', 'b' and 1 more"
     """

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from types import MappingProxyType
 
 import pandas as pd
 
@@ -22,13 +21,7 @@ SD_SUFFIX = "_std"  # of the columns of Table 3 with standard deviations
 
 
 def table(name: str) -> pd.DataFrame:
-    """Read a table of the paper by the name of its file; the first column becomes the index.
-
-    Examples
-    --------
-    >>> float(table("table8_training_time").loc["arrhythmia", "SNN_seconds"])
-    4.4731
-    """
+    """Read a table of the paper by the name of its file; the first column becomes the index."""
     with files(__package__).joinpath("published", f"{name}.csv").open(encoding="utf-8") as file:
         return pd.read_csv(file, index_col=0)
 
@@ -43,9 +36,6 @@ def standard_deviations() -> pd.DataFrame:
     """Table 3: standard deviation over ten seeds, of the five edRVFL methods."""
     printed = table("table3_accuracy").filter(regex=f"{SD_SUFFIX}$")
     return printed.rename(columns=lambda column: column.removesuffix(SD_SUFFIX))
-
-
-# --- does the paper follow from its own Table 3? ---------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +93,6 @@ class PrintedP:
 def two_digits(p: float) -> str:
     """Write a p-value as the paper does.
 
-    Examples
-    --------
     >>> two_digits(0.000335), two_digits(1.0)
     ('3.4e-4', '1.0')
     """
@@ -152,12 +140,13 @@ def printed_signs() -> tuple[PrintedSign, ...]:
     )
 
 
-# --- sections 5.5 and 5.6 --------------------------------------------------------------------------------
-
 # What the text of section 5.5 says about each dataset. The paper's source does not contain its figures.
-WEIGHTING_HELPS: Mapping[str, bool] = MappingProxyType(
-    {"arrhythmia": True, "congressional-voting": True, "statlog-image": True, "waveform-noise": False}
-)
+WEIGHTING_HELPS: Mapping[str, bool] = {
+    "arrhythmia": True,
+    "congressional-voting": True,
+    "statlog-image": True,
+    "waveform-noise": False,
+}
 PRUNING_PEAKS = tuple(WEIGHTING_HELPS)  # accuracy rises with p to a peak, then falls below the start
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .cell import Cell, Done, RefitUnit, SearchUnit, Unit, Value, find_failure, seed_of
-from .data import Dataset, Split
+from .data import Dataset
 from .device import arrays_on, device_name
 from .record import Choice, RunRecord
 from .scores import METRICS, fit_and_score
@@ -23,9 +23,6 @@ from .searching import Configuration, Method, SearchSplit
 
 PROTOCOL_VERSION = 1  # part of every key: raise it when the same inputs give other figures
 TIE_DIGITS = 12  # accuracies that agree to so many digits are equal
-
-
-# --- the cell ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +36,6 @@ class StudyCell(Cell[RunRecord]):
     device: str
 
     def describe(self) -> dict[str, Any]:
-        """Say what decides the cell's figures."""
         searches = len(self.method.batches(self.configurations))
         return {
             "kind": RunRecord.kind,
@@ -66,11 +62,9 @@ class StudyCell(Cell[RunRecord]):
         return [unit for unit in refits if unit not in done]
 
     def compute(self, unit: Any) -> Value:
-        """Do a search or a refit."""
         return search(self, unit) if isinstance(unit, SearchUnit) else refit(self, unit)
 
     def record(self, done: Done) -> RunRecord:
-        """Put the values of all units together."""
         head = self.head(done, self.device)
         chosen = _refit_units(self, done) if head["status"] == "ok" else ()
         searched = [value for unit, value in done.items() if isinstance(unit, SearchUnit)]
@@ -94,23 +88,17 @@ def make_cell(method: Method, dataset: Dataset, trials: int, seeds: int, device:
     return StudyCell(method, dataset, configurations, seeds, "cpu" if method.cpu_only else device)
 
 
-# --- search ------------------------------------------------------------------------------------------
-
-
 def search(cell: StudyCell, unit: SearchUnit) -> Value:
     """Score the unit's configurations on every split: scores (configuration, split, depth)."""
     configurations = [cell.configurations[i] for i in unit.configurations]
     seed = seed_of("search", cell.dataset.name)
-    splits = [_search_split(cell.dataset, split) for split in cell.dataset.splits]
+    X, y = cell.dataset.X, cell.dataset.y
+    splits = [SearchSplit(X[s.fit], y[s.fit], X[s.validation], y[s.validation]) for s in cell.dataset.splits]
     results = [cell.method.search(configurations, split, seed, cell.device) for split in splits]
     value: Value = {"scores": np.stack([result.scores for result in results], axis=1).tolist()}
     if epochs := [result.epochs for result in results if result.epochs is not None]:
         value["epochs"] = np.mean(epochs, axis=0).tolist()
     return value
-
-
-def _search_split(d: Dataset, split: Split) -> SearchSplit:
-    return SearchSplit(d.X[split.fit], d.y[split.fit], d.X[split.validation], d.y[split.validation])
 
 
 def _search_units(cell: StudyCell) -> list[SearchUnit]:
@@ -124,16 +112,11 @@ def _collect_scores(cell: StudyCell, done: Done) -> np.ndarray:
     return scores[np.argsort(np.concatenate([unit.configurations for unit in units]))]
 
 
-# --- choose ------------------------------------------------------------------------------------------
-
-
 def choose(scores: np.ndarray) -> tuple[int, int]:
     """Return the best (configuration, depth - 1) of scores (configuration, depth).
 
     Of equal scores the shallower wins, then the configuration that was drawn first.
 
-    Examples
-    --------
     >>> choose(np.array([[0.5, 0.9], [0.9, 0.9], [0.9, 0.5]]))
     (1, 0)
     """
@@ -149,9 +132,6 @@ def choose_both_ways(scores: np.ndarray) -> dict[str, list[tuple[int, int]]]:
         "paper": [choose(scores.mean(axis=1))] * len(splits),  # one for all, by the mean of the splits
         "strict": [choose(scores[:, split]) for split in splits],  # each split by its own validation rows
     }
-
-
-# --- refit -------------------------------------------------------------------------------------------
 
 
 def _refit_units(cell: StudyCell, done: Done) -> Iterator[tuple[str, list[list[RefitUnit]]]]:

@@ -11,13 +11,13 @@ import statistics
 import subprocess
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import scipy
@@ -30,6 +30,9 @@ _TIMES = ("fit_seconds", "predict_seconds", "search_seconds", "seconds", "finish
 _PLACES = ("device", "versions", "commit", "processor", "blas")
 NOT_RESULTS = frozenset(_TIMES + _PLACES)
 MEASURED_LATER = ("calibration_error",)  # a record without it contradicts no record that has it
+
+
+R = TypeVar("R", bound="Record")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +126,6 @@ class Choice(Scored):
     calibration_error: tuple[tuple[float, ...], ...] | None = None  # records of old did not measure it
 
     def check_figures(self) -> None:
-        """Raise a `ValueError` if a figure of a split or of a seed is missing."""
         by_split = (self.configuration, self.parameters, self.depth, self.validation_accuracy)
         if {len(each) for each in by_split} != {check_tables(self)}:
             raise ValueError("a choice needs an entry for each split")
@@ -144,7 +146,6 @@ class RunRecord(Record):
     protocol: int
 
     def check_figures(self) -> None:
-        """Raise a `ValueError` unless both ways to choose have all their figures."""
         if set(self.choices) != {"paper", "strict"}:
             raise ValueError(f"choices must be 'paper' and 'strict', got {sorted(self.choices)}")
         for choice in self.choices.values():
@@ -165,8 +166,11 @@ class SensitivityRecord(Record):
     test_accuracy: tuple[tuple[float, ...], ...]  # percent, by split and hidden seed
     train_accuracy: float | None  # percent, mean over layers, splits and seeds; None if the cell failed
 
+    @property
+    def by_seed(self) -> np.ndarray:
+        return np.mean(self.test_accuracy, axis=0)
+
     def check_figures(self) -> None:
-        """Raise a `ValueError` if an accuracy is missing."""
         check_tables(self)
         if self.train_accuracy is None:
             raise ValueError("train_accuracy is missing")
@@ -190,8 +194,11 @@ class TimingRecord(Record):
     blas: tuple[str, ...]
     processor: str
 
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
     def check_figures(self) -> None:
-        """Raise a `ValueError` if no fit was timed."""
         if not self.seconds or min(self.seconds) <= 0:
             raise ValueError("seconds must be above 0, of one fit at least")
 
@@ -215,7 +222,6 @@ class AsItComesRecord(Scored, Record):
     more: Mapping[str, tuple[tuple[float, ...], ...]] = field(default_factory=dict)  # metrics from elsewhere
 
     def check_figures(self) -> None:
-        """Raise a `ValueError` if a figure of a split or of a seed is missing."""
         check_tables(self)
 
 
@@ -243,9 +249,9 @@ class ValuesRecord(AsItComesRecord):
     rmse: tuple[tuple[float, ...], ...]
 
 
-RECORDS: Mapping[str, type[Record]] = MappingProxyType(
-    {cls.kind: cls for cls in (RunRecord, SensitivityRecord, TimingRecord, DefaultsRecord, ValuesRecord)}
-)
+RECORDS: Mapping[str, type[Record]] = {
+    cls.kind: cls for cls in (RunRecord, SensitivityRecord, TimingRecord, DefaultsRecord, ValuesRecord)
+}
 
 
 def same_results(a: Any, b: Any, tolerance: float = 1e-9) -> bool:
@@ -268,6 +274,20 @@ def same_records(a: Record, b: Record, tolerance: float = 1e-9) -> bool:
     return same_results(dataclasses.asdict(a), dataclasses.asdict(b), tolerance)
 
 
+def importance(record: Any) -> tuple[Any, ...]:
+    """Order records of one cell: one that succeeded counts most, then one of more work, then a later one."""
+    work = (getattr(record, "n_configurations", 1), getattr(record, "seeds", 1))
+    return record.status == "ok", *work, record.finished or "", record.key
+
+
+def made_alike(records: Iterable[R], conditions: Callable[[R], Any]) -> list[R]:
+    """Keep the records that succeeded under the conditions that most of them share."""
+    good = [record for record in records if record.status == "ok"]
+    size = Counter(conditions(record) for record in good)
+    best = max(good, key=lambda r: (size[conditions(r)], importance(r)), default=None)
+    return [] if best is None else [r for r in good if conditions(r) == conditions(best)]
+
+
 # --- reading ------------------------------------------------------------------------------------------
 
 _TABLE = tuple[tuple[float, ...], ...]  # figures by split and seed
@@ -283,8 +303,6 @@ MOST = 1e20  # no figure of a study is larger; printing a much larger one in dec
 def read_as(hint: Any, value: Any, where: str = "") -> Any:
     """Read plain JSON as what a type hint says: records, tuples, mappings, numbers and texts.
 
-    Examples
-    --------
     >>> read_as(tuple[float, ...], [1, 0.5])
     (1, 0.5)
     >>> read_as(tuple[float, ...], ["1"], "seconds")

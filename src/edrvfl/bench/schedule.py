@@ -18,7 +18,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -88,7 +88,11 @@ def run(
     with Store(store, own=True) as opened:
         opened.add_cells(cells)
         board = _Board(cells, opened)
-        with _start_workers(board, jobs, scheduler) as workers:
+        if scheduler is not None:
+            start = _on_dask(scheduler, board.open)
+        else:
+            start = _in_this_process() if jobs == 1 else _in_processes(jobs)
+        with start as workers:
             _work(board, workers, _Reporter(cells, opened, progress))
         return [cast(R, opened.record(cell.key)) for cell in cells]
 
@@ -227,12 +231,6 @@ class _Reporter:
 
 
 # --- three sorts of workers --------------------------------------------------------------------------
-
-
-def _start_workers(board: _Board, jobs: int, scheduler: str | None) -> AbstractContextManager[_Workers]:
-    if scheduler is not None:
-        return _on_dask(scheduler, board.open)
-    return _in_this_process() if jobs == 1 else _in_processes(jobs)
 
 
 @contextmanager

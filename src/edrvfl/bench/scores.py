@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,45 @@ from sklearn.metrics import accuracy_score, log_loss, r2_score, recall_score, ro
 from .data import Dataset, Split, Task
 from .device import to_host
 
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A figure of a fit by its name in the records, and how it is shown."""
+
+    key: str
+    words: str  # as they stand inside a sentence
+    digits: int
+    scale: int = 1  # accuracies are shown in percent
+    sign: int = -1  # 1 if more is better
+
+    @property
+    def title(self) -> str:
+        return self.words[0].upper() + self.words[1:]
+
+    @property
+    def is_seconds(self) -> bool:
+        return self.key in _SECONDS
+
+
+ACCURACY = Metric("test_accuracy", "accuracy %", 2, scale=100, sign=1)
+LOG_LOSS = Metric("log_loss", "log-loss", 4)
+CALIBRATION = Metric("calibration_error", "calibration error", 4)
+R2 = Metric("r2", "R²", 4, sign=1)
+RMSE = Metric("rmse", "root mean squared error", 4)
+FIT_SECONDS = Metric("fit_seconds", "fit s", 3)
+
 _SECONDS = ("fit_seconds", "predict_seconds")
 METRICS = ("test_accuracy", "balanced_accuracy", "log_loss", "calibration_error", *_SECONDS)
-METRICS_OF: Mapping[Task, tuple[str, ...]] = MappingProxyType(
-    {"classification": METRICS, "regression": ("r2", "rmse", *_SECONDS)}
-)
+METRICS_OF: Mapping[Task, tuple[str, ...]] = {
+    "classification": METRICS,
+    "regression": ("r2", "rmse", *_SECONDS),
+}
 CALIBRATION_BINS = 15
 # Metrics from elsewhere, by name: `edrvfl.bench.extend` adds them. Each takes what `score` compares.
-MORE: Mapping[Task, dict[str, Callable[[np.ndarray, np.ndarray], float]]] = MappingProxyType(
-    {"classification": {}, "regression": {}}
-)
+MORE: Mapping[Task, dict[str, Callable[[np.ndarray, np.ndarray], float]]] = {
+    "classification": {},
+    "regression": {},
+}
 
 
 def fit_and_score(
@@ -71,8 +100,6 @@ def calibration_error(y: np.ndarray, P: np.ndarray, bins: int = CALIBRATION_BINS
 
     The confidence of a row is its largest probability; its bin is the one of (0, 1/15], (1/15, 2/15], ...
 
-    Examples
-    --------
     >>> calibration_error(np.array([0, 1]), np.array([[0.75, 0.25], [0.75, 0.25]]))
     0.25
     """

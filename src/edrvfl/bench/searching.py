@@ -10,6 +10,7 @@ import numpy as np
 
 import edrvfl
 
+from .baselines.packages import refuse_missing
 from .device import arrays_on, to_host
 
 Configuration = Mapping[str, Any]
@@ -33,9 +34,6 @@ class SearchResult:
 
     scores: np.ndarray  # validation accuracy (configuration, depth)
     epochs: tuple[float, ...] | None = None  # by configuration, where the refit takes them over
-
-
-# --- three ways to search ----------------------------------------------------------------------------
 
 
 def search_networks(
@@ -99,9 +97,6 @@ def search_by_nodes(
         return _judge(method, smaller, X_validation, split.y_validation)
 
 
-# --- a method that is searched -----------------------------------------------------------------------
-
-
 def _miss_nothing() -> str | None:
     return None
 
@@ -149,14 +144,7 @@ class Method:
         return make(random_state=seed, **{**self.fixed, **configuration, **chosen})
 
     def batches(self, configurations: Sequence[Configuration]) -> list[tuple[int, ...]]:
-        """Return the numbers of the configurations, grouped by who is searched in one call.
-
-        Examples
-        --------
-        >>> some = [{"n_hidden": 20, "lam": 1}, {"n_hidden": 50, "lam": 1}, {"n_hidden": 20, "lam": 2}]
-        >>> Method("any", print, print, shares=("n_hidden",)).batches(some)
-        [(0, 2), (1,)]
-        """
+        """Return the numbers of the configurations, grouped by who is searched in one call."""
         if not self.shares:
             return [(i,) for i in range(len(configurations))]
         found: dict[str, list[int]] = {}
@@ -167,7 +155,4 @@ class Method:
 
 def check_installed(methods: Iterable[Method]) -> None:
     """Raise an error that names everything the methods need and that is not installed."""
-    messages = [message for method in methods if (message := method.missing()) is not None]
-    if messages:
-        listed = "; ".join(dict.fromkeys(messages))
-        raise ValueError(f"{listed}. Install what is missing, or leave the methods out that need it.")
+    refuse_missing(method.missing() for method in methods)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from . import paper
 from .cell import Done, FitCell, SensitivityUnit, Value, seed_of
 from .data import Dataset
 from .protocol import PROTOCOL_VERSION
-from .record import SensitivityRecord
+from .record import SensitivityRecord, made_alike
 
 WEIGHTS = (1.0, 0.8, 0.6, 0.4, 0.2)  # omega_r, the weight of samples that are predicted correctly
 RATES = (0.0, 0.2, 0.4, 0.6, 0.8)  # p
@@ -25,9 +24,6 @@ SEEDS = 10
 
 NEUTRAL: Mapping[str, float] = {"correct_weight": 1.0, "prune_rate": 0.0}
 SYMBOLS: Mapping[str, str] = {"correct_weight": "omega_r", "prune_rate": "p"}
-
-
-# --- the cells ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +36,11 @@ class SensitivityCell(FitCell[SensitivityRecord]):
     unit = SensitivityUnit
 
     dataset: Dataset
-    activation: str
-    correct_weight: float
-    prune_rate: float
+    point: Mapping[str, Any]  # activation, correct_weight and prune_rate
     settings: Mapping[str, Any]
     seeds: int
 
     def describe(self) -> dict[str, Any]:
-        """Say what decides the cell's figures."""
         return {
             "kind": SensitivityRecord.kind,
             "protocol": PROTOCOL_VERSION,
@@ -57,23 +50,14 @@ class SensitivityCell(FitCell[SensitivityRecord]):
             "splits": len(self.dataset.splits),
             "trials": 1,
             "seeds": self.seeds,
-            "activation": self.activation,
-            "correct_weight": self.correct_weight,
-            "prune_rate": self.prune_rate,
+            **self.point,
             "settings": dict(self.settings),
             "most_units": len(self.dataset.splits) * self.seeds,
         }
 
     def build(self, seed: int | None = None) -> EDRVFLClassifier:
         """Make the network of this cell, not fitted."""
-        return EDRVFLClassifier(
-            activation=self.activation,
-            correct_weight=self.correct_weight,
-            prune_rate=self.prune_rate,
-            input_scaling=None,
-            random_state=seed,
-            **self.settings,
-        )
+        return EDRVFLClassifier(**self.point, **self.settings, input_scaling=None, random_state=seed)
 
     def compute(self, unit: Any) -> Value:
         """Fit on the training rows of a split and score on its test rows, in percent."""
@@ -84,14 +68,11 @@ class SensitivityCell(FitCell[SensitivityRecord]):
         return {"test_accuracy": accuracy, "train_accuracies": [float(a) for a in model.train_accuracies_]}
 
     def record(self, done: Done) -> SensitivityRecord:
-        """Put the values of all fits together."""
         head = self.head(done)
         values = [[done[unit] for unit in row] for row in self.units()] if head["status"] == "ok" else []
         train = [accuracy for row in values for value in row for accuracy in value["train_accuracies"]]
         return SensitivityRecord(
-            activation=self.activation,
-            correct_weight=self.correct_weight,
-            prune_rate=self.prune_rate,
+            **self.point,
             settings=dict(self.settings),
             seeds=self.seeds,
             test_accuracy=tuple(tuple(value["test_accuracy"] for value in row) for row in values),
@@ -135,7 +116,7 @@ def make_cells(
     for dataset in datasets:
         for activation in activations:
             for point in _vary_one(weights, rates):
-                cell = SensitivityCell(dataset, activation, **point, settings=fixed, seeds=seeds)
+                cell = SensitivityCell(dataset, {"activation": activation, **point}, fixed, seeds)
                 cell.build()._validate_params()  # scikit-learn's message names the parameter and its range
                 cells[cell.key] = cell
     return list(cells.values())
@@ -152,33 +133,11 @@ def _vary_one(weights: Sequence[float], rates: Sequence[float]) -> list[dict[str
     ]
 
 
-# --- the answer --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One value of one parameter on one dataset."""
-
-    parameter: str  # "correct_weight" or "prune_rate"
-    value: float
-    dataset: str
-    activation: str
-    test_accuracy: tuple[tuple[float, ...], ...]  # percent, by split and hidden seed
-    train_accuracy: float  # percent, mean over layers, splits and seeds
-
-    @property
-    def by_seed(self) -> np.ndarray:
-        return np.mean(self.test_accuracy, axis=0)
-
-
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
     """Test accuracy as omega_r or p varies and all else stays."""
 
-    settings: Mapping[str, Any]
-    seeds: int
-    points: tuple[Point, ...]
-    versions: Mapping[str, str]
+    records: tuple[SensitivityRecord, ...]  # of the same settings and number of seeds
 
     @classmethod
     def of(cls, records: Iterable[SensitivityRecord]) -> Sensitivity | None:
@@ -186,32 +145,18 @@ class Sensitivity:
 
         If they differ in settings or numbers of seeds, the ones that most records share are taken.
         """
-        good = [record for record in records if record.status == "ok"]
-        if not good:
-            return None
-        size = Counter(_conditions(record) for record in good)
-        best = max(good, key=lambda r: (size[_conditions(r)], r.seeds, r.finished or "", r.key))
-        same = sorted((r for r in good if _conditions(r) == _conditions(best)), key=_reading_order)
-        points = tuple(
-            _point(name, record) for name in NEUTRAL for record in same if _is_on_grid(name, record)
-        )
-        return cls(best.settings, best.seeds, points, best.versions)
+        same = made_alike(records, lambda r: (tuple(sorted(r.settings.items())), r.seeds))
+        return cls(tuple(sorted(same, key=_reading_order))) if same else None
 
-    def curves(self, parameter: str) -> dict[tuple[str, str], tuple[Point, ...]]:
-        """Return the points of one parameter by (dataset, activation), from the neutral value on."""
-        found: dict[tuple[str, str], list[Point]] = {}
-        for point in self.points:
-            if point.parameter == parameter:
-                found.setdefault((point.dataset, point.activation), []).append(point)
-        away = NEUTRAL[parameter]
-        return {
-            key: tuple(sorted(points, key=lambda p: abs(p.value - away))) for key, points in found.items()
-        }
-
-
-def _conditions(record: SensitivityRecord) -> tuple[Any, ...]:
-    """Return what two points must share to stand on one curve."""
-    return tuple(sorted(record.settings.items())), record.seeds
+    def curves(self, parameter: str) -> dict[tuple[str, str], list[SensitivityRecord]]:
+        """Return the records of one parameter by (dataset, activation), from the neutral value on."""
+        found: dict[tuple[str, str], list[SensitivityRecord]] = {}
+        for record in self.records:
+            if all(getattr(record, other) == NEUTRAL[other] for other in NEUTRAL if other != parameter):
+                found.setdefault((record.dataset, record.activation), []).append(record)
+        for points in found.values():
+            points.sort(key=lambda record: abs(getattr(record, parameter) - NEUTRAL[parameter]))
+        return found
 
 
 def _reading_order(record: SensitivityRecord) -> tuple[Any, ...]:
@@ -221,13 +166,3 @@ def _reading_order(record: SensitivityRecord) -> tuple[Any, ...]:
         return known.index(name) if name in known else len(known), name
 
     return place(record.dataset, DATASETS), place(record.activation, ACTIVATIONS), record.key
-
-
-def _is_on_grid(parameter: str, record: SensitivityRecord) -> bool:
-    return all(getattr(record, other) == NEUTRAL[other] for other in NEUTRAL if other != parameter)
-
-
-def _point(parameter: str, record: SensitivityRecord) -> Point:
-    assert record.train_accuracy is not None  # only a failed record has none
-    where = (record.dataset, record.activation)
-    return Point(parameter, getattr(record, parameter), *where, record.test_accuracy, record.train_accuracy)

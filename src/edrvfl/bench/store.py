@@ -26,7 +26,6 @@ from .record import RECORDS, Record, RunRecord
 R = TypeVar("R", bound=Record)
 
 STORE_VERSION = 3  # PRAGMA user_version; raise it when the tables change
-WITHOUT_CHECKSUMS = 2  # the version before; the next owner of such a store adds them
 APPLICATION_ID = 0x6564_5256  # "edRV": tells our files from other programs' databases
 BUSY_SECONDS = 60.0  # how long a write waits for other processes
 
@@ -110,9 +109,6 @@ class Store:
         with self._closed_on_error(), self._explained():
             self._db = sqlite3.connect(self._address(), timeout=BUSY_SECONDS, isolation_level=None, uri=True)
             self._prepare()
-            if own and self._version() == WITHOUT_CHECKSUMS:
-                self._add_checksums()
-            self._checked = self._version() != WITHOUT_CHECKSUMS
 
     def _take_lock(self) -> None:
         try:
@@ -161,25 +157,13 @@ class Store:
             return False
         if application != APPLICATION_ID:
             raise StoreError(f"{self.path}: a SQLite file of another program; choose another --store.")
-        if version not in (WITHOUT_CHECKSUMS, STORE_VERSION):
+        if version != STORE_VERSION:
             age, cure = ("A newer", "upgrade") if version > STORE_VERSION else ("An older", "use that")
             raise StoreError(
                 f"{self.path}: {age} edrvfl wrote this store (version {version}, this one reads version "
                 f"{STORE_VERSION}). It was left as it is; {cure} edrvfl, or choose another --store."
             )
         return True
-
-    def _version(self) -> int:
-        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
-
-    def _add_checksums(self) -> None:
-        with self.writing():
-            for table, columns in _COLUMNS.items():
-                self._db.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER")
-                rows = self._db.execute(f"SELECT rowid, {', '.join(columns)} FROM {table}").fetchall()
-                sums = [(_checksum(row), number) for number, *row in rows]
-                self._db.executemany(f"UPDATE {table} SET checksum = ? WHERE rowid = ?", sums)
-            self._db.execute(f"PRAGMA user_version = {STORE_VERSION}")
 
     def close(self) -> None:
         """Close the file, and give up ownership."""
@@ -208,7 +192,11 @@ class Store:
         """Note cells as work to do. Cells that are known already stay as they are."""
         with self.writing():
             for cell in cells:
-                self.put_description(cell.key, cell.describe())
+                self.add_description(cell.key, cell.describe())
+
+    def add_description(self, key: str, description: Mapping[str, Any]) -> None:
+        """Note a cell. One that is known already stays as it is."""
+        self._put("cells", (key, json.dumps(description)))
 
     def descriptions(self) -> dict[str, dict[str, Any]]:
         """Return what decides each cell's figures, by key."""
@@ -224,10 +212,9 @@ class Store:
         rows = self._rows("results", "WHERE cell = ? AND unit = ?", cell, _to_text(unit))
         return json.loads(rows[0][-1]) if rows else None
 
-    def finish(self, cell: str, unit: Unit, value: Value) -> None:
-        """Store the value of a unit. The first value stays."""
-        with self.writing():
-            self.put_value(cell, unit, value)
+    def finish(self, cell: str, unit: Unit, value: Value, *, replace: bool = False) -> None:
+        """Store the value of a unit. The first value stays, unless it is to be replaced."""
+        self._put("results", (cell, _to_text(unit), json.dumps(value, allow_nan=False)), replace=replace)
 
     def counts(self) -> dict[str, int]:
         """Return how many units of each cell are stored."""
@@ -239,10 +226,9 @@ class Store:
 
     # --- records -------------------------------------------------------------------------------------
 
-    def add_record(self, record: Record) -> None:
-        """Store a cell's record. The first one stays."""
-        with self.writing():
-            self.put_record(record)
+    def add_record(self, record: Record, *, replace: bool = False) -> None:
+        """Store a cell's record. The first one stays, unless it is to be replaced."""
+        self._put("records", (record.key, record.kind, record.status, record.to_json()), replace=replace)
 
     def record(self, cell: str) -> Record | None:
         """Return the record of a cell, if it has one."""
@@ -307,29 +293,19 @@ class Store:
         chosen = [state for state in states if kind is None or state.kind == kind]
         return sorted(chosen, key=lambda s: (s.dataset, s.method, s.key))
 
-    # --- single rows, for one transaction of many ------------------------------------------------------
-
-    def put_description(self, key: str, description: Mapping[str, Any]) -> None:
-        """Note a cell, inside `writing`."""
-        self._put("cells", (key, json.dumps(description)))
-
-    def put_value(self, cell: str, unit: Unit, value: Value, *, replace: bool = False) -> None:
-        """Store the value of a unit, inside `writing`."""
-        self._put("results", (cell, _to_text(unit), json.dumps(value, allow_nan=False)), replace=replace)
-
-    def put_record(self, record: Record, *, replace: bool = False) -> None:
-        """Store the record of a cell, inside `writing`."""
-        row = (record.key, record.kind, record.status, record.to_json())
-        self._put("records", row, replace=replace)
-
     def _put(self, table: str, row: tuple[str, ...], *, replace: bool = False) -> None:
         places = ", ".join("?" * (len(row) + 1))
         verb = "REPLACE" if replace else "IGNORE"
-        self._db.execute(f"INSERT OR {verb} INTO {table} VALUES ({places})", (*row, _checksum(row)))
+        with self.writing():
+            self._db.execute(f"INSERT OR {verb} INTO {table} VALUES ({places})", (*row, _checksum(row)))
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Make one transaction of several writes: any error undoes all of them."""
+        part_of_another = self._db.in_transaction
+        if part_of_another:
+            yield
+            return
         with self._explained():
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -346,10 +322,10 @@ class Store:
 
     def _rows(self, table: str, which: str = "", *values: Any) -> list[list[str]]:
         """Read rows of a table; one whose checksum is not that of its content is an error."""
-        columns = ", ".join((*_COLUMNS[table], "checksum" if self._checked else "NULL"))
+        columns = ", ".join((*_COLUMNS[table], "checksum"))
         found = []
         for *row, stored in self._read(f"SELECT {columns} FROM {table} {which}", *values):
-            if self._checked and stored != _checksum(row):
+            if stored != _checksum(row):
                 cell = str(row[0])[:12]
                 raise StoreError(
                     f"{self.path}: the store is damaged: a row of {table}, of cell {cell}, is not what was "

@@ -8,12 +8,17 @@ import re
 
 from matplotlib.figure import Figure
 
-from .figures import INK, style
+from .figures.look import INK, style
 
 
-def to_svg(figure: Figure) -> str:
-    """Write the figure on a white background, as the text of an SVG file."""
-    return _svg(figure, "white")
+def to_svg(figure: Figure, background: str = "white") -> str:
+    """Write the figure as the text of an SVG file."""
+    text = io.BytesIO()
+    with style():
+        figure.savefig(text, format="svg", facecolor=background, metadata={"Date": None, "Creator": None})
+    # A second layout would move everything by a fraction of a point; file and page should look the same.
+    figure.set_layout_engine("none")
+    return text.getvalue().decode()
 
 
 def to_inline_svg(figure: Figure, key: str, name: str, description: str) -> str:
@@ -22,7 +27,7 @@ def to_inline_svg(figure: Figure, key: str, name: str, description: str) -> str:
     The element has an accessible name, takes the page's text colour, scales with the page's width, and
     starts its ids with `key`, so that they stay unique when a page shows several figures.
     """
-    svg = _svg(figure, "none")
+    svg = to_svg(figure, "none")
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")  # an element has no XML declaration
     # matplotlib's metadata says nothing here: date and creator are left out
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
@@ -39,12 +44,3 @@ def to_inline_svg(figure: Figure, key: str, name: str, description: str) -> str:
         f"<{tag}>{html.escape(t, quote=False)}</{tag}>" for tag, t in (("title", name), ("desc", description))
     )
     return f"{opening} {label}>{''.join(names)}{body}".strip()
-
-
-def _svg(figure: Figure, background: str) -> str:
-    text = io.BytesIO()
-    with style():
-        figure.savefig(text, format="svg", facecolor=background, metadata={"Date": None, "Creator": None})
-    # A second layout would move everything by a fraction of a point; file and page should look the same.
-    figure.set_layout_engine("none")
-    return text.getvalue().decode()

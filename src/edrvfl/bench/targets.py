@@ -15,8 +15,6 @@ def are_whole(numbers: np.ndarray) -> bool:
 def are_classes(values: np.ndarray) -> bool:
     """Tell whether values are classes: texts, truth values, or a few different whole numbers.
 
-    Examples
-    --------
     >>> are_classes(np.array(["no", "yes"])), are_classes(np.array([0, 1])), are_classes(np.array([0.5, 1]))
     (True, True, False)
     """

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import statistics
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +17,12 @@ from . import paper
 from .cell import Cell, Done, TimingUnit, Unit, Value, seed_of
 from .data import Dataset
 from .methods import METHOD_GROUPS
-from .record import TimingRecord
+from .record import TimingRecord, made_alike
 from .searching import Method, check_installed
 from .sensitivity import fixed_settings
 
 DATASETS = tuple(dict.fromkeys(dataset for dataset, _ in paper.training_seconds()))
 WARMUPS, REPEATS, THREADS = 1, 5, 1
-
-
-# --- the cells ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +36,6 @@ class TimingCell(Cell[TimingRecord]):
     processor: str  # part of the key: seconds of another machine are other figures
 
     def describe(self) -> dict[str, Any]:
-        """Say what decides the cell's figures."""
         return {
             "kind": TimingRecord.kind,
             "method": self.method.name,
@@ -61,7 +55,6 @@ class TimingCell(Cell[TimingRecord]):
         return self.method.estimator(random_state=seed, **self.settings)
 
     def pending(self, done: Done) -> list[Unit]:
-        """Return the one unit if it is not done."""
         return [] if self.unit in done else [self.unit]
 
     def compute(self, unit: Any) -> Value:
@@ -75,7 +68,9 @@ class TimingCell(Cell[TimingRecord]):
                 start = time.perf_counter()
                 model.fit(X, y)
                 seconds.append(time.perf_counter() - start)
-        return {"fits": seconds[unit.warmups :], "blas": _find_blas()}
+        pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+        blas = sorted({f"{pool['internal_api']} {pool.get('version')}" for pool in pools})
+        return {"fits": seconds[unit.warmups :], "blas": blas}
 
     def record(self, done: Done) -> TimingRecord:
         """Put the seconds beside what was fitted and where."""
@@ -136,41 +131,11 @@ def find_processor() -> str:
     return f"{names[0] if names else 'processor not named'}, {os.cpu_count()} logical cores"
 
 
-def _find_blas() -> list[str]:
-    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    return sorted({f"{pool['internal_api']} {pool.get('version')}" for pool in pools})
-
-
-# --- the answer --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Timed:
-    """The seconds that one method took on one dataset's training rows, in every repeat."""
-
-    dataset: str
-    method: str
-    rows: int
-    features: int
-    parameters: str
-    seconds: tuple[float, ...]
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.seconds)
-
-
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Training times and everything that decides them."""
+    """Training times that were measured alike: by dataset and method."""
 
-    timed: tuple[Timed, ...]
-    warmups: int
-    repeats: int
-    threads: int
-    blas: tuple[str, ...]
-    processor: str
-    versions: Mapping[str, str]
+    timed: tuple[TimingRecord, ...]
 
     @classmethod
     def of(cls, records: Iterable[TimingRecord]) -> Timing | None:
@@ -178,20 +143,10 @@ class Timing:
 
         If machines or ways to measure differ, the ones that most records share are taken.
         """
-        good = [record for record in records if record.status == "ok"]
-        if not good:
-            return None
-        size = Counter(_conditions(record) for record in good)
-        best = max(good, key=lambda r: (size[_conditions(r)], r.finished or "", r.key))
-        same = [r for r in good if _conditions(r) == _conditions(best)]
-        timed = [
-            Timed(r.dataset, r.method, r.rows, r.features, r.parameters, r.seconds)
-            for r in sorted(same, key=lambda r: (r.dataset, r.method))
-        ]
-        blas = tuple(sorted({name for r in same for name in r.blas}))  # torch brings one of its own
-        return cls(tuple(timed), *_conditions(best)[:3], blas, best.processor, best.versions)
+        same = made_alike(records, lambda r: (r.warmups, r.repeats, r.threads, r.processor))
+        return cls(tuple(sorted(same, key=lambda r: (r.dataset, r.method)))) if same else None
 
-
-def _conditions(record: TimingRecord) -> tuple[int, int, int, str]:
-    """Return what seconds must share to stand in one table."""
-    return record.warmups, record.repeats, record.threads, record.processor
+    @property
+    def blas(self) -> list[str]:
+        """The libraries that occur: torch brings one of its own."""
+        return sorted({name for record in self.timed for name in record.blas})

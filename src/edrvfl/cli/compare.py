@@ -12,20 +12,10 @@ import typer
 import edrvfl
 from edrvfl.bench.cells import texts_of
 from edrvfl.bench.names import plural
-from edrvfl.bench.tables import column_names, need_column, open_table
+from edrvfl.bench.tables import need_column, open_table
 
 from . import options
-from .fit import (
-    Task,
-    check_names,
-    doubt,
-    has_classes,
-    labels_of,
-    read_training,
-    said_warnings,
-    target_words,
-    values_of,
-)
+from .fit import Columns, Training, doubt, said_warnings, target_words
 from .models import naming
 from .output import check_output
 from .screen import put
@@ -37,11 +27,9 @@ METHODS = "The others: linear model, RandomForest, HistGradientBoosting, LightGB
 # The signature is long because it is the list of the command's options.
 def compare(
     table: options.Table,
-    target: Annotated[str, typer.Option("--target", "-t", metavar="NAME", help="The column to predict.")],
+    target: options.Target,
     methods: Annotated[list[str] | None, options.names(METHODS, "what is installed")] = None,
-    task: Annotated[
-        Task, typer.Option(help="Whether the target holds classes or amounts; auto as in `edrvfl fit`.")
-    ] = "auto",
+    task: options.TaskKind = "auto",
     groups: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="A column that says which rows belong together. It is no input."),
@@ -51,14 +39,12 @@ def compare(
         typer.Option(metavar="NAME", help="A column of times: splits go forward in it. It is no input."),
     ] = None,
     splits: Annotated[int, options.counted("Splits, each with its fits and test rows.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 2, help="The number that decides all draws.")] = 0,
+    seed: options.Seed = 0,
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the differences: a PNG, SVG or PDF file.")
     ] = None,
-    categories: Annotated[
-        list[str] | None, options.names("Columns whose numbers are only names, such as codes.")
-    ] = None,
-    ignore: Annotated[list[str] | None, options.names("Columns that no model must see.")] = None,
+    categories: options.Categories = None,
+    ignore: options.Ignored = None,
     jobs: Annotated[int, options.counted("Fits at once, each on one thread.")] = 1,
     drop_missing_target: options.DropUnknown = False,
     separator: options.Separator = ",",
@@ -70,16 +56,12 @@ def compare(
         _check_picture(picture, force, table)
     opened = open_table(table, separator)
     need_column(opened, target, "--target")
-    apart = [need_column(opened, name, f"--{o}") for o, name in (("groups", groups), ("time", time)) if name]
-    left_out = {target, *column_names(opened, ignore, "--ignore")} - {*apart}
-    names = [name for name in opened.names if name not in left_out]
-    declared = column_names(opened, categories, "--categories")
-    check_names(opened, names, declared)
-    frame, y = read_training(opened, names, target, drop_missing_target, quiet)
-    for name in declared:
+    beside = [need_column(opened, name, f"--{o}") for o, name in (("groups", groups), ("time", time)) if name]
+    columns = Columns.of(opened, target, categories, ignore, beside=beside)
+    training = Training.of(opened, columns, task, drop_missing_target, quiet)
+    frame, y, answers, classes = training.frame, training.y, training.answers, training.classes
+    for name in columns.declared:
         frame[name] = _as_texts(frame[name])
-    classes = has_classes(y, task)
-    answers = labels_of(opened, y) if classes else values_of(opened, y)
     with naming(opened.source), said_warnings(quiet):
         compared = edrvfl.compare(
             frame,

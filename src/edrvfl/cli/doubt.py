@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy
-import typer
 
 from edrvfl.bench.names import plural
 from edrvfl.bench.tables import open_table
 
 from . import options
-from .fit import Categories, Columns, Ignored, ModelName, Seed, TargetName, TaskName, Training, make_estimator
+from .fit import Columns, Training, make_estimator
 from .models import loo_words
 from .output import SCREEN, check_output, write_table
 from .screen import put, say
@@ -21,24 +19,16 @@ from .screen import put, say
 # The signature is long because it is the list of the command's options.
 def doubt(
     table: options.Table,
-    target: TargetName,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Where to write: Parquet if it ends so, or else CSV; - is standard output.",
-        ),
-    ] = SCREEN,
+    target: options.Target,
+    out: options.Out = SCREEN,
     most: Annotated[
         int | None, options.counted("How many rows to write, denied or not.", "those whose label is denied")
     ] = None,
-    task: TaskName = "auto",
-    model: ModelName = "portfolio",
-    seed: Seed = 0,
-    categories: Categories = None,
-    ignore: Ignored = None,
+    task: options.TaskKind = "auto",
+    model: options.ModelKind = "portfolio",
+    seed: options.Seed = 0,
+    categories: options.Categories = None,
+    ignore: options.Ignored = None,
     drop_missing_target: options.DropUnknown = False,
     separator: options.Separator = ",",
     force: options.Force = False,

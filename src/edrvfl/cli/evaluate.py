@@ -14,7 +14,7 @@ from edrvfl.bench.names import plural, quoted
 from edrvfl.bench.tables import Column, Table, need_column, open_table, said
 
 from . import options
-from .models import classifies, columns_of, load_model, match, note_unused, target_name
+from .models import classifies, columns_of, load_model, match, note_unused
 from .screen import put, say, share_bar
 from .screen import table as drawn
 
@@ -67,7 +67,7 @@ def find_target(model: Any, table: Table, target: str | None, quiet: bool) -> st
     """
     if target is not None:
         return need_column(table, target, "--target")
-    if (name := target_name(model)) is not None:
+    if (name := getattr(model, "target_name_", None)) is not None:
         if name not in table.names:
             raise ValueError(
                 f"{table.source}: there is no column {name!r}, which the model predicts."

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy
 import pandas
@@ -28,7 +28,7 @@ from edrvfl.bench.cells import (
 )
 from edrvfl.bench.names import listing, plural
 from edrvfl.bench.tables import Block, Table, column_names, need_column, open_table
-from edrvfl.bench.targets import FEW, are_classes, are_whole
+from edrvfl.bench.targets import are_classes, are_whole
 
 from . import options
 from .models import columns_of, loo_words, naming
@@ -37,53 +37,25 @@ from .screen import put, say, share_bar, size_words
 
 NO_VALUE = "the target holds text ({}), and --task regression needs numbers. Correct it, or drop --task."
 
-Task = Literal["auto", "classification", "regression"]
-
-
-# The options that say what is fitted, and to what.
-TargetName = Annotated[str, typer.Option("--target", "-t", metavar="NAME", help="The column to predict.")]
-TaskName = Annotated[
-    Task,
-    typer.Option(
-        help="Whether the target holds classes or amounts. auto takes text and up to "
-        f"{FEW} different whole numbers for classes."
-    ),
-]
-ModelName = Annotated[
-    Literal["portfolio", "network"],
-    typer.Option(
-        help="portfolio fits several models that vote; network fits one, which is smaller and quicker."
-    ),
-]
-Seed = Annotated[int, typer.Option(min=0, max=2**31 - 2, help="The number that decides all random draws.")]
-Categories = Annotated[
-    list[str] | None, options.names("Columns whose numbers are only names, such as codes.")
-]
-Ignored = Annotated[
-    list[str] | None, options.names("Columns that the model must not see, such as row numbers.")
-]
-
-Groups = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="The column that tells which rows belong together, for instance the patient: leave-one-out "
-        "then leaves out whole groups. The model does not see the column.",
-    ),
-]
-
 
 # The signature is long because it is the list of the command's options.
 def fit(
     table: options.Table,
-    target: TargetName,
+    target: options.Target,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to save the model.")],
-    task: TaskName = "auto",
-    model: ModelName = "portfolio",
-    seed: Seed = 0,
-    categories: Categories = None,
-    ignore: Ignored = None,
-    groups: Groups = None,
+    task: options.TaskKind = "auto",
+    model: options.ModelKind = "portfolio",
+    seed: options.Seed = 0,
+    categories: options.Categories = None,
+    ignore: options.Ignored = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The column that tells which rows belong together, for instance the patient: leave-one-out "
+            "then leaves out whole groups. The model does not see the column.",
+        ),
+    ] = None,
     remember: Annotated[
         bool, typer.Option("--remember", help="Keep the rows in the model, for `edrvfl predict --support`.")
     ] = False,
@@ -135,8 +107,9 @@ class Columns:
         categories: list[str] | None,
         ignore: list[str] | None,
         groups: str | None = None,
+        beside: Sequence[str] = (),
     ) -> Columns:
-        """Find the columns that options name in a table."""
+        """Find the columns that options name in a table. Those `beside` stay, even if ignored."""
         need_column(table, target, "--target")
         if groups is not None:
             need_column(table, groups, "--groups")
@@ -144,7 +117,7 @@ class Columns:
                 raise ValueError(
                     f"--groups names {groups!r}, the target. Name the column of what rows belong to."
                 )
-        left_out = {target, groups, *column_names(table, ignore, "--ignore")}
+        left_out = {target, groups, *column_names(table, ignore, "--ignore")}.difference(beside)
         names = [name for name in table.names if name not in left_out]
         declared = column_names(table, categories, "--categories")
         check_names(table, names, declared)
@@ -229,7 +202,7 @@ def reported(blocks: Iterator[Block], report: Callable[[float], None]) -> Iterat
 # --- targets -----------------------------------------------------------------------------------------
 
 
-def has_classes(y: Target, task: Task) -> bool:
+def has_classes(y: Target, task: options.Task) -> bool:
     """Tell whether the target holds classes."""
     if task != "auto":
         return task == "classification"
@@ -279,7 +252,7 @@ class Training:
     groups: Any  # a Series that tells which rows belong together; None if each stands alone
 
     @classmethod
-    def of(cls, table: Table, columns: Columns, task: Task, drop: bool, quiet: bool) -> Training:
+    def of(cls, table: Table, columns: Columns, task: options.Task, drop: bool, quiet: bool) -> Training:
         """Read the rows, and tell whether the target holds classes."""
         beside = [] if columns.groups is None else [columns.groups]
         names = [*columns.names, *beside]
@@ -370,7 +343,7 @@ def target_words(answers: numpy.ndarray, classes: bool) -> str:
     return f"{len(some)} classes: {', '.join(some[:10])}{', ...' if len(some) > 10 else ''}"
 
 
-def doubt(y: Target, classes: bool, task: Task) -> str:
+def doubt(y: Target, classes: bool, task: options.Task) -> str:
     """Say what else numbers could have been taken for, and how."""
     if task != "auto" or y.kind != "numbers":
         return ""

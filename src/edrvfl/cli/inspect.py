@@ -12,7 +12,7 @@ from rich.table import Table
 import edrvfl
 
 from . import options
-from .models import classifies, columns_of, loo_figures, loo_words, target_name
+from .models import classifies, columns_of, loo_figures, loo_words
 from .screen import Row, put, size_words, table
 
 
@@ -45,7 +45,7 @@ def _told(model: Any) -> Iterator[str | Table]:
 
 
 def _answers_words(model: Any) -> str:
-    name = target_name(model)
+    name = getattr(model, "target_name_", None)
     if not classifies(model):
         return "predicts numbers" if name is None else f"predicts {name}: numbers"
     labels = [str(label) for label in model.classes_.tolist()]
@@ -65,8 +65,6 @@ def _column_row(name: str, categories: Any) -> Row:
 def _some(texts: list[str], width: int) -> str:
     """List as many texts as fit into a width, but at least one.
 
-    Examples
-    --------
     >>> _some(["Lyon", "Oslo", "Porto"], 12)
     'Lyon, Oslo, ...'
     """

@@ -79,11 +79,6 @@ def columns_of(model: Any) -> dict[str, Any]:
     return dict.fromkeys(names)
 
 
-def target_name(model: Any) -> str | None:
-    """Return what the model calls the column that it predicts, if it knows."""
-    return getattr(model, "target_name_", None)
-
-
 def match(model: Any, table: Table, target: str | None) -> Matched:
     """Find the columns of a model in a table."""
     known, named = columns_of(model), hasattr(model, "feature_names_in_")
@@ -111,8 +106,6 @@ def note_unused(matched: Matched, others: Sequence[str], quiet: bool) -> None:
     if unused and not quiet:
         say(f"Not used: {quoted(unused)}.")
 
-
-# --- how good it is by leave-one-out -----------------------------------------------------------------
 
 FIGURES = {  # fitted attributes of all kinds of models, in the order in which they are looked for
     "accuracy": ("loo_accuracy_", "loo_accuracies_"),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
+
+from edrvfl.bench.targets import FEW
 
 STORE = Path("study.db")
 
@@ -68,7 +70,34 @@ Jobs = Annotated[
 ]
 
 
-# --- models of one's own tables ----------------------------------------------------------------------
+Task = Literal["auto", "classification", "regression"]
+
+Target = Annotated[str, typer.Option("--target", "-t", metavar="NAME", help="The column to predict.")]
+TaskKind = Annotated[
+    Task,
+    typer.Option(
+        help="Whether the target holds classes or amounts. auto takes text and up to "
+        f"{FEW} different whole numbers for classes."
+    ),
+]
+ModelKind = Annotated[
+    Literal["portfolio", "network"],
+    typer.Option(
+        help="portfolio fits several models that vote; network fits one, which is smaller and quicker."
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, max=2**31 - 2, help="The number that decides all random draws.")]
+Categories = Annotated[list[str] | None, names("Columns whose numbers are only names, such as codes.")]
+Ignored = Annotated[list[str] | None, names("Columns that the model must not see, such as row numbers.")]
+Out = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="Where to write: Parquet if it ends so, or else CSV; - is standard output.",
+    ),
+]
 
 
 def separator(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy
@@ -22,15 +21,7 @@ from .screen import put, share_bar
 def predict(
     model: options.Model,
     table: options.Table,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Where to write: Parquet if it ends so, or else CSV; - is standard output.",
-        ),
-    ],
+    out: options.Out,
     keep: Annotated[
         list[str] | None,
         typer.Option(

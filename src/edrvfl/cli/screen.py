@@ -18,14 +18,9 @@ Row = Sequence[str]
 UNBOUNDED = 10_000  # columns of a file or a pipe, in which a line may be as long as it likes
 
 
-# --- words -------------------------------------------------------------------------------------------
-
-
 def plain(text: str) -> str:
     r"""Return a text of somebody's file as one line that a terminal can only show, never obey.
 
-    Examples
-    --------
     >>> print(plain("Åre, two\nlines\x1b[31m"))
     Åre, two\nlines\x1b[31m
     """
@@ -35,16 +30,11 @@ def plain(text: str) -> str:
 def duration(seconds: float) -> str:
     """Write a time in words.
 
-    Examples
-    --------
     >>> duration(42), duration(150), duration(3 * 3600)
     ('42 s', '2.5 min', '3.0 h')
     """
     size, unit = next(((n, u) for n, u in ((3600, "h"), (60, "min")) if seconds >= 2 * n), (1, "s"))
     return f"{seconds / size:.1f} {unit}" if size > 1 else f"{seconds:.0f} s"
-
-
-# --- the two streams ---------------------------------------------------------------------------------
 
 
 def put(*parts: str | Table) -> None:
@@ -123,9 +113,6 @@ def _drawn(table: Table) -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
-# --- progress ----------------------------------------------------------------------------------------
-
-
 def progress_bar(
     *counts: progress.ProgressColumn, transient: bool = False, hidden: bool = False
 ) -> progress.Progress:
@@ -148,8 +135,6 @@ def share_bar(text: str, quiet: bool) -> Iterator[Callable[[float], None]]:
 def size_words(n_bytes: int) -> str:
     """Write the size of a file in words.
 
-    Examples
-    --------
     >>> size_words(900), size_words(253_000), size_words(2_400_000)
     ('0.9 kB', '253.0 kB', '2.4 MB')
     """

@@ -6,7 +6,6 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -67,18 +66,16 @@ def _values_cells(record: ValuesRecord) -> Row:
 
 
 # The columns of a table, and what a record that succeeded says in them, by the kind of the record.
-KINDS: Mapping[str, tuple[Row, Callable[[Any], Row]]] = MappingProxyType(
-    {
-        "study": (("dataset", "method", "paper choice", "strict choice", "search"), _study_cells),
-        "sensitivity": (("dataset", "activation", "omega_r", "p", "test accuracy"), _sensitivity_cells),
-        "timing": (("dataset", "method", "rows", "features", "median"), _timing_cells),
-        "defaults": (
-            ("dataset", "method", "test accuracy", "log-loss, calibration error", "fit"),
-            _defaults_cells,
-        ),
-        "values": (("dataset", "method", "R²", "root mean squared error", "fit"), _values_cells),
-    }
-)
+KINDS: Mapping[str, tuple[Row, Callable[[Any], Row]]] = {
+    "study": (("dataset", "method", "paper choice", "strict choice", "search"), _study_cells),
+    "sensitivity": (("dataset", "activation", "omega_r", "p", "test accuracy"), _sensitivity_cells),
+    "timing": (("dataset", "method", "rows", "features", "median"), _timing_cells),
+    "defaults": (
+        ("dataset", "method", "test accuracy", "log-loss, calibration error", "fit"),
+        _defaults_cells,
+    ),
+    "values": (("dataset", "method", "R²", "root mean squared error", "fit"), _values_cells),
+}
 
 
 def summary_row(record: Record) -> Row:
@@ -99,9 +96,6 @@ def summaries(records: Sequence[Record]) -> list[Table]:
     kinds = dict.fromkeys(record.kind for record in records) or (RunRecord.kind,)
     of_kind = {kind: [record for record in records if record.kind == kind] for kind in kinds}
     return [table(KINDS[kind][0], map(summary_row, some)) for kind, some in of_kind.items()]
-
-
-# --- progress ----------------------------------------------------------------------------------------
 
 
 @contextmanager

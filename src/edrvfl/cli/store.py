@@ -1,11 +1,11 @@
-"""Commands on the store: `edrvfl bench status | export | import | compare | retry`."""
+"""Commands on the store: `edrvfl bench status | export | import | compare | retry | report`."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -128,6 +128,23 @@ def compare_runs(
         show.say(CHANGE_LEGEND)
     elif not found.broken:
         show.put("The two have no cell in common.")
+    return 0
+
+
+def write_page(
+    store: options.Store = options.STORE,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")] = Path("report.html"),
+    format: Annotated[
+        Literal["html", "md", "csv"] | None, typer.Option(show_default="by the ending of --out")
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write every figure there too, as SVG and CSV.")
+    ] = None,
+) -> int:
+    """Write what the store holds as a page to read."""
+    from edrvfl.bench.report import write_report  # matplotlib is slow to import
+
+    show.put(*map(str, write_report(store, out, format, figures_folder=figures)))
     return 0
 
 

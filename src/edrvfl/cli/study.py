@@ -13,7 +13,7 @@ from edrvfl.bench.extend import load_plugins
 from edrvfl.bench.schedule import StudyError
 from edrvfl.bench.store import StoreError
 
-from . import data, measure, report, run, store
+from . import data, measure, run, store
 from .ending import ending
 
 COMMANDS: dict[str, Callable[..., int]] = {
@@ -24,7 +24,7 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "compare": store.compare_runs,
     "retry": store.retry_failures,
     "data": data.list_datasets,
-    "report": report.write_page,
+    "report": store.write_page,
     "sensitivity": measure.measure_sensitivity,
     "timing": measure.measure_timing,
     "defaults": measure.measure_defaults,
@@ -43,8 +43,6 @@ class SpacedLists(TyperCommand):
 def repeat_options(arguments: Sequence[str], lists: set[str]) -> Iterator[str]:
     """Yield the arguments with each value of a list option behind an option of its own.
 
-    Examples
-    --------
     >>> list(repeat_options(["--methods", "A", "B,C", "--quiet"], {"--methods"}))
     ['--methods', 'A', '--methods', 'B', '--methods', 'C', '--quiet']
     """

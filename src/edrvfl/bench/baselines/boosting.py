@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from ..data import Task
 from . import packages
@@ -20,8 +19,6 @@ from .randomised import seed_sequence
 EXTRA = "peers"
 MOST_ROUNDS, PATIENCE = 1000, 20  # of boosting in a search, as in the benchmark of Grinsztajn et al. (2022)
 HELD_OUT = 0.1  # the share of the rows by whose loss boosting stops
-
-# --- four packages -----------------------------------------------------------------------------------
 
 
 class _OnCodes(ClassifierMixin, BaseEstimator):
@@ -66,49 +63,7 @@ class Coded(_OnCodes):
         return getattr(self.estimator_, method)(X)
 
 
-def hist_gradient_boosting(
-    *, random_state: Any = None, task: Task = "classification", **configuration: Any
-) -> Any:
-    """Make scikit-learn's gradient boosting, which stops early above 10 000 rows."""
-    make = HistGradientBoostingRegressor if task == "regression" else HistGradientBoostingClassifier
-    return make(random_state=random_state, **configuration)
-
-
-def vectorized(*, random_state: Any = None, task: Task = "classification") -> Any:
-    """Make scikit-learn's gradient boosting after skrub's TableVectorizer, set up as skrub does for it."""
-    package = packages.import_package("TableVectorizer", "skrub", EXTRA)
-    model = package.tabular_pipeline(hist_gradient_boosting(random_state=random_state, task=task))
-    return model.set_params(
-        tablevectorizer__high_cardinality__random_state=random_state
-    )  # of its SVD of texts
-
-
-def lightgbm(*, random_state: Any = None, task: Task = "classification", **configuration: Any) -> Any:
-    """Make LightGBM's classifier or regressor, without its messages."""
-    package = packages.import_package("LightGBM", "lightgbm", EXTRA)
-    make = package.LGBMRegressor if task == "regression" else package.LGBMClassifier
-    return make(n_jobs=1, verbosity=-1, random_state=random_state, **configuration)
-
-
-def xgboost(*, random_state: Any = None, task: Task = "classification", **configuration: Any) -> Any:
-    """Make XGBoost's regressor, or its classifier with labels as codes."""
-    package = packages.import_package("XGBoost", "xgboost", EXTRA)
-    if task == "regression":
-        return package.XGBRegressor(n_jobs=1, random_state=random_state, **configuration)
-    return Coded(package.XGBClassifier(n_jobs=1, random_state=random_state, **configuration))
-
-
-def catboost(*, random_state: Any = None, task: Task = "classification", **configuration: Any) -> Any:
-    """Make CatBoost's regressor, or its classifier with labels as codes, without its messages."""
-    package = packages.import_package("CatBoost", "catboost", EXTRA)
-    # Without the second flag every fit leaves a folder catboost_info where the study was started.
-    quiet = {"thread_count": 1, "verbose": False, "allow_writing_files": False}
-    if task == "regression":
-        return package.CatBoostRegressor(random_state=random_state, **quiet, **configuration)
-    return Coded(package.CatBoostClassifier(random_state=random_state, **quiet, **configuration))
-
-
-# --- boosting that stops early -----------------------------------------------------------------------
+# --- four packages -----------------------------------------------------------------------------------
 
 
 def _stop_hist(model: Any, X: Any, y: Any, X_held: Any, y_held: Any) -> int:
@@ -134,31 +89,74 @@ def _stop_catboost(model: Any, X: Any, y: Any, X_held: Any, y_held: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Booster:
-    """How a package boosts a given number of rounds, and how it stops early."""
+    """What a package calls its boosting, how it boosts a given number of rounds, and how it stops early."""
 
-    make: Callable[..., Any]
+    package: str
+    kinds: tuple[str, str]  # its classifier and its regressor
     rounds: str  # the parameter that holds the number of rounds
     stop_early: Callable[[Any, Any, Any, Any, Any], int]  # fits, and returns the best round
     count: Callable[[Any], int]  # the rounds of a model that was fitted
+    given: Mapping[str, Any] = field(default_factory=dict)  # one thread, and no messages
     whole: Mapping[str, Any] = field(default_factory=dict)  # keeps the package from holding out rows itself
+    coded: bool = False  # whether its classifier needs the labels as codes
 
 
-BOOSTERS: Mapping[str, Booster] = MappingProxyType(
-    {
-        "HistGradientBoosting": Booster(
-            hist_gradient_boosting,
-            "max_iter",
-            _stop_hist,
-            lambda model: model.n_iter_,
-            {"early_stopping": False},
-        ),
-        "LightGBM": Booster(lightgbm, "n_estimators", _stop_lightgbm, lambda model: model.n_estimators_),
-        "XGBoost": Booster(
-            xgboost, "n_estimators", _stop_xgboost, lambda model: model.get_booster().num_boosted_rounds()
-        ),
-        "CatBoost": Booster(catboost, "iterations", _stop_catboost, lambda model: model.tree_count_),
-    }
-)
+BOOSTERS: Mapping[str, Booster] = {
+    "HistGradientBoosting": Booster(
+        "sklearn.ensemble",  # it stops early above 10 000 rows
+        ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
+        "max_iter",
+        _stop_hist,
+        lambda model: model.n_iter_,
+        whole={"early_stopping": False},
+    ),
+    "LightGBM": Booster(
+        "lightgbm",
+        ("LGBMClassifier", "LGBMRegressor"),
+        "n_estimators",
+        _stop_lightgbm,
+        lambda model: model.n_estimators_,
+        given={"n_jobs": 1, "verbosity": -1},
+    ),
+    "XGBoost": Booster(
+        "xgboost",
+        ("XGBClassifier", "XGBRegressor"),
+        "n_estimators",
+        _stop_xgboost,
+        lambda model: model.get_booster().num_boosted_rounds(),
+        given={"n_jobs": 1},
+        coded=True,
+    ),
+    "CatBoost": Booster(
+        "catboost",
+        ("CatBoostClassifier", "CatBoostRegressor"),
+        "iterations",
+        _stop_catboost,
+        lambda model: model.tree_count_,
+        # Without the last flag every fit leaves a folder catboost_info where the study was started.
+        given={"thread_count": 1, "verbose": False, "allow_writing_files": False},
+        coded=True,
+    ),
+}
+
+
+def make_booster(
+    name: str, *, random_state: Any = None, task: Task = "classification", **configuration: Any
+) -> Any:
+    """Make a package's regressor or classifier, with labels as codes where it needs them."""
+    booster, classes = BOOSTERS[name], task == "classification"
+    package = packages.import_package(name, booster.package, EXTRA)
+    make = getattr(package, booster.kinds[0 if classes else 1])
+    model = make(random_state=random_state, **booster.given, **configuration)
+    return Coded(model) if classes and booster.coded else model
+
+
+def vectorized(*, random_state: Any = None, task: Task = "classification") -> Any:
+    """Make scikit-learn's gradient boosting after skrub's TableVectorizer, set up as skrub does for it."""
+    package = packages.import_package("TableVectorizer", "skrub", EXTRA)
+    boosting = make_booster("HistGradientBoosting", random_state=random_state, task=task)
+    of_texts = {"tablevectorizer__high_cardinality__random_state": random_state}  # of its SVD of texts
+    return package.tabular_pipeline(boosting).set_params(**of_texts)
 
 
 @dataclass(eq=False, repr=False)
@@ -189,9 +187,8 @@ class EarlyStopped(_OnCodes):
             held = hold_out(codes, HELD_OUT, rng)
         if held.any():
             given[booster.rounds] = MOST_ROUNDS
-        model = booster.make(random_state=self.random_state, **given)
-        # The makers of XGBoost and CatBoost wrap their classifier for the codes, which are here already.
-        self.model_ = model.estimator if isinstance(model, Coded) else model
+        model = make_booster(self.package, random_state=self.random_state, **given)
+        self.model_ = model.estimator if isinstance(model, Coded) else model  # the codes are here already
         if held.any():
             self.n_rounds_ = booster.stop_early(self.model_, X[~held], codes[~held], X[held], codes[held])
         else:

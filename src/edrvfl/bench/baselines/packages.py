@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Iterable
 from types import ModuleType
 
 
 def missing_package(method: str, package: str, extra: str) -> str | None:
     """Return None if the package is installed, else a message that says how to install it.
 
-    Examples
-    --------
     >>> missing_package("RandomForest", "sklearn", "peers")
     >>> missing_package("Oracle", "no_such_package", "peers")
     "Oracle needs the package no_such_package: pip install 'edrvfl[peers]'"
@@ -27,3 +26,9 @@ def import_package(method: str, package: str, extra: str) -> ModuleType:
     if (message := missing_package(method, package, extra)) is not None:
         raise ImportError(message)
     return importlib.import_module(package)
+
+
+def refuse_missing(messages: Iterable[str | None]) -> None:
+    """Raise an error of all messages about packages that are missing."""
+    if listed := "; ".join(dict.fromkeys(filter(None, messages))):
+        raise ValueError(f"{listed}. Install what is missing, or leave the methods out that need it.")

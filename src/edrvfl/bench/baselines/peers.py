@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -30,8 +29,6 @@ from .randomised import LogInteger, Space, sample_configurations
 
 PENALTIES = tuple(10.0**x for x in range(-3, 4))  # of ridge regression, chosen by leave-one-out
 MOST_STEPS = 1_000_000  # of a support vector machine: C and gamma at the ends of their ranges may need hours
-
-# --- models ------------------------------------------------------------------------------------------
 
 
 class SoftmaxSVC(SVC):
@@ -115,8 +112,6 @@ def random_forest(*, random_state: Any = None, task: Task = "classification", **
     return make(n_jobs=1, random_state=random_state, **configuration)
 
 
-# --- search spaces -----------------------------------------------------------------------------------
-
 _RATES = loguniform(0.01, 0.3)
 
 # Where the spaces come from:
@@ -129,53 +124,41 @@ _RATES = loguniform(0.01, 0.3)
 #   Problems?" (2014), who published the partitions of the 24 datasets; C ends at 2^10 instead of 2^14, and
 #   gamma at 2^3 instead of 2^8, where a fit takes very long and all rows are support vectors.
 # - LogisticRegression: ours.
-SPACES: Mapping[str, Space] = MappingProxyType(
-    {
-        "LogisticRegression": {"C": loguniform(1e-3, 1e3)},
-        "RBF-SVM": {"C": tuple(2.0**x for x in range(-5, 11)), "gamma": tuple(2.0**x for x in range(-16, 4))},
-        "RandomForest": {
-            "n_estimators": (250,),
-            "criterion": ("gini", "entropy"),
-            "max_features": ("sqrt", "sqrt", "log2", None, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
-            "max_depth": (*[None] * 7, 2, 3, 4),
-            "min_samples_split": (*[2] * 19, 3),
-            "min_samples_leaf": LogInteger(2, 50),
-            "bootstrap": (True, False),
-            "min_impurity_decrease": (*[0.0] * 17, 0.01, 0.02, 0.05),
-        },
-        "HistGradientBoosting": {
-            "learning_rate": loguniform(0.01, 1.0),
-            "max_leaf_nodes": LogInteger(3, 2047),
-            "min_samples_leaf": LogInteger(1, 200),
-            "l2_regularization": loguniform(1e-10, 1.0),
-        },
-        "LightGBM": {
-            "learning_rate": _RATES,
-            "num_leaves": LogInteger(2, 4096),
-            "reg_alpha": loguniform(1e-8, 10.0),
-            "reg_lambda": loguniform(1e-8, 10.0),
-        },
-        "XGBoost": {
-            "learning_rate": _RATES,
-            "max_depth": LogInteger(2, 12),
-            "reg_alpha": loguniform(1e-8, 1.0),
-            "reg_lambda": loguniform(1e-8, 1.0),
-        },
-        "CatBoost": {
-            "learning_rate": _RATES,
-            "depth": LogInteger(2, 12),
-            "l2_leaf_reg": loguniform(0.5, 30.0),
-        },
-    }
-)
+SPACES: Mapping[str, Space] = {
+    "LogisticRegression": {"C": loguniform(1e-3, 1e3)},
+    "RBF-SVM": {"C": tuple(2.0**x for x in range(-5, 11)), "gamma": tuple(2.0**x for x in range(-16, 4))},
+    "RandomForest": {
+        "n_estimators": (250,),
+        "criterion": ("gini", "entropy"),
+        "max_features": ("sqrt", "sqrt", "log2", None, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+        "max_depth": (*[None] * 7, 2, 3, 4),
+        "min_samples_split": (*[2] * 19, 3),
+        "min_samples_leaf": LogInteger(2, 50),
+        "bootstrap": (True, False),
+        "min_impurity_decrease": (*[0.0] * 17, 0.01, 0.02, 0.05),
+    },
+    "HistGradientBoosting": {
+        "learning_rate": loguniform(0.01, 1.0),
+        "max_leaf_nodes": LogInteger(3, 2047),
+        "min_samples_leaf": LogInteger(1, 200),
+        "l2_regularization": loguniform(1e-10, 1.0),
+    },
+    "LightGBM": {
+        "learning_rate": _RATES,
+        "num_leaves": LogInteger(2, 4096),
+        "reg_alpha": loguniform(1e-8, 10.0),
+        "reg_lambda": loguniform(1e-8, 10.0),
+    },
+    "XGBoost": {
+        "learning_rate": _RATES,
+        "max_depth": LogInteger(2, 12),
+        "reg_alpha": loguniform(1e-8, 1.0),
+        "reg_lambda": loguniform(1e-8, 1.0),
+    },
+    "CatBoost": {"learning_rate": _RATES, "depth": LogInteger(2, 12), "l2_leaf_reg": loguniform(0.5, 30.0)},
+}
 
 
 def configurations(trials: int, seed: int, *, space: str) -> list[dict[str, Any]]:
-    """List what the search tries: the package's defaults, then draws from its space.
-
-    Examples
-    --------
-    >>> configurations(3, 0, space="LogisticRegression")
-    [{}, {'C': 1.96282}, {'C': 19.5495}]
-    """
+    """List what the search tries: the package's defaults, then draws from its space."""
     return [{}, *sample_configurations(SPACES[space], trials, seed)[:-1]]

@@ -1,4 +1,4 @@
-"""What SCN, BLS and H-ELM share: the scikit-learn shell, the ridge, building blocks, sampling.
+"""What SCN, BLS and H-ELM share: the scikit-learn shell, the ridge, sampling.
 
 This is also the only file of the baselines that imports private modules of the library. What is imported
 under its own name is passed on to the other files.
@@ -10,15 +10,14 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 from scipy import stats
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import ParameterSampler
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils import check_random_state
 
 from edrvfl._doors.answers import Classifies
@@ -34,14 +33,10 @@ from edrvfl._seam.sklearn import StrOptions as StrOptions
 from edrvfl._seam.sklearn import _fit_context
 
 BLOCK_ROWS = 8192  # predictions compute the features of this many rows at a time, to bound the memory
-CONSTANT = 0.1  # the authors' code of BLS and of H-ELM appends this number to the inputs of every layer
 
 COUNT = Interval(Integral, 1, None, closed="left")
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
-
-
-# --- moving arrays, seeds, the ridge -----------------------------------------------------------------
 
 
 def fit_context() -> Any:
@@ -57,9 +52,6 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
 def ridge(D: Array, Y: Array, C: float) -> Array:
     """beta = (D'D + C I)^-1 D'Y, by the library's solver; the least-norm solution if that is singular."""
     return solve_ridge(Regression(D, Values(Y)), C).beta
-
-
-# --- the scikit-learn shell --------------------------------------------------------------------------
 
 
 class ScoredClassifier(ClassifierMixin, Classifies):
@@ -130,84 +122,6 @@ class RandomisedClassifier(ScoredClassifier):
         return self.output_weights_
 
 
-class AutoencodingClassifier(RandomisedClassifier):
-    """What BLS and H-ELM share: scaled inputs, sparse autoencoders with random codes, a ridge read-out."""
-
-    regularization: float
-    scaling: str
-    input_scaler_: StandardScaler
-
-    # The constraints of the parameters that both methods have.
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "regularization": [NOT_NEGATIVE],
-        "scale": [POSITIVE],
-        "sparsity": [NOT_NEGATIVE],
-        "n_iter": [COUNT],
-        "scaling": [StrOptions({"feature", "sample"})],
-        "random_state": ["random_state"],
-    }
-
-    def _scale_inputs(self, X: Array) -> Array:
-        """Bring X to mean 0 and variance 1: by column as the training rows were, or row by row."""
-        if self.scaling == "feature":
-            return self.input_scaler_.transform(X)
-        return fit_scaling(StandardScaler(), X, "sample")
-
-    def _read_out(self, X: Array, Y: Array) -> Array:
-        """Solve for the output weights, with targets of +1 for the class and -1 for the others."""
-        return ridge(self._features(X), 2 * Y - 1, self.regularization)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # scikit-learn's check has two columns; scaled row by row, all that is left of them is which is larger
-        tags.classifier_tags.poor_score = self.scaling == "sample"
-        return tags
-
-
-# --- building blocks of BLS and H-ELM ----------------------------------------------------------------
-
-
-def fit_scaling(scaler: Any, A: Array, scaling: str) -> Array:
-    """Fit a scaler and apply it to each column of A ("feature") or to each row ("sample")."""
-    if scaling == "feature":
-        return scaler.fit_transform(A)
-    xp = array_namespace(A)
-    return xp.matrix_transpose(scaler.fit_transform(xp.matrix_transpose(A)))
-
-
-def with_constant(A: Array) -> Array:
-    """[A, 0.1]: append a constant column."""
-    xp = array_namespace(A)
-    column = xp.full((A.shape[0], 1), CONSTANT, dtype=A.dtype, device=device(A))
-    return xp.concat([A, column], axis=1)
-
-
-def random_projection(H: Array, n: int, scaling: str, rng: np.random.Generator) -> Array:
-    """A = H U with U ~ U[-1, 1] (c, n), each column (or row) brought to [-1, 1]."""
-    U = from_numpy(rng.uniform(-1, 1, (H.shape[1], n)), H)
-    return fit_scaling(MinMaxScaler((-1, 1)), H @ U, scaling)
-
-
-def soft_threshold(B: Array, by: float) -> Array:
-    """sign(B) max(|B| - by, 0)."""
-    return B - array_namespace(B).clip(B, -by, by)
-
-
-def random_layer(H: Array, n: int, s: float, rng: np.random.Generator) -> Array:
-    """W (c, n), orthonormal, times s / max |H W|: on the training rows no tanh gets an input above s.
-
-    The columns are orthonormal if n <= c, the rows if n > c. The authors' code divides by max H W, which
-    can be negative.
-    """
-    draw = rng.uniform(-1, 1, (H.shape[1], n))
-    W = from_numpy(np.linalg.qr(draw)[0] if n <= H.shape[1] else np.linalg.qr(draw.T)[0].T, H)
-    xp = array_namespace(H)
-    return W * (s / xp.max(xp.abs(H @ W)))
-
-
-# --- sampling ----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class LogInteger:
     """Whole numbers from low to high, uniform in the logarithm: what scipy.stats has only for floats."""
@@ -228,12 +142,6 @@ def sample_configurations(space: Space | Sequence[Space], trials: int, seed: int
 
     The first of many draws are the draws of few, except where a space holds nothing but lists of values:
     there no configuration comes twice.
-
-    Examples
-    --------
-    >>> space = {"n_hidden": LogInteger(50, 1000), "scale": stats.uniform(0.1, 0.9)}
-    >>> sample_configurations(space, trials=2, seed=0)
-    [{'n_hidden': 259, 'scale': 0.74367}, {'n_hidden': 304, 'scale': 0.590395}]
     """
     if trials < 1:
         raise ValueError(f"trials must be at least 1, got {trials}.")

@@ -178,76 +178,8 @@ class SCNClassifier(RandomisedClassifier):
     passes, r is raised, and after the last r the range of the weights. The outputs are the one-hot classes.
     There is no penalty, no link from the inputs, and no constant.
 
-    Parameters
-    ----------
-    max_nodes : int, default=100
-        Largest number of nodes, L_max. A smaller value gives the first nodes of the same network.
-
-    n_candidates : int, default=100
-        Number of random nodes that are compared at a time, T_max.
-
-    scales : sequence of float, default=(0.5, 1, 3, 5, 7, 9, 15, 25, 50, 100, 150, 200)
-        Ranges lambda, ascending: weights and biases of candidates are drawn from U[-lambda, lambda].
-
-    contractions : sequence of float, default=(0.9, 0.99, 0.999, 0.9999, 0.99999)
-        Values of r in (0, 1), ascending. All of them are tried with one lambda before the next lambda.
-
-    tol : float, default=0.0001
-        The network stops growing when the root of the mean squared residual of a row is this small.
-
-    standardize : bool, default=True
-        Whether inputs are scaled to mean 0 and variance 1, as measured on the training rows.
-
-    random_state : int, RandomState instance or None, default=None
-        Seed of the candidates, which are the same for every array library.
-
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        The labels, as they were given to `fit`.
-
-    n_features_in_ : int
-        Number of columns seen in `fit`.
-
-    n_nodes_ : int
-        Number of nodes of the network.
-
-    stop_reason_ : {"max_nodes", "tolerance", "no candidate"}
-        Why the network stopped growing.
-
-    residual_norms_ : tuple of float
-        Frobenius norm of the residual before the first node and after each.
-
-    margins_ : tuple of tuples of float
-        The margins xi of each node when it was admitted, one for each output.
-
-    admitted_at_ : tuple of float
-        The r with which each node was admitted.
-
-    configured_ : Configured
-        The network as it grew, for `first_nodes`.
-
-    hidden_weights_ : array of shape (n_features_in_ + 1, n_nodes_)
-        Weights w of the nodes, biases b in the last row.
-
-    output_weights_ : array of shape (n_nodes_, n_classes)
-        The read-out, beta.
-
-    References
-    ----------
     D. Wang, M. Li, "Stochastic Configuration Networks: Fundamentals and Algorithms", IEEE Transactions on
     Cybernetics 47 (2017).
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from edrvfl.bench.baselines.scn import SCNClassifier
-    >>> X, y = load_wine(return_X_y=True)
-    >>> model = SCNClassifier(max_nodes=20, random_state=0).fit(X[::2], y[::2])
-    >>> model.score(X[1::2], y[1::2]) > 0.9
-    True
-    >>> model.n_nodes_, model.stop_reason_
-    (20, 'max_nodes')
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -260,13 +192,15 @@ class SCNClassifier(RandomisedClassifier):
         "random_state": ["random_state"],
     }
 
-    max_nodes: int = 100
-    n_candidates: int = 100
+    max_nodes: int = 100  # L_max; a smaller value gives the first nodes of the same network
+    n_candidates: int = 100  # random nodes that are compared at a time, T_max
+    # Ranges lambda, ascending: weights and biases of candidates are drawn from U[-lambda, lambda].
     scales: Sequence[float] = SCALES
+    # Values of r in (0, 1), ascending. All of them are tried with one lambda before the next lambda.
     contractions: Sequence[float] = CONTRACTIONS
-    tol: float = 0.0001
-    standardize: bool = True
-    random_state: Any = None
+    tol: float = 0.0001  # growing stops when the root of the mean squared residual of a row is this small
+    standardize: bool = True  # inputs get mean 0 and variance 1, as measured on the training rows
+    random_state: Any = None  # of the candidates, which are the same for every array library
 
     def _learn(self, X: Array, Y: Array, seed: np.random.SeedSequence) -> None:
         rules = Rules(
@@ -329,12 +263,6 @@ def configurations(trials: int, seed: int) -> list[dict[str, Any]]:
 
     A factor is drawn by which the authors' sequence of lambda is stretched, and each factor is tried with all
     numbers of nodes, which one growth gives together. T_max, r and the tolerance stay those of the authors.
-
-    Examples
-    --------
-    >>> drawn = configurations(6, 0)
-    >>> [c["max_nodes"] for c in drawn], drawn[0]["scales"][:3], drawn[5]["scales"][:3]
-    ([50, 100, 250, 500, 1000, 50], [0.209, 0.419, 1.26], [0.373, 0.745, 2.24])
     """
     found = []
     for drawn in sample_configurations({"stretch": STRETCH}, math.ceil(trials / len(NODES)), seed):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from types import MappingProxyType
 from typing import Any
 
 from sklearn import datasets as shipped
@@ -32,37 +31,30 @@ def _read_checksums() -> Mapping[str, Published]:
     lines = files(__package__).joinpath("checksums.csv").read_text(encoding="utf-8").splitlines()
     rows = [line.split(",") for line in lines[1:]]
     entries = [Published(n, a, int(m), int(d), int(k), *sums) for n, a, m, d, k, *sums in rows]
-    return MappingProxyType({entry.name: entry for entry in entries})
+    return {entry.name: entry for entry in entries}
 
 
 UCI24 = _read_checksums()
 
-DEMO: Mapping[str, Callable[[], Any]] = MappingProxyType(
-    {
-        "iris": shipped.load_iris,
-        "wine": shipped.load_wine,
-        "breast_cancer": shipped.load_breast_cancer,
-        "digits": shipped.load_digits,
-    }
-)
+DEMO: Mapping[str, Callable[[], Any]] = {
+    "iris": shipped.load_iris,
+    "wine": shipped.load_wine,
+    "breast_cancer": shipped.load_breast_cancer,
+    "digits": shipped.load_digits,
+}
 
-GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType({"uci24": tuple(UCI24), "demo": tuple(DEMO)})
+GROUPS: Mapping[str, tuple[str, ...]] = {"uci24": tuple(UCI24), "demo": tuple(DEMO)}
 
 # The paper shortens two names of the archive; both spellings are understood.
-ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {entry.archive_name: (name,) for name, entry in UCI24.items() if entry.archive_name != name}
-)
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    entry.archive_name: (name,) for name, entry in UCI24.items() if entry.archive_name != name
+}
 
 
 def dataset_names(names_or_groups: Sequence[str], *, frames: bool = False) -> tuple[str, ...]:
     """Return the names asked for, each once, with groups expanded and in the paper's spelling.
 
     `frames` says whether real frames may be named too, and their groups. What searches takes arrays alone.
-
-    Examples
-    --------
-    >>> dataset_names(["demo", "Cardiotocography-3clases,iris"])
-    ('iris', 'wine', 'breast_cancer', 'digits', 'cardio-3')
     """
     groups = {**ALIASES, **GROUPS}
     if frames:

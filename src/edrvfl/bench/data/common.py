@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -68,32 +67,30 @@ def _read_days(path: Path) -> Any:
 
 
 # Where it is not NAME.dat with a head.
-_FILES: Mapping[str, tuple[str, Callable[[Path], Any]]] = MappingProxyType(
-    {
-        "ada": ("ada_train.data", _read_labelled),
-        "bone-marrow": ("bone-marrow.arff", _read_arff),
-        "boom_bikes": ("day.csv", _read_csv),
-        "ccpp": ("Folds5x2_pp.xlsx", _read_sheet),  # the other sheets are the same rows in another order
-        "cm1": ("cm1.arff.txt", _read_arff),
-        "communities": ("communities.data", partial(_read_csv, header=None)),
-        "daily-demand": ("Daily_Demand_Forecasting_Orders.csv", partial(_read_csv, sep=";")),
-        "ele_1": ("ele-1.dat", _read_arff),
-        "electrical_grid_stability": ("Data_for_UCI_named.csv", _read_csv),
-        "excitation_current": ("synchronous_machine.csv", partial(_read_csv, sep=";", decimal=",")),
-        "hepatitis": ("hepatitis.data.txt", partial(_read_csv, header=None)),
-        "hypothyroid": ("hypothyroid.data.txt", partial(_read_csv, header=None)),
-        "kc1": ("kc1.arff.txt", _read_arff),
-        "pc1": ("pc1.arff", _read_arff),
-        "qsar_aquatic_toxicity": ("qsar_aquatic_toxicity.csv", partial(_read_csv, header=None, sep=";")),
-        "real_estate_valuation": ("Real estate valuation data set.xlsx", _read_sheet),
-        "residential_building": ("Residential-Building-Data-Set.xlsx", partial(_read_sheet, header=1)),
-        # Six weights of a portfolio and the first of its twelve outcomes.
-        "stock_portfolio_performance": (
-            "stock portfolio performance data set.xlsx",
-            partial(_read_sheet, sheet_name="all period", header=1, usecols="B:H"),
-        ),
-        "sylva": ("sylva_train.data", _read_labelled),
-        "water_quality": ("water_dataset.mat", _read_days),
-        "wsn-ale": ("mcs_ds_edited_iter_shuffled.csv", _read_csv),
-    }
-)
+_FILES: Mapping[str, tuple[str, Callable[[Path], Any]]] = {
+    "ada": ("ada_train.data", _read_labelled),
+    "bone-marrow": ("bone-marrow.arff", _read_arff),
+    "boom_bikes": ("day.csv", _read_csv),
+    "ccpp": ("Folds5x2_pp.xlsx", _read_sheet),  # the other sheets are the same rows in another order
+    "cm1": ("cm1.arff.txt", _read_arff),
+    "communities": ("communities.data", partial(_read_csv, header=None)),
+    "daily-demand": ("Daily_Demand_Forecasting_Orders.csv", partial(_read_csv, sep=";")),
+    "ele_1": ("ele-1.dat", _read_arff),
+    "electrical_grid_stability": ("Data_for_UCI_named.csv", _read_csv),
+    "excitation_current": ("synchronous_machine.csv", partial(_read_csv, sep=";", decimal=",")),
+    "hepatitis": ("hepatitis.data.txt", partial(_read_csv, header=None)),
+    "hypothyroid": ("hypothyroid.data.txt", partial(_read_csv, header=None)),
+    "kc1": ("kc1.arff.txt", _read_arff),
+    "pc1": ("pc1.arff", _read_arff),
+    "qsar_aquatic_toxicity": ("qsar_aquatic_toxicity.csv", partial(_read_csv, header=None, sep=";")),
+    "real_estate_valuation": ("Real estate valuation data set.xlsx", _read_sheet),
+    "residential_building": ("Residential-Building-Data-Set.xlsx", partial(_read_sheet, header=1)),
+    # Six weights of a portfolio and the first of its twelve outcomes.
+    "stock_portfolio_performance": (
+        "stock portfolio performance data set.xlsx",
+        partial(_read_sheet, sheet_name="all period", header=1, usecols="B:H"),
+    ),
+    "sylva": ("sylva_train.data", _read_labelled),
+    "water_quality": ("water_dataset.mat", _read_days),
+    "wsn-ale": ("mcs_ds_edited_iter_shuffled.csv", _read_csv),
+}

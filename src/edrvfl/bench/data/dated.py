@@ -8,97 +8,17 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..cell import seed_of
-from .records import LATER, Frame, Split
+from .records import Split
 
 MOST_ROWS = 3000
 LEAST_OF_CLASS = 20  # rows; rarer classes are left out
 LATER_SHARE = 0.25  # of the rows, the last ones
-
-_AFTER_DEPARTURE = (
-    *("year", "month", "day", "hour", "minute", "dep_time", "dep_delay"),
-    *("arr_time", "arr_delay", "air_time"),
-)
-_BREEDS = ("license_number", "primary_breed", "secondary_breed")
-_OTHER_SHARES = tuple(
-    f"{kind}poll_{name}"
-    for kind in ("raw", "adj")
-    for name in ("clinton", "trump", "johnson", "mcmullin")
-    if (kind, name) != ("raw", "trump")
-)
-# `frames.py` says what a row is.
-TABLES = (
-    # What is known before the plane leaves; the date has the parts of the day too.
-    Frame("nycflights13", "flights", "arrived", 3000, 3, 5, 0, 2, dates=1, drop=_AFTER_DEPARTURE),
-    Frame("carData", "MplsStops", "problem", 3000, 3, 7, 2206, 2, dates=1, drop=("idNum", "citationIssued")),
-    # A breed is one of a species.
-    Frame("openintro", "seattlepets", "species", 2998, 0, 2, 54, 2, dates=1, drop=_BREEDS),
-    Frame("openintro", "birds", "phase_of_flt", 2981, 4, 10, 7075, 6, dates=1, drop=("opid",)),
-    Frame(
-        "openintro",
-        "mn_police_use_of_force",
-        "force_type",
-        2981,
-        2,
-        8,
-        3592,
-        7,
-        dates=1,
-        drop=("force_type_action",),
-    ),
-    Frame("vcd", "Bundesliga", "winner", 3000, 2, 2, 1, 3, dates=1, drop=("HomeGoals", "AwayGoals")),
-    Frame(
-        "dslabs",
-        "trump_tweets",
-        "source",
-        2910,
-        2,
-        2,
-        0,
-        6,
-        dates=1,
-        drop=("id_str", "in_reply_to_user_id_str"),
-    ),
-    Frame("Ecdat", "HHSCyberSecurityBreaches", "Type.of.Breach", 1071, 1, 6, 50, 7, dates=1),
-    Frame("modeldata", "training_data", "score", 3000, 0, 2, 0, 2),
-    Frame("medicaldata", "covid_testing", "result", 3000, 6, 8, 2697, 3, drop=("subject_id", "ct_result")),
-)
-TABLE_VALUES = (
-    Frame("nycflights13", "planes", "year", 3000, 2, 5, 0, 0, drop=("speed",)),
-    # These are the shares of the ratings.
-    Frame(
-        "ggplot2movies", "movies", "rating", 3000, 11, 2, 5455, 0, drop=tuple(f"r{i}" for i in range(1, 11))
-    ),
-    Frame("modeldata", "tate_text", "year", 3000, 0, 3, 0, 0, drop=("id",)),
-    Frame("causaldata", "restaurant_inspections", "inspection_score", 3000, 2, 2, 0, 0),
-    Frame("causaldata", "scorecard", "earnings_med", 3000, 4, 2, 193, 0, drop=("unitid",)),
-    Frame(
-        "dslabs", "polls_us_election_2016", "rawpoll_trump", 3000, 1, 4, 295, 0, dates=2, drop=_OTHER_SHARES
-    ),
-)
-# The same with one split in time.
-_WHEN = {
-    "flights": "time_hour",
-    "MplsStops": "date",
-    "seattlepets": "license_issue_date",
-    "birds": "date",
-    "mn_police_use_of_force": "response_datetime",
-    "Bundesliga": "Date",
-    "trump_tweets": "created_at",
-    "HHSCyberSecurityBreaches": "Breach.Submission.Date",
-    "polls_us_election_2016": "enddate",
-}
-
-
-def in_time(rows: tuple[Frame, ...]) -> tuple[Frame, ...]:
-    """Return the rows of the frames that have a date, with one split by it."""
-    return tuple(replace(f, name=f.name + LATER, when=_WHEN[f.name]) for f in rows if f.name in _WHEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,26 +47,24 @@ def _in_text(table: Any) -> Any:
 
 
 # By the name of the frame in its package.
-RECIPES: Mapping[str, Recipe] = MappingProxyType(
-    {
-        "flights": Recipe({"time_hour": "ISO8601"}, lambda table: _in_text(_with_delay(table))),
-        "MplsStops": Recipe({"date": "ISO8601"}),
-        "seattlepets": Recipe({"license_issue_date": "ISO8601"}),
-        "birds": Recipe({"date": "%m/%d/%Y %H:%M:%S"}),
-        "mn_police_use_of_force": Recipe({"response_datetime": "%Y/%m/%d %H:%M:%S"}),
-        "Bundesliga": Recipe({"Date": "ISO8601"}, _with_result),
-        "trump_tweets": Recipe({"created_at": "ISO8601"}),
-        "HHSCyberSecurityBreaches": Recipe({"Breach.Submission.Date": "ISO8601"}),
-        "polls_us_election_2016": Recipe({"startdate": "ISO8601", "enddate": "ISO8601"}),
-        **{
-            name: Recipe()
-            for name in (
-                *("training_data", "covid_testing", "planes", "movies"),
-                *("tate_text", "restaurant_inspections", "scorecard"),
-            )
-        },
-    }
-)
+RECIPES: Mapping[str, Recipe] = {
+    "flights": Recipe({"time_hour": "ISO8601"}, lambda table: _in_text(_with_delay(table))),
+    "MplsStops": Recipe({"date": "ISO8601"}),
+    "seattlepets": Recipe({"license_issue_date": "ISO8601"}),
+    "birds": Recipe({"date": "%m/%d/%Y %H:%M:%S"}),
+    "mn_police_use_of_force": Recipe({"response_datetime": "%Y/%m/%d %H:%M:%S"}),
+    "Bundesliga": Recipe({"Date": "ISO8601"}, _with_result),
+    "trump_tweets": Recipe({"created_at": "ISO8601"}),
+    "HHSCyberSecurityBreaches": Recipe({"Breach.Submission.Date": "ISO8601"}),
+    "polls_us_election_2016": Recipe({"startdate": "ISO8601", "enddate": "ISO8601"}),
+    **{
+        name: Recipe()
+        for name in (
+            *("training_data", "covid_testing", "planes", "movies"),
+            *("tate_text", "restaurant_inspections", "scorecard"),
+        )
+    },
+}
 
 
 def make_table(table: Any, name: str, target: str, classes: bool) -> Any:

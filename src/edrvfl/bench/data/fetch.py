@@ -93,7 +93,10 @@ def _unpack(archive: Path, entries: Iterable[Published], folder: Path) -> None:
             except DAMAGE as error:
                 problems.append(f"{entry.archive_name} is damaged ({error})")
             else:
-                _write_files(entry, texts, archive.parent, folder)
+                for path, text in zip(file_paths(entry, folder), texts, strict=True):
+                    part = archive.parent / path.name
+                    part.write_bytes(gzip.compress(text, compresslevel=6, mtime=0))
+                    part.replace(path)
     if problems:
         raise DataError("the archive is not the published one: " + "; ".join(problems))
 
@@ -122,11 +125,3 @@ def _published_texts(bundle: zipfile.ZipFile, members: Members, entry: Published
     check_sha256(csv_text, entry.csv_sha256, f"the values of {name}")
     check_sha256(folds_text, entry.folds_sha256, f"the partitions of {name}")
     return csv_text, folds_text
-
-
-def _write_files(entry: Published, texts: tuple[bytes, bytes], scratch: Path, folder: Path) -> None:
-    """Write the two files of a dataset beside the archive and rename them into the folder."""
-    for path, text in zip(file_paths(entry, folder), texts, strict=True):
-        part = scratch / path.name
-        part.write_bytes(gzip.compress(text, compresslevel=6, mtime=0))
-        part.replace(path)

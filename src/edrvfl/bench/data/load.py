@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 from .catalogue import DEMO, UCI24, Published, dataset_names
 from .fetch import ARCHIVE_URL, cache_folder, fetch_missing
-from .frames import FRAME_GROUPS, load_frame, needed_package
+from .frames import FRAME_GROUPS, load_frame, source_of
 from .published import file_paths, is_intact, is_present, read_published, read_verified
-from .records import DataError, Dataset, Frame, draw_dataset
+from .records import DataError, Dataset, draw_dataset
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,6 @@ def load_dataset(
     in `folder`, by default the environment variable EDRVFL_DATA, then in the folder `cache` that keeps
     downloads, by default the user's cache folder. What is in neither is downloaded from the archive at `url`,
     where `progress` shows a bar on a terminal.
-
-    Examples
-    --------
-    >>> iris = load_dataset("iris")
-    >>> iris.X.shape, [int(split.test.sum()) for split in iris.splits]
-    ((150, 4), [38, 38, 38, 38])
     """
     names = dataset_names([name])
     if len(names) != 1:
@@ -74,38 +69,27 @@ def describe_datasets(
     rows = []
     for entry in UCI24.values():
         place = next((place for place in places if is_present(entry, place)), None)
-        state = _state(entry, place, verify)
+        state = _state(place is not None, verify, partial(read_verified, entry, place or Path()))
         shape = entry.rows, entry.features, entry.classes
         rows.append(Description(entry.name, "uci24", *shape, str(place or ""), state))
     for name in DEMO:
         data = load_dataset(name)
         m, d = data.X.shape
         rows.append(Description(name, "demo", m, d, len(data.classes), "scikit-learn", "found"))
-    frames = [(group, frame) for group, some in FRAME_GROUPS.items() for frame in some.values()]
-    return [*rows, *(_describe_frame(group, frame, verify) for group, frame in frames)]
+    for group, frame in ((group, frame) for group, some in FRAME_GROUPS.items() for frame in some.values()):
+        package = source_of(frame).package
+        there = find_spec(package) is not None
+        source = "" if not there else "scikit-learn" if package == "pandas" else package
+        state = _state(there, verify, partial(load_frame, frame.name))
+        shape = frame.rows, frame.features, frame.classes
+        rows.append(Description(frame.name, group, *shape, source, state))
+    return rows
 
 
-def _describe_frame(group: str, frame: Frame, verify: bool) -> Description:
-    shape = frame.rows, frame.features, frame.classes
-    package = needed_package(frame)
-    if find_spec(package) is None:
-        return Description(frame.name, group, *shape, "", "missing")
-    state = _checked(lambda: load_frame(frame.name)) if verify else "found"
-    source = "scikit-learn" if package == "pandas" else package
-    return Description(frame.name, group, *shape, source, state)
-
-
-def _state(entry: Published, place: Path | None, verified: bool) -> str:
-    """Say in a word how a published dataset was found."""
-    if place is None:
-        return "missing"
-    if not verified:
-        return "found"
-    return _checked(lambda: read_verified(entry, place))
-
-
-def _checked(read: Callable[[], object]) -> str:
-    """Read a dataset, and say in a word whether it is what it should be."""
+def _state(there: bool, verify: bool, read: Callable[[], object]) -> str:
+    """Say in a word how a dataset was found; to verify it is to read it."""
+    if not there or not verify:
+        return "found" if there else "missing"
     try:
         read()
     except DataError as error:

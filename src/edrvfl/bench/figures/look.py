@@ -33,7 +33,6 @@ KIND_LOOKS: dict[str, dict[str, Any]] = {
     "paper": {"color": COLOURS[2], "marker": "^"},
 }
 KIND_NAMES = {"ours": "this package", "peer": "peers", "paper": "the paper's others"}
-MISSING = "missing"  # the word for a cell without a result, here and in the report
 
 STYLE: Any = {  # Any, because matplotlib types every key of its own
     "font.family": "sans-serif",
@@ -74,9 +73,6 @@ def style() -> Iterator[None]:
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font", category=UserWarning)
         yield
-
-
-# --- names and looks -------------------------------------------------------------------------------------
 
 
 def choose_looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -81,9 +81,6 @@ def _seconds_axis(ax: Axes, seconds: np.ndarray) -> None:
     ax.xaxis.set_minor_locator(NullLocator())
 
 
-# --- published against measured --------------------------------------------------------------------------
-
-
 @style()
 def published_figure(table: pd.DataFrame) -> Figure:
     """Draw measured against published accuracy, a panel for each method, outliers with their names.

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import jinja2
 
-from ..figures import one_line
+from ..figures.look import one_line
 from . import page as pages
 from .page import Page
 
@@ -49,8 +49,6 @@ def csv_text(page: Page) -> str:
 def escape_markdown(value: object) -> str:
     r"""Write a text so that Markdown shows it as it is, on one line.
 
-    Examples
-    --------
     >>> print(escape_markdown("a|b <i>"))
     a\|b &lt;i&gt;
     """

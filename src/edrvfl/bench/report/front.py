@@ -7,10 +7,10 @@ from collections import Counter
 import pandas as pd
 
 from .. import paper
-from ..comparison import compare_pairs
-from ..figures import MISSING, time_figure
+from ..comparison import ALPHA, compare_pairs
+from ..figures.points import time_figure
 from ..methods import TABLE
-from ..names import listing, plural
+from ..names import MISSING, listing, plural
 from .page import ABSENT, Front, Grid, GridCell, GridRow, Picture, make_row, number_cell, p_text
 from .sentences import compared, leader
 from .standing import Entry, Standing
@@ -98,9 +98,6 @@ def _picture(standing: Standing) -> Picture | None:
     )
 
 
-# --- the answer in two sentences -------------------------------------------------------------------------
-
-
 def answer(summary: Summary) -> tuple[str, str]:
     """Say where WPedRVFL stands among the paper's methods and where the portfolio stands among boosting.
 
@@ -171,7 +168,7 @@ def _against(standing: Standing, method: str, begin: str) -> str:
         return ""
     best, beaten = boosting[0], sum(standing.ranks[method] < standing.ranks[m] for m in boosting)
     pair = standing.pairs.pair(method, best)
-    clear = "significant" if pair.p_holm < standing.pairs.alpha else "not significant"
+    clear = "significant" if pair.p_holm < ALPHA else "not significant"
     return (
         f"{begin}ahead of {beaten or 'none'} of {plural(len(boosting), 'tuned boosting package')} (best: "
         f"{standing.entries[best].method}, {_percent(standing.means[best])}; ahead on {pair.wins} of "

@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 
 from .. import svg
 from ..comparison import Comparison, Ranking
-from ..figures import MISSING
-from ..names import plural
+from ..names import MISSING, plural
 from ..paper import two_digits
 
 LONG = 12  # rows; a longer table of pairs is folded
@@ -142,8 +141,6 @@ class Page:
 def panel_key(dataset: str) -> str:
     """Name the panel of a dataset, as an address can have it.
 
-    Examples
-    --------
     >>> panel_key("wall-following"), panel_key("a b")
     ('dataset-wall-following', 'dataset-a-20b')
     """
@@ -186,8 +183,6 @@ def signed_cell(value: float | None, error: float | None = None, digits: int = 2
 def p_text(p: float) -> str:
     """Write a p-value with two digits.
 
-    Examples
-    --------
     >>> p_text(0.5412), p_text(0.0497), p_text(0.000335)
     ('0.54', '0.050', '3.4e-4')
     """

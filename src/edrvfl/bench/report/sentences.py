@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from .. import paper
-from ..comparison import FEWEST, Ranking
+from ..comparison import ALPHA, FEWEST, Ranking
 from ..names import listing, plural
 from ..scores import CALIBRATION_BINS
 from .page import p_text
@@ -18,21 +17,19 @@ CALIBRATION_ERROR = (
     "probability, weighted by their rows"
 )
 
-MEANINGS: Mapping[str, str] = MappingProxyType(
-    {
-        "strict": (
-            "Each split chooses its configuration and depth by its own validation rows. No test label of a "
-            "split takes part in its choice. This is the figure to quote."
-        ),
-        "paper": (
-            "One configuration and depth for all splits, by the mean validation accuracy of the four, as in "
-            "the paper. The four draws overlap: on datasets without a fixed test file 97 to 99 % of a "
-            "split's test rows are fit or validation rows of another split, so test labels enter the choice "
-            "through the other splits, and the figure is flattered. It is shown to be compared with the "
-            "published one."
-        ),
-    }
-)
+MEANINGS: Mapping[str, str] = {
+    "strict": (
+        "Each split chooses its configuration and depth by its own validation rows. No test label of a "
+        "split takes part in its choice. This is the figure to quote."
+    ),
+    "paper": (
+        "One configuration and depth for all splits, by the mean validation accuracy of the four, as in "
+        "the paper. The four draws overlap: on datasets without a fixed test file 97 to 99 % of a "
+        "split's test rows are fit or validation rows of another split, so test labels enter the choice "
+        "through the other splits, and the figure is flattered. It is shown to be compared with the "
+        "published one."
+    ),
+}
 
 
 def points_apart(gap: float) -> str:
@@ -78,10 +75,10 @@ def leader(ranking: Ranking, figure: str) -> tuple[str, str]:
     )
     if len(ranking.common) < FEWEST:
         return first, f"Fewer than {FEWEST} datasets cannot show that this is more than chance."
-    p, alpha = ranking.pairs.pair(best, second).p_holm, ranking.pairs.alpha
+    p = ranking.pairs.pair(best, second).p_holm
     beaten = sum(ranking.pairs.sign(best, other, holm=True) == "+" for other in ranking.by_rank[1:])
     return first, (
-        f"The lead over the second is {'' if p < alpha else 'not '}significant at {alpha:g} (Wilcoxon with "
+        f"The lead over the second is {'' if p < ALPHA else 'not '}significant at {ALPHA:g} (Wilcoxon with "
         f"Holm, p = {p_text(p)}); over {beaten} of the {len(ranking.ranks) - 1} others it is."
     )
 

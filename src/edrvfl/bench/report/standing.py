@@ -16,8 +16,7 @@ import pandas as pd
 from ..comparison import Ranking, comparable, mean, round_half_up, score_table
 from ..defaults import Defaults
 from ..methods import kind_of, line_name, subject_first
-from .costs import device_of, on_gpu
-from .study import Pair, Result
+from .study import Pair, Result, on_gpu, result_of
 
 PRINTED = 4  # digits of a dataset's log-loss and calibration error
 CHOICE = "strict"  # what was found without a look at test labels; the paper's choice has tables of its own
@@ -124,19 +123,6 @@ def _other_datasets(defaults: Defaults | None) -> tuple[str, ...]:
 def _defaults_results(defaults: Defaults | None) -> dict[Pair, Result]:
     """Make results of the records of methods as they come, by dataset and line."""
     records = {} if defaults is None else defaults.records
-    found = [
-        Result(
-            *(record.dataset, record.method, record.status),
-            configurations=1,
-            seeds=record.seeds,
-            scored={CHOICE: record},
-            finished=record.finished,
-            checksum=record.checksum,
-            origins={"device": device_of(record)},
-            key=record.key,
-            searched=False,
-        )
-        for record in records.values()
-        if record.status == "ok" and record.task == "classification"
-    ]
+    good = (r for r in records.values() if r.status == "ok" and r.task == "classification")
+    found = [result_of(record) for record in good]
     return {(result.dataset, result.line): result for result in found}

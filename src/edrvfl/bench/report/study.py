@@ -1,4 +1,4 @@
-"""Read what a report is about: the store with its experiments, and what is known of a dataset.
+"""Read what a report is about: the store with its experiments, their costs, and what is known of a dataset.
 
 This is the only file of the report that knows how the study keeps its results. Everything else works with
 `Study` and `Result`, which hold plain values.
@@ -6,6 +6,7 @@ This is the only file of the report that knows how the study keeps its results. 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,16 +18,25 @@ from .. import paper
 from ..cell import SearchUnit, Unit
 from ..data import DEMO, UCI24
 from ..defaults import Defaults
-from ..figures import MISSING
 from ..methods import TABLE, line_name
-from ..record import DefaultsRecord, Record, RunRecord, Scored, SensitivityRecord, TimingRecord, ValuesRecord
+from ..names import MISSING
+from ..record import (
+    AsItComesRecord,
+    DefaultsRecord,
+    Record,
+    RunRecord,
+    Scored,
+    SensitivityRecord,
+    TimingRecord,
+    ValuesRecord,
+)
 from ..sensitivity import Sensitivity
 from ..store import CellState, Store
 from ..timing import Timing
-from .costs import Cost, add_costs, device_of
 
 Pair = tuple[str, str]  # dataset, method
 
+PROCESSOR = "processor"  # everything that is not named otherwise ran on one
 STATUSES = (MISSING, "failed", "ok")  # from the least to the most that can be said about a cell
 
 
@@ -66,6 +76,16 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What the records of one kind took on one device."""
+
+    kind: str  # a kind of `record.RECORDS`
+    device: str
+    records: int
+    seconds: float | None  # None: these records do not say
+
+
+@dataclass(frozen=True, slots=True)
 class Study:
     """Everything that a report is made from."""
 
@@ -82,7 +102,7 @@ def read_study(store: str | Path) -> Study:
     """Read a store: the records, what is known of unfinished cells, and the experiments beside the search."""
     with Store(store, create=False) as opened:
         runs = opened.records()
-        results = [_result(record) for record in runs]
+        results = [result_of(record) for record in runs]
         results += [_open_cell(state) for state in opened.states() if not state.finished]
         depths = {}
         for pair, result in choose_results(results).items():
@@ -110,23 +130,24 @@ def choose_results(results: Iterable[Result]) -> dict[Pair, Result]:
     return {(r.dataset, r.line): r for r in sorted(results, key=importance)}
 
 
-# --- the store -------------------------------------------------------------------------------------------
-
-
-def _result(record: RunRecord) -> Result:
+def result_of(record: RunRecord | AsItComesRecord) -> Result:
+    """Make a result of a search or of a method as it comes, which has one figure and no choices."""
+    run = record if isinstance(record, RunRecord) else None
+    scored: dict[str, Scored] = (
+        {"strict": record} if isinstance(record, AsItComesRecord) else {**record.choices}
+    )
     return Result(
-        dataset=record.dataset,
-        method=record.method,
-        status=record.status,
+        *(record.dataset, record.method, record.status),
         message=None if record.status == "ok" else record.message or "no message",
-        configurations=record.n_configurations,
+        configurations=run.n_configurations if run else 1,
         seeds=record.seeds,
-        scored=record.choices,
-        search_seconds=record.search_seconds,
+        scored=scored,
+        search_seconds=run.search_seconds if run else None,
         finished=record.finished,
         checksum=record.checksum,
-        origins={**_origins(record), "protocol": str(record.protocol)},
+        origins={**_origins(record), **({"protocol": str(run.protocol)} if run else {})},
         key=record.key,
+        searched=run is not None,
     )
 
 
@@ -150,7 +171,50 @@ def _best_by_depth(values: Mapping[Unit, Any]) -> tuple[float, ...]:
     return tuple(100 * float(accuracy) for accuracy in scores.mean(axis=1).max(axis=0))
 
 
-# --- datasets -------------------------------------------------------------------------------------------
+def add_costs(records: Iterable[Record]) -> tuple[Cost, ...]:
+    """Add up the seconds of records by kind and device."""
+    found: dict[tuple[str, str], list[float | None]] = {}
+    for record in records:
+        found.setdefault((record.kind, device_of(record)), []).append(_seconds(record))
+    costs = []
+    for (kind, device), seconds in found.items():
+        known = [s for s in seconds if s is not None]
+        costs.append(Cost(kind, device, len(seconds), math.fsum(known) if known else None))
+    return tuple(costs)
+
+
+def device_of(record: Record) -> str:
+    """Name the device that computed a record, or the processor where the record names one."""
+    device = str(getattr(record, "device", "cpu"))
+    if device != "cpu":
+        return device
+    return str(getattr(record, "processor", "")) or PROCESSOR
+
+
+def on_gpu(device: str) -> bool:
+    """Tell a GPU from a processor."""
+    return device.startswith("cuda")
+
+
+def _seconds(record: Record) -> float | None:
+    """Add the seconds of a record's searches, fits and answers; warm-ups are in no record."""
+    if isinstance(record, RunRecord):
+        return record.search_seconds + _refit_seconds(record)
+    if isinstance(record, AsItComesRecord):
+        both = (record.fit_seconds, record.predict_seconds)
+        return math.fsum(s for times in both for row in times for s in row)
+    return math.fsum(record.seconds) if isinstance(record, TimingRecord) else None
+
+
+def _refit_seconds(record: RunRecord) -> float:
+    """Add the seconds of the refits. Both choices share the refits of a split where they chose the same."""
+    refits = {}
+    for choice in record.choices.values():
+        chosen = zip(choice.configuration, choice.depth, strict=True)
+        for split, what in enumerate(chosen):
+            times = (*choice.fit_seconds[split], *choice.predict_seconds[split])
+            refits[split, what] = math.fsum(times)
+    return math.fsum(refits.values())
 
 
 FIXED_TEST_FILE = frozenset({"adult", "monks-3", "pendigits", "statlog-landsat", "statlog-shuttle"})

@@ -9,8 +9,8 @@ import pandas as pd
 
 from .. import paper
 from ..comparison import Ranking, round_half_up, score_table
-from ..figures import MISSING
 from ..methods import subject_first
+from ..names import MISSING
 from .standing import Standing, make_standing
 from .study import Pair, Result, Study, choose_results
 

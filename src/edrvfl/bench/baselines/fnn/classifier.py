@@ -43,100 +43,7 @@ class FNNClassifier(ScoredClassifier):
     some rows, and stops early by their loss, averaged over the last five epochs. Inputs are standardised by
     the rows that train. The class needs PyTorch: install the extra ``fnn``.
 
-    Parameters
-    ----------
-    architecture : {"snn", "msra", "highway", "resnet"}, default="snn"
-        "snn" has SELU, LeCun-normal weights and alpha dropout; "msra" has ReLU and He weights; "highway" has
-        highway layers; "resnet" has residual blocks.
-
-    n_layers : int, default=4
-        Number of hidden layers, highway layers or residual blocks.
-
-    n_units : int, default=256
-        Neurons in each hidden layer.
-
-    form : {"rectangular", "conic", "diavolo"}, default="rectangular"
-        "conic" (for "snn" and "msra"): widths shrink from `n_units` to the number of classes in a geometric
-        progression. "diavolo" (for "resnet"): layers inside a block have `bottleneck` times `n_units`
-        neurons.
-
-    bottleneck : float, default=0.5
-        Share of `n_units` inside a block of the form "diavolo".
-
-    block_layers : int, default=2
-        Number of layers in a residual block, 2 or 3.
-
-    learning_rate : float, default=0.1
-        Step of the gradient descent.
-
-    dropout : float, default=0.0
-        Share of neurons dropped in each training step, in [0, 1).
-
-    batch_size : int or "auto", default="auto"
-        Number of rows in a step. "auto" makes 64 steps an epoch, with 32 rows at least and 128 at most.
-
-    max_epochs : int, default=100
-        Largest number of passes over the rows.
-
-    validation_fraction : float, default=0.1
-        Share of the rows held out, class by class, for early stopping.
-
-    patience : int, default=20
-        Training ends after this many epochs without a smaller smoothed validation loss.
-
-    restarts : int, default=3
-        How often a training that diverges starts again, from the same weights and each time with a tenth of
-        the learning rate.
-
-    device : str or None, default=None
-        Where torch computes, "cpu" or "cuda". None means the device of `X` if it is a torch tensor, else
-        the CPU.
-
-    random_state : int, RandomState instance or None, default=None
-        Seed of weights, held-out rows, batches and dropout. The same seed gives the same bits on one
-        device, and the same draws on every device. torch's global generator is not used.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels.
-
-    n_features_in_ : int
-        Number of columns seen in `fit`.
-
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, when `X` has string names.
-
-    n_epochs_ : int
-        The epoch whose weights were kept; 0 if the first one diverged in all trainings.
-
-    learning_rate_ : float
-        The learning rate of the training that was kept: smaller than `learning_rate` if that diverged.
-
-    losses_ : tuple of float
-        Mean training loss of each epoch.
-
-    validation_losses_ : tuple of float
-        Loss on the held-out rows after each epoch, not smoothed; empty if no rows were held out.
-
-    scaler_ : StandardScaler
-        Means and scales of the columns.
-
-    weights_ : list of pair of ndarray
-        W and b of each layer, the read-out last, always in NumPy.
-
-    Notes
-    -----
     Predictions are computed in float64, so that those of a row do not depend on the rows beside it.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from edrvfl.bench.baselines.fnn import FNNClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = FNNClassifier("snn", n_layers=2, n_units=32, random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9
-    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -157,21 +64,27 @@ class FNNClassifier(ScoredClassifier):
         "random_state": ["random_state"],
     }
 
+    # "snn" has SELU, LeCun-normal weights and alpha dropout; "msra" has ReLU and He weights; "highway" has
+    # highway layers; "resnet" has residual blocks.
     architecture: str = "snn"
     _: KW_ONLY
-    n_layers: int = 4
-    n_units: int = 256
+    n_layers: int = 4  # hidden layers, highway layers or residual blocks
+    n_units: int = 256  # neurons in each hidden layer
+    # "conic" (for "snn" and "msra"): widths shrink from `n_units` to the number of classes in a geometric
+    # progression. "diavolo" (for "resnet"): layers inside a block have `bottleneck` times `n_units` neurons.
     form: str = "rectangular"
     bottleneck: float = 0.5
-    block_layers: int = 2
+    block_layers: int = 2  # in a residual block, 2 or 3
     learning_rate: float = 0.1
-    dropout: float = 0.0
-    batch_size: int | str = "auto"
+    dropout: float = 0.0  # share of neurons dropped in each training step
+    batch_size: int | str = "auto"  # rows in a step; "auto" makes 64 steps an epoch, of 32 to 128 rows
     max_epochs: int = 100
-    validation_fraction: float = 0.1
-    patience: int = 20
-    restarts: int = 3
-    device: str | None = None
+    validation_fraction: float = 0.1  # of the rows, held out class by class for early stopping
+    patience: int = 20  # training ends after so many epochs without a smaller smoothed validation loss
+    restarts: int = 3  # of a training that diverges, from the same weights, each with a tenth of the rate
+    device: str | None = None  # "cpu" or "cuda"; None means that of `X` if it is a torch tensor, else the CPU
+    # Seeds weights, held-out rows, batches and dropout: the same bits on one device, the same draws on every
+    # device. torch's global generator is not used.
     random_state: Any = None
 
     @fit_context()
@@ -180,7 +93,9 @@ class FNNClassifier(ScoredClassifier):
         where = _choose_device(self.device, X)
         trained, self.learning_rate_ = train_again(self._prepare_job(X, y), where, self.restarts)
         self._layers: Any = trained.layers  # they stay on the device, where they will be asked
-        self.n_epochs_ = trained.epoch
+        self.n_epochs_ = (
+            trained.epoch
+        )  # whose weights were kept; 0 if the first one diverged in all trainings
         self.losses_ = tuple(trained.losses)
         self.validation_losses_ = tuple(trained.validation_losses)
         if trained.diverged:
@@ -246,7 +161,7 @@ class FNNClassifier(ScoredClassifier):
         return BUILDERS[self.architecture](sizes)
 
     def _scores(self, X: Any, method: str) -> np.ndarray:  # noqa: ARG002  rows of any library are taken
-        """Compute the logits, in float64 as the notes of the class say."""
+        """Compute the logits."""
         check_is_fitted(self)
         where = _choose_device(self.device, X)
         import torch
@@ -262,6 +177,7 @@ class FNNClassifier(ScoredClassifier):
 
     @property
     def weights_(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """W and b of each layer, the read-out last."""
         return [(_to_host(W), _to_host(b)) for W, b in self._layers]
 
     def __getstate__(self) -> dict[str, Any]:

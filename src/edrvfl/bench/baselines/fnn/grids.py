@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,19 +24,15 @@ _BLOCKS = {
     "dropout": (0.0, 0.5),
     "block_layers": (2, 3),
 }
-GRIDS: Mapping[str, tuple[Mapping[str, Sequence[Any]], ...]] = MappingProxyType(
-    {
-        "snn": ({**_PLAIN, "dropout": (0.0, 0.05)},),
-        "msra": ({**_PLAIN, "dropout": (0.0, 0.5)},),
-        "highway": (
-            {"n_layers": _DEPTHS, "n_units": _WIDTHS, "learning_rate": _RATES, "dropout": (0.0, 0.5)},
-        ),
-        "resnet": (
-            {**_BLOCKS, "form": ("rectangular",)},
-            {**_BLOCKS, "form": ("diavolo",), "bottleneck": (0.25, 0.5)},
-        ),
-    }
-)
+GRIDS: Mapping[str, tuple[Mapping[str, Sequence[Any]], ...]] = {
+    "snn": ({**_PLAIN, "dropout": (0.0, 0.05)},),
+    "msra": ({**_PLAIN, "dropout": (0.0, 0.5)},),
+    "highway": ({"n_layers": _DEPTHS, "n_units": _WIDTHS, "learning_rate": _RATES, "dropout": (0.0, 0.5)},),
+    "resnet": (
+        {**_BLOCKS, "form": ("rectangular",)},
+        {**_BLOCKS, "form": ("diavolo",), "bottleneck": (0.25, 0.5)},
+    ),
+}
 
 
 def _four(*rows: tuple[int, int, float, float]) -> tuple[Mapping[str, Any], ...]:
@@ -46,14 +41,12 @@ def _four(*rows: tuple[int, int, float, float]) -> tuple[Mapping[str, Any], ...]
 
 
 # Four points of each grid, at most 16 layers deep and 512 wide, for a study that cannot afford them all.
-REDUCED: Mapping[str, tuple[Mapping[str, Any], ...]] = MappingProxyType(
-    {
-        "snn": _four((4, 256, 0.1, 0.0), (2, 512, 0.01, 0.05), (8, 256, 0.01, 0.05), (16, 256, 0.01, 0.0)),
-        "msra": _four((4, 256, 0.1, 0.0), (2, 512, 0.1, 0.5), (8, 256, 0.01, 0.0), (16, 256, 0.01, 0.0)),
-        "highway": _four((4, 256, 0.1, 0.0), (2, 512, 0.1, 0.5), (8, 256, 0.1, 0.0), (16, 256, 0.01, 0.0)),
-        "resnet": _four((4, 256, 0.1, 0.0), (2, 512, 0.1, 0.5), (8, 256, 0.1, 0.0), (8, 256, 0.01, 0.0)),
-    }
-)
+REDUCED: Mapping[str, tuple[Mapping[str, Any], ...]] = {
+    "snn": _four((4, 256, 0.1, 0.0), (2, 512, 0.01, 0.05), (8, 256, 0.01, 0.05), (16, 256, 0.01, 0.0)),
+    "msra": _four((4, 256, 0.1, 0.0), (2, 512, 0.1, 0.5), (8, 256, 0.01, 0.0), (16, 256, 0.01, 0.0)),
+    "highway": _four((4, 256, 0.1, 0.0), (2, 512, 0.1, 0.5), (8, 256, 0.1, 0.0), (16, 256, 0.01, 0.0)),
+    "resnet": _four((4, 256, 0.1, 0.0), (2, 512, 0.1, 0.5), (8, 256, 0.1, 0.0), (8, 256, 0.01, 0.0)),
+}
 
 
 KINDS = 4  # so many kinds of networks are tried on a dataset, and more only if they have too few points
@@ -66,15 +59,6 @@ def configurations(architecture: str, trials: int = 4, seed: int = 0) -> list[di
     the trials exceed their points. Each kind gets the same number of trials. Of the widths, forms, depths,
     learning rates and dropout rates each comes about as often as the others. No configuration is drawn twice,
     so there are never more of them than the grid has points.
-
-    Examples
-    --------
-    >>> configurations("snn")[0]
-    {'n_layers': 4, 'n_units': 256, 'learning_rate': 0.1, 'dropout': 0.0}
-    >>> len(configurations("snn", 50, seed=1)), len(configurations("snn", 1000, seed=1))
-    (50, 216)
-    >>> len({(c["n_units"], c["form"]) for c in configurations("snn", 24)})
-    4
     """
     if architecture not in GRIDS:
         raise ValueError(f"Unknown architecture {architecture!r}; choose one of {', '.join(GRIDS)}.")

@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -109,17 +108,18 @@ def resnet(sizes: Sizes) -> Design:
     return Design(plan, residual_step, dropout, block_layers=sizes.block_layers, stem=True)
 
 
-BUILDERS: Mapping[str, Callable[[Sizes], Design]] = MappingProxyType(
-    {"snn": snn, "msra": msra, "highway": highway, "resnet": resnet}
-)
-FORMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "snn": ("rectangular", "conic"),
-        "msra": ("rectangular", "conic"),
-        "highway": ("rectangular",),
-        "resnet": ("rectangular", "diavolo"),
-    }
-)
+BUILDERS: Mapping[str, Callable[[Sizes], Design]] = {
+    "snn": snn,
+    "msra": msra,
+    "highway": highway,
+    "resnet": resnet,
+}
+FORMS: Mapping[str, tuple[str, ...]] = {
+    "snn": ("rectangular", "conic"),
+    "msra": ("rectangular", "conic"),
+    "highway": ("rectangular",),
+    "resnet": ("rectangular", "diavolo"),
+}
 
 
 def _plan_chain(sizes: Sizes, gain: float) -> tuple[Plan, ...]:

@@ -82,7 +82,8 @@ def train(job: Job, device: torch.device) -> Trained:
         order = torch.randperm(len(rows.y), generator=generator).to(device)
         trained.losses.append(_pass_once(job, layers, rows, order, epoch))
         if held_out is not None:
-            trained.validation_losses.append(_measure(job.design, layers, held_out))
+            logits = forward_by_blocks(job.design, layers, held_out.X)
+            trained.validation_losses.append(torch.nn.functional.cross_entropy(logits, held_out.y).item())
         figures = torch.stack([p.sum() for layer in layers for p in layer])  # finite only if all terms are
         if not (math.isfinite(trained.losses[-1] + trained.smoothed) and figures.isfinite().all()):
             trained.diverged = True
@@ -126,13 +127,6 @@ def _pass_once(job: Job, layers: Sequence[Layer], rows: Rows, order: Tensor, epo
                 p.sub_(gradient, alpha=job.learning_rate)
         total += loss.detach() * len(batch)
     return total.item() / len(order)
-
-
-def _measure(design: Design, layers: Sequence[Layer], rows: Rows) -> float:
-    """Compute the mean loss of rows that do not train."""
-    import torch
-
-    return torch.nn.functional.cross_entropy(forward_by_blocks(design, layers, rows.X), rows.y).item()
 
 
 # --- which neurons are dropped -------------------------------------------------------------------------

@@ -20,11 +20,10 @@ from ..summary import CHOICES, Summary
 from .accuracy import show_accuracy, show_depth
 from .datasets import show_datasets
 from .defaults import show_defaults
-from .origins import show_origins
 from .probabilities import show_probabilities
 from .published import show_differences, show_published
 from .ranks import show_ranks
-from .run import show_missing, show_oddities, show_run
+from .run import show_missing, show_oddities, show_origins, show_run
 from .sensitivity import show_sensitivity
 from .timing import show_timing
 

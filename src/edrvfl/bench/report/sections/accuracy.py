@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...comparison import Ranking
-from ...figures import depth_figure, heatmap_figure
+from ...figures.charts import depth_figure, heatmap_figure
 from ...methods import kind_of
 from ...names import plural
 from ..page import Grid, Picture, Section, score_grid

@@ -11,6 +11,7 @@ from ...data import ALL_FRAMES, UCI24
 from ...methods import kind_of, line_name
 from ...names import plural
 from ...record import Scored
+from ...scores import ACCURACY, CALIBRATION, LOG_LOSS, R2, RMSE, Metric
 from ..page import ABSENT, Grid, GridCell, GridRow, Section, make_row, number_cell, panel_key
 from ..standing import CHOICE
 from ..summary import Summary
@@ -18,24 +19,8 @@ from ..summary import Summary
 AT_THE_EDGE = 0.15  # this share of the dots, the worst, stands at the left edge, so that the others spread
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """What a panel shows of a task: the metric that orders it, and the others."""
-
-    metric: str
-    title: str
-    scale: int
-    digits: int
-    others: tuple[tuple[str, str, int], ...]  # metric, title, digits
-
-
-PANELS = {
-    "classification": Panel(
-        *("test_accuracy", "accuracy %", 100, 2),
-        (("log_loss", "log-loss", 4), ("calibration_error", "calibration error", 4)),
-    ),
-    "regression": Panel("r2", "R²", 1, 4, (("rmse", "root mean squared error", 4),)),
-}
+# By task what a panel shows; the first metric orders it.
+PANELS = {"classification": (ACCURACY, LOG_LOSS, CALIBRATION), "regression": (R2, RMSE)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +65,18 @@ def _datasets(s: Summary) -> Iterator[tuple[str, str, list[Line]]]:
         yield dataset, some[0].task, lines
 
 
-def _grid(dataset: str, panel: Panel, lines: Sequence[Line]) -> Grid | None:
-    seeds = {e.name: panel.scale * e.scored.by_seed(panel.metric) for e in lines if e.scored is not None}
+def _grid(dataset: str, metrics: tuple[Metric, ...], lines: Sequence[Line]) -> Grid | None:
+    first = metrics[0]
+    seeds = {e.name: first.scale * e.scored.by_seed(first.key) for e in lines if e.scored is not None}
     if not seeds:
         return None
     more = dict.fromkeys(name for line in lines for name in getattr(line.scored, "more", ()))
-    panel = replace(panel, others=(*panel.others, *((name, name, 4) for name in more)))
+    metrics = (*metrics, *(Metric(name, name, 4) for name in more))
     every = np.concatenate(list(seeds.values()))
     low, high = float(np.quantile(every, AT_THE_EDGE)), float(every.max())
     order = sorted(lines, key=lambda e: -float(seeds[e.name].mean()) if e.name in seeds else np.inf)
-    rows = tuple(_row(panel, line, seeds.get(line.name), low, high, i == 0) for i, line in enumerate(order))
-    titles = (panel.title, "each seed", *(title for _, title, _ in panel.others))
+    rows = tuple(_row(metrics, line, seeds.get(line.name), low, high, i == 0) for i, line in enumerate(order))
+    titles = (first.words, "each seed", *(metric.words for metric in metrics[1:]))
     return Grid(
         panel_key(dataset),
         f"{dataset}{_facts(dataset)}",
@@ -102,22 +88,21 @@ def _grid(dataset: str, panel: Panel, lines: Sequence[Line]) -> Grid | None:
     )
 
 
-def _row(panel: Panel, line: Line, seeds: np.ndarray | None, low: float, high: float, best: bool) -> GridRow:
-    kind = kind_of(line.name)
+def _row(
+    metrics: Sequence[Metric], line: Line, seeds: np.ndarray | None, low: float, high: float, best: bool
+) -> GridRow:
+    kind, (first, *others) = kind_of(line.name), metrics
     if seeds is None or line.scored is None:
-        cells = (GridCell(line.status, None, line.status), *[ABSENT] * (2 + len(panel.others)), ABSENT)
+        cells = (GridCell(line.status, None, line.status), *[ABSENT] * (2 + len(others)), ABSENT)
         return make_row(line.name, *cells, method=line.name, mark=kind)
     mean, sd = float(seeds.mean()), float(seeds.std(ddof=1)) if len(seeds) > 1 else None
-    spread = "" if sd is None else f" ± {sd:.{panel.digits}f}"
-    score = GridCell(f"{mean:.{panel.digits}f}{spread}", mean, "best" if best else "")
-    ends = f"{seeds.min():.{panel.digits}f} to {seeds.max():.{panel.digits}f}"
+    spread = "" if sd is None else f" ± {sd:.{first.digits}f}"
+    score = GridCell(f"{mean:.{first.digits}f}{spread}", mean, "best" if best else "")
+    ends = f"{seeds.min():.{first.digits}f} to {seeds.max():.{first.digits}f}"
     places = np.clip((seeds - low) / max(high - low, 1e-12), 0, 1)
     dots = replace(GridCell(ends, float(seeds.min())), dots=tuple(float(place) for place in places))
-    others = [line.scored.mean(metric) for metric, _, _ in panel.others]
-    figures = [
-        number_cell(None if np.isnan(value) else value, digits)
-        for value, (_, _, digits) in zip(others, panel.others, strict=True)
-    ]
+    means = [(line.scored.mean(metric.key), metric.digits) for metric in others]
+    figures = [number_cell(None if np.isnan(value) else value, digits) for value, digits in means]
     seconds = GridCell(f"{line.scored.seconds:.3g}", line.scored.seconds)
     return make_row(
         line.name, score, dots, *figures, seconds, line.configurations, method=line.name, mark=kind

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from dataclasses import replace
 
 from ...comparison import Ranking, average_ranks, mean, round_half_up, score_table
 from ...data import FRAME_GROUPS
@@ -14,6 +13,7 @@ from ...defaults import Defaults
 from ...methods import CONTENDERS, line_name, subject_first
 from ...names import plural
 from ...record import AsItComesRecord
+from ...scores import ACCURACY, CALIBRATION, FIT_SECONDS, LOG_LOSS, R2, Metric
 from ..page import Grid, GridCell, GridRow, Section, foot_of, make_row, score_grid
 from ..sentences import CALIBRATION_ERROR
 from ..summary import Summary
@@ -37,39 +37,18 @@ GROUPS = {
 NEAR_NOISE = "monks-3"  # its training and test files were standardised apart: see the oddities
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """How one metric is shown."""
-
-    metric: str
-    title: str
-    digits: int
-    scale: int = 1
-    sign: int = -1  # 1 if more is better
-    seconds: bool = False
-
-    @property
-    def name(self) -> str:
-        """Write the title as it stands inside a sentence."""
-        return self.title if self.title.isupper() else self.title.lower()
-
-
 _SECONDS = (
-    Measure("fit_seconds", "Seconds of one fit", 3, seconds=True),
-    Measure("predict_seconds", "Seconds to answer the test rows", 3, seconds=True),
+    replace(FIT_SECONDS, words="seconds of one fit"),
+    Metric("predict_seconds", "seconds to answer the test rows", 3),
 )
 # By task. Errors in the units of a target have no mean over datasets, so R^2 stands alone.
-MEASURES: Mapping[str, tuple[Measure, ...]] = MappingProxyType(
-    {
-        "classification": (
-            Measure("test_accuracy", "Test accuracy in percent", 2, scale=100, sign=1),
-            Measure("log_loss", "Log-loss", 4),
-            Measure("calibration_error", "Calibration error", 4),
-            *_SECONDS,
-        ),
-        "regression": (Measure("r2", "R^2", 4, sign=1), *_SECONDS),
-    }
-)
+MEASURES: Mapping[str, tuple[Metric, ...]] = {
+    "classification": (
+        *(replace(ACCURACY, words="test accuracy in percent"), LOG_LOSS, CALIBRATION),
+        *_SECONDS,
+    ),
+    "regression": (replace(R2, words="R^2"), *_SECONDS),
+}
 
 
 def show_defaults(s: Summary) -> Section | None:
@@ -103,7 +82,7 @@ def _typed(d: Defaults) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _rank(d: Defaults, datasets: Sequence[str], measure: Measure) -> Ranking:
+def _rank(d: Defaults, datasets: Sequence[str], measure: Metric) -> Ranking:
     """Rank the methods by their figures as they are printed, the subject's columns first."""
     methods = d.methods(datasets)
     cells = {(name, m): _figure(d.records.get((name, m)), measure) for name in datasets for m in methods}
@@ -113,17 +92,17 @@ def _rank(d: Defaults, datasets: Sequence[str], measure: Measure) -> Ranking:
     return Ranking.of(table[list(subject_first(methods, ranks, empty))], measure.digits, measure.sign)
 
 
-def _figure(record: AsItComesRecord | None, measure: Measure) -> float:
+def _figure(record: AsItComesRecord | None, measure: Metric) -> float:
     if record is None or record.status != "ok":
         return math.nan
-    if measure.seconds:
-        return statistics.median(s for row in getattr(record, measure.metric) for s in row)
-    return measure.scale * record.mean(measure.metric)
+    if measure.is_seconds:
+        return statistics.median(s for row in getattr(record, measure.key) for s in row)
+    return measure.scale * record.mean(measure.key)
 
 
-def _ranked(measures: Sequence[Measure]) -> list[Measure]:
+def _ranked(measures: Sequence[Metric]) -> list[Metric]:
     """Return the measures that methods are ranked by: at most the first two, never seconds."""
-    return [measure for measure in measures[:2] if not measure.seconds]
+    return [measure for measure in measures[:2] if not measure.is_seconds]
 
 
 def _leaders(d: Defaults, group: str, datasets: Sequence[str]) -> str:
@@ -132,7 +111,7 @@ def _leaders(d: Defaults, group: str, datasets: Sequence[str]) -> str:
     for measure in _ranked(MEASURES[d.task(datasets)]):
         if by_rank := (ranking := _rank(d, datasets, measure)).by_rank:
             over = plural(len(ranking.common), "dataset")
-            said.append(f"by {measure.name} {by_rank[0]} ({ranking.ranks[by_rank[0]]:.2f} over {over})")
+            said.append(f"by {measure.words} {by_rank[0]} ({ranking.ranks[by_rank[0]]:.2f} over {over})")
     return f"Best average rank on the {GROUPS[group]}: {'; '.join(said) or 'none, nothing is complete'}."
 
 
@@ -166,15 +145,15 @@ def _overview(d: Defaults, datasets: Sequence[str], key: str, caption: str) -> G
     ]
     if first.behind:
         notes.append(f"Not shown, because they have fewer datasets: {', '.join(first.behind)}.")
-    columns = ("method", *(m.title for m in shown), *(f"Average rank by {m.name}" for m in ranked))
+    columns = ("method", *(m.title for m in shown), *(f"Average rank by {m.words}" for m in ranked))
     return Grid(key, caption, columns, _mark_best(rows, shown), notes=tuple(notes))
 
 
-def _mean_cell(d: Defaults, datasets: Sequence[str], method: str, measure: Measure) -> GridCell:
+def _mean_cell(d: Defaults, datasets: Sequence[str], method: str, measure: Metric) -> GridCell:
     """Show the mean of the printed figures, as below the single tables, with its deviation over the seeds."""
     digits = measure.digits
-    average, sd = (measure.scale * value for value in d.mean_and_sd(datasets, method, measure.metric))
-    if not measure.seconds:
+    average, sd = (measure.scale * value for value in d.mean_and_sd(datasets, method, measure.key))
+    if not measure.is_seconds:
         figures = (_figure(d.records[name, method], measure) for name in datasets)
         average = mean((round_half_up(figure, digits) for figure in figures), digits)
     average = round_half_up(average, digits)
@@ -182,7 +161,7 @@ def _mean_cell(d: Defaults, datasets: Sequence[str], method: str, measure: Measu
     return GridCell(f"{average:.{digits}f}{spread}", average)
 
 
-def _mark_best(rows: Sequence[GridRow], shown: Sequence[Measure]) -> tuple[GridRow, ...]:
+def _mark_best(rows: Sequence[GridRow], shown: Sequence[Metric]) -> tuple[GridRow, ...]:
     """Mark the best of each column; of the ranks, which follow the metrics, the least is the best."""
     columns = []
     for i, column in enumerate(zip(*(row.cells for row in rows), strict=True)):
@@ -196,11 +175,11 @@ def _mark_best(rows: Sequence[GridRow], shown: Sequence[Measure]) -> tuple[GridR
 # --- one table for each metric -----------------------------------------------------------------------
 
 
-def _grid(d: Defaults, group: str, datasets: Sequence[str], measure: Measure) -> Grid:
+def _grid(d: Defaults, group: str, datasets: Sequence[str], measure: Metric) -> Grid:
     ranking = _rank(d, datasets, measure)
     failed = {pair: r for pair, r in d.records.items() if pair[0] in datasets and r.status != "ok"}
     grid = score_grid(
-        f"defaults-{group}-{measure.metric}",
+        f"defaults-{group}-{measure.key}",
         f"{measure.title}, {GROUPS[group]}",
         ranking,
         beside={pair: r.status for pair, r in failed.items()},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from ...comparison import Ranking, score_table
-from ...figures import probabilities_figure
+from ...figures.charts import probabilities_figure
 from ...methods import kind_of
 from ...names import plural
 from ..page import Grid, Picture, Section, make_row, number_cell, score_grid

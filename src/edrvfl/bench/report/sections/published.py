@@ -8,7 +8,7 @@ import pandas as pd
 
 from ... import paper
 from ...comparison import Pairwise, Ranking, mean, round_half_up
-from ...figures import published_figure
+from ...figures.points import published_figure
 from ...methods import subject_first
 from ...names import plural
 from ...paper import two_digits

@@ -6,8 +6,8 @@ from functools import partial
 
 import pandas as pd
 
-from ...comparison import FEWEST, Pairwise, Ranking, critical_difference, round_half_up
-from ...figures import critical_difference_figure
+from ...comparison import ALPHA, FEWEST, Pairwise, Ranking, critical_difference, round_half_up
+from ...figures.charts import critical_difference_figure
 from ...names import plural
 from ..page import (
     LONG,
@@ -58,7 +58,7 @@ def diagram(ranking: Ranking, key: str, title: str) -> tuple[Picture, ...]:
             key,
             f"{title} over {plural(cd.n_datasets, 'dataset')} (strict choice)",
             f"From {cd.methods[0]}, {best:.2f}, to {cd.methods[-1]}, {worst:.2f}. Ranks closer than "
-            f"{cd.difference:.2f}, joined by bars, are not told apart by Nemenyi's test at {cd.alpha:g}.",
+            f"{cd.difference:.2f}, joined by bars, are not told apart by Nemenyi's test at {ALPHA:g}.",
             pd.concat([table, p_values.reset_index(drop=True)], axis="columns"),
             critical_difference_figure,
         ),
@@ -71,7 +71,7 @@ def pair_grids(ranking: Ranking, key: str, what: str) -> tuple[Grid, ...]:
     if len(ranking.common) < FEWEST or not pairs.comparisons:
         return ()
     note = (
-        f"+ the row's method is better than the column's at {pairs.alpha:g}, - worse, after Holm; in "
+        f"+ the row's method is better than the column's at {ALPHA:g}, - worse, after Holm; in "
         "brackets: only without Holm; a dot: neither."
     )
     caption, cell = f"Pairwise signs, {what}", partial(sign_cell, pairs)

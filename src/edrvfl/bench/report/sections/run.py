@@ -1,14 +1,23 @@
-"""What was run and how, which cells have no result and why, and what is odd about the benchmark."""
+"""What was run, how, at what cost and with what; which cells lack a result; oddities of the benchmark."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from ...names import plural
-from ..page import EMPTY, Grid, GridCell, Section, make_row
+from ..page import ABSENT, EMPTY, Grid, GridCell, Section, make_row
 from ..sentences import MEANINGS, notes
+from ..study import dataset_facts, on_gpu
 from ..summary import Summary
 
+KINDS = {
+    "study": "searches and refits",
+    "defaults": "methods at their defaults",
+    "values": "methods at their defaults, values",
+    "sensitivity": "section 5.5",
+    "timing": "section 5.6",
+}
 CELL = (
     "A cell is one method on one dataset. Every configuration is fitted on a split's fit rows and scored "
     "on its validation rows at every depth; the chosen one is fitted again on fit and validation rows "
@@ -64,6 +73,53 @@ def show_missing(s: Summary) -> Section:
     )
     grid = Grid("missing", "Which they are", ("dataset", "method", "status", "message"), rows, folded=True)
     return Section("missing", "Failed and missing cells", (text,), grids=(grid,) * bool(rows))
+
+
+def show_origins(s: Summary) -> Section:
+    """Say what the records took, and list versions, devices, and every dataset with its partitions."""
+    costs = s.study.costs
+    cpu, gpu = (
+        math.fsum(c.seconds or 0 for c in costs if on_gpu(c.device) is there) for there in (False, True)
+    )
+    silent = sum(c.records for c in costs if c.seconds is None)
+    text = (
+        f"{plural(sum(c.records for c in costs), 'record')} took {cpu:,.0f} seconds of processors and "
+        f"{gpu:,.0f} seconds of processes on GPUs; {silent} of them do not say what they took."
+    )
+    grids = tuple(grid for grid in (_costs_grid(s), _versions_grid(s), _partitions_grid(s)) if grid.rows)
+    return Section("origins", "What it took, versions and partitions", (text,), grids=grids)
+
+
+def _costs_grid(s: Summary) -> Grid:
+    rows = []
+    for c in s.study.costs:
+        seconds = ABSENT if c.seconds is None else GridCell(f"{c.seconds:,.0f}", c.seconds)
+        rows.append(make_row(KINDS.get(c.kind, c.kind), c.device, c.records, seconds))
+    note = (
+        "Seconds of searches, fits and answers; reading data and warming up are not counted. Processes that "
+        "share a GPU count one by one."
+    )
+    columns = ("records of", "device", "records", "seconds")
+    return Grid("costs", "Seconds of all records", columns, tuple(rows), notes=(note,))
+
+
+def _versions_grid(s: Summary) -> Grid:
+    rows = []
+    for what, values in s.origins.items():
+        if what == "commit":  # its start, and whether the files were changed since
+            values = tuple(start[:12] + dash + end for start, dash, end in (v.partition("-") for v in values))
+        rows.append(make_row(what, "; ".join(values)))
+    return Grid("versions", "Versions, commits and devices", ("what", "value"), tuple(rows), folded=True)
+
+
+def _partitions_grid(s: Summary) -> Grid:
+    rows = []
+    for dataset in s.datasets:
+        checksums = ", ".join(c[:16] for c in s.checksums[dataset]) or "no record"
+        rows.append(make_row(dataset, *dataset_facts(dataset), checksums))
+    columns = ("dataset", "rows / features / classes", "as the paper prints", "partitions", "checksum")
+    note = "The checksum is the start of the SHA-256 of values, labels and partitions."
+    return Grid("partitions", "Datasets and partitions", columns, tuple(rows), notes=(note,), folded=True)
 
 
 def show_oddities(_: Summary) -> Section:

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from ... import paper
-from ...figures import sensitivity_figure
+from ...figures.charts import sensitivity_figure
 from ...names import plural
-from ...sensitivity import NEUTRAL, SYMBOLS, Point, Sensitivity
+from ...record import SensitivityRecord
+from ...sensitivity import NEUTRAL, SYMBOLS, Sensitivity
 from ..page import EMPTY, Grid, Picture, Section, make_row, signed_cell, verdict_cell
 from ..summary import Summary
 
@@ -30,7 +31,7 @@ class Change:
     error: float | None  # its standard error over the seeds; None with one seed
 
     @classmethod
-    def of(cls, point: Point, start: Point) -> Change:
+    def of(cls, point: SensitivityRecord, start: SensitivityRecord) -> Change:
         """Subtract one point of a curve from another."""
         difference = point.by_seed - start.by_seed
         n = len(difference)
@@ -51,7 +52,7 @@ class Effect:
     best_value: float
     gain: Change  # of the best value
     last: Change  # of the value farthest from the neutral one
-    train_accuracy: float  # at the neutral value
+    train_accuracy: float | None  # at the neutral value
     verdict: str
     paper: str | None  # what the paper's text says; None: not among its datasets
 
@@ -66,11 +67,12 @@ def effects(result: Sensitivity, parameter: str) -> list[Effect]:
         gain, last = Change.of(best, start), Change.of(points[-1], start)
         verdict = _verdict(parameter, points, gain, last)
         papers = _papers_verdict(parameter, curve[0])
-        found.append(Effect(curve, best.value, gain, last, start.train_accuracy, verdict, papers))
+        value = getattr(best, parameter)
+        found.append(Effect(curve, value, gain, last, start.train_accuracy, verdict, papers))
     return found
 
 
-def _verdict(parameter: str, points: Sequence[Point], gain: Change, last: Change) -> str:
+def _verdict(parameter: str, points: Sequence[SensitivityRecord], gain: Change, last: Change) -> str:
     if all(p.test_accuracy == points[0].test_accuracy for p in points):
         return INERT
     if gain.mean > 0 and gain.is_clear:
@@ -90,10 +92,11 @@ def show_sensitivity(s: Summary) -> Section | None:
     result = s.study.sensitivity
     if result is None:
         return None
-    settings = ", ".join(f"{key} = {value}" for key, value in result.settings.items())
+    one = result.records[0]
+    settings = ", ".join(f"{key} = {value}" for key, value in one.settings.items())
     text = (
         f"Section 5.5 of the paper, with its fixed settings ({settings}) and "
-        f"{plural(result.seeds, 'hidden seed')}; mean over the splits, bands of one standard deviation over "
+        f"{plural(one.seeds, 'hidden seed')}; mean over the splits, bands of one standard deviation over "
         "the seeds. The paper does not name its activation; where training accuracy is 100 %, weighting has "
         "nothing to act on. The paper's figures are not in its source, so the comparison is with its text. A "
         "change is called clear beyond two standard errors, paired by seed; the best value is found on test "
@@ -124,8 +127,9 @@ def _curves(result: Sensitivity, parameter: str) -> Picture:
         for point in points:
             by_seed = point.by_seed
             sd = float(np.std(by_seed, ddof=1)) if len(by_seed) > 1 else np.nan
+            assert point.train_accuracy is not None  # only a failed record has none
             scores = (float(np.mean(by_seed)), sd, point.train_accuracy)
-            rows.append((*curve, point.value, *(round(score, 4) for score in scores)))
+            rows.append((*curve, getattr(point, parameter), *(round(score, 4) for score in scores)))
     columns = ["dataset", "activation", SYMBOLS[parameter], "test_accuracy", "sd", "train_accuracy"]
     return Picture(
         f"sensitivity_{parameter}",

@@ -7,7 +7,7 @@ from statistics import geometric_mean
 
 from ... import paper
 from ...names import plural
-from ...timing import Timed
+from ...record import TimingRecord
 from ..page import EMPTY, Grid, GridCell, Section, make_row, number_cell
 from ..summary import Summary
 
@@ -19,10 +19,11 @@ def show_timing(s: Summary) -> Section | None:
     t = s.study.timing
     if t is None:
         return None
+    one = t.timed[0]
     text = (
         f"Section 5.6 of the paper: seconds of one fit on the training rows of the first split, median of "
-        f"{t.repeats} after {plural(t.warmups, 'warm-up')}, {plural(t.threads, 'BLAS thread')} "
-        f"({'; '.join(t.blas) or 'BLAS unknown'}), {t.processor}. The edRVFL family has n and "
+        f"{one.repeats} after {plural(one.warmups, 'warm-up')}, {plural(one.threads, 'BLAS thread')} "
+        f"({'; '.join(t.blas) or 'BLAS unknown'}), {one.processor}. The edRVFL family has n and "
         "lambda of Table 7, other methods have their defaults, which for BLS, H-ELM and SCN are smaller "
         "networks than most of their searches.",
         *timing_sentences(t.timed),
@@ -46,7 +47,7 @@ def show_timing(s: Summary) -> Section | None:
     return Section("timing", "Training time (section 5.6)", text, grids=(*ratios, every))
 
 
-def timing_sentences(timed: Sequence[Timed]) -> list[str]:
+def timing_sentences(timed: Sequence[TimingRecord]) -> list[str]:
     """Compare the seconds with Table 8, and the ratio of the two methods with the paper's ratio."""
     printed, medians = paper.training_seconds(), {(t.dataset, t.method): t.median for t in timed}
     ours = {d: seconds for (d, m), seconds in medians.items() if m == paper.BEST and (d, m) in printed}
@@ -66,7 +67,7 @@ def timing_sentences(timed: Sequence[Timed]) -> list[str]:
     return said
 
 
-def _ratios(timed: Sequence[Timed]) -> tuple[Grid, ...]:
+def _ratios(timed: Sequence[TimingRecord]) -> tuple[Grid, ...]:
     """Compare the methods that were timed wherever WPedRVFL was. Two methods need no table of their own."""
     medians = {(t.dataset, t.method): t.median for t in timed}
     datasets = [d for d, method in medians if method == paper.BEST]
