@@ -7,7 +7,8 @@ from scipy.spatial.distance import cdist
 from sklearn.kernel_ridge import KernelRidge
 
 from edrvfl._ridge.kernel import kernel_ridge, landmark_features
-from edrvfl._ridge.kernels import Euclid, laplace
+from edrvfl._ridge.distances import Euclid
+from edrvfl._ridge.kernels import laplace
 
 
 def kernel_of(X, Z, width):
