@@ -11,7 +11,6 @@ from scipy.special import softmax
 from .._inputs.inputs import Inputs
 from .._inputs.table import Columns
 from .._loo.calibrate import Calibration
-from .._ridge.distances import LEAST_ROWS
 from .._ridge.kernels import KERNELS, width_of
 from .._seam.arrays import Array, array_namespace, device, ignore_overflow, row_blocks
 from .._seam.fields import Between, Labels, OneOf, floats
@@ -96,7 +95,7 @@ def kernel_scores(voter: KernelVoter, X: Array, Z: Array | None = None) -> Array
     scores = xp.empty((X.shape[0], k), dtype=X.dtype, device=device(X))
     kernel = KERNELS[voter.kernel]
     measure = kernel.measure(voter.landmarks, voter.inputs.contrasts(voter.landmarks))
-    for rows in row_blocks(X, X.shape[0], 4 * s + 2 * voter.inputs.width, LEAST_ROWS):
+    for rows in row_blocks(X, X.shape[0], 3 * s + 2 * voter.inputs.width):
         encoded = voter.inputs.apply(X[rows, :]) if Z is None else Z[rows, :]
         apart = measure(xp.astype(encoded, dtype, copy=False))
         found = kernel.alike(apart, voter.width) @ voter.alpha
