@@ -6,8 +6,9 @@ from helpers import random_counts, random_regression, regression, to_host, with_
 from scipy.spatial.distance import cdist
 from sklearn.kernel_ridge import KernelRidge
 
+from edrvfl._ridge.distances import Euclid
 from edrvfl._ridge.kernel import kernel_ridge, landmark_features
-from edrvfl._ridge.kernels import Euclid, laplace
+from edrvfl._ridge.kernels import laplace
 
 
 def kernel_of(X, Z, width):
@@ -49,6 +50,27 @@ def test_leave_one_out_is_a_fit_without_the_row_and_its_twins(xp, rng, weighted,
     else:
         found = landmark_features(xp.asarray(K.copy()), xp.asarray(K), problem).ridge(0.1)
     np.testing.assert_allclose(to_host(found.loo), left_out_scores(K, Y, base, twins, 0.1), atol=1e-8)
+
+
+@pytest.mark.parametrize(("lam", "exactly"), [(0.3, False), (1e-5, True)])
+def test_a_factor_in_float32_serves_where_the_penalty_is_large(xp, rng, lam, exactly):
+    X, Y, _ = random_regression(rng, 150, 3)
+    X, twins = with_twins(rng, X, 8)
+    K = kernel_of(X, X, 1.0)
+    found = kernel_ridge(xp.asarray(K.copy()), regression(X, Y, xp=xp), lam)
+    inverse = np.linalg.inv(K + lam * np.eye(150))
+    size = np.abs(inverse @ Y).max()
+    np.testing.assert_allclose(to_host(found.alpha) / size, inverse @ Y / size, atol=1e-9)
+    errors = to_host(found.loo) - (Y - inverse @ Y / np.diagonal(inverse)[:, None])
+    assert (np.abs(errors).max() < 1e-9) == exactly
+    assert np.abs(errors).max() < 1e-4
+    of_twins = kernel_ridge(xp.asarray(K.copy()), regression(X, Y, twins=twins, xp=xp), lam)
+    together = [np.flatnonzero(twins == first) for first in twins]  # the errors of rows left out together
+    apart = [np.linalg.solve(inverse[np.ix_(rows, rows)], (inverse @ Y)[rows]) for rows in together]
+    errors = np.stack(
+        [error[rows == i][0] for i, (rows, error) in enumerate(zip(together, apart, strict=True))]
+    )
+    np.testing.assert_allclose(to_host(of_twins.loo), Y - errors, atol=1e-4)
 
 
 def test_all_rows_as_landmarks_give_the_exact_answer(xp, rng):

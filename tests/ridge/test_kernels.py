@@ -5,7 +5,8 @@ import pytest
 from helpers import to_host
 from scipy.spatial.distance import cdist
 
-from edrvfl._ridge.kernels import KERNELS, Columns, Euclid, width_of
+from edrvfl._ridge.distances import Columns, Euclid
+from edrvfl._ridge.kernels import KERNELS, width_of
 
 ROOT3 = np.sqrt(3)
 

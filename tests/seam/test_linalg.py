@@ -80,6 +80,16 @@ def test_the_diagonal_of_the_inverse(xp, rng, dtype):
     np.testing.assert_allclose(to_host(end), to_host(diagonal)[:, -2:], rtol=1e-5)
 
 
+@pytest.mark.parametrize("c", [150, 700])  # by panels, and by the inverse of the factor
+def test_the_diagonal_of_the_inverse_of_larger_systems(rng, c):
+    S = rng.standard_normal((2 * c, c))
+    G = S.T @ S / c + np.eye(c)
+    factor = _linalg.factorise(G.copy(), overwrite=True)
+    expected = np.diagonal(np.linalg.inv(G))
+    np.testing.assert_allclose(_linalg.inverse_diagonal(factor), expected, rtol=1e-10)
+    np.testing.assert_allclose(_linalg.inverse_diagonal(factor, 20), expected[-20:], rtol=1e-10)
+
+
 def test_one_system_alone(xp, rng):
     good, B = np.eye(4) + 0.1, rng.standard_normal((4, 2))
     factor = _linalg.factorise(xp.asarray(good))
