@@ -102,14 +102,25 @@ def test_the_help_of_run_names_the_groups(capsys):
     assert "uci24 and demo" in out
 
 
+@pytest.mark.parametrize("of", [[], ["bench"]])
+def test_no_command_is_described_by_half_a_sentence(of, capsys):
+    cli.main([*of, "--help"])
+    assert "..." not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
         ("fit t.csv --out m", "Missing option '--target' / '-t'. See `edrvfl fit --help`."),
+        (
+            "fit t.csv --target y --out m --model tree",
+            "Invalid value for '--model': 'tree' is not one of 'portfolio', 'network'. "
+            "See `edrvfl fit --help`.",
+        ),
         ("fits", "No such command 'fits'. Did you mean 'fit'? See `edrvfl --help`."),
         (
             "bench run --foo",
-            "No such option: --foo (Possible options: --folder) See `edrvfl bench run --help`.",
+            "No such option: --foo (Possible options: --folder). See `edrvfl bench run --help`.",
         ),
     ],
 )

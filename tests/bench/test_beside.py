@@ -71,6 +71,11 @@ def test_it_says_plainly_who_is_better():
     assert [text.get_text() for text in ax.get_yticklabels()] == ["Good", "Bad"]
     same = scored("regression", ours=row(2.0, 0.5), Bad=row(3.0, 0.1))
     assert "no other is clearly better than the portfolio; clearly worse is Bad" in str(same)
+    figure = scored("regression", ours=row(2.0, 0.5), HistGradientBoosting=row(3.0, 0.1)).plot().figure
+    figure.draw_without_rendering()
+    ends = figure.axes[0].xaxis.label.get_window_extent().intervalx
+    assert figure.bbox.x0 <= min(ends)  # the label is not cut off
+    assert max(ends) <= figure.bbox.x1
 
 
 # --- splits ----------------------------------------------------------------------------------------------
@@ -237,11 +242,13 @@ def test_the_linear_model_is_ridge_on_what_one_would_write_by_hand(frame):
         ({"methods": ["RBF-SVM"], "task": "regression"}, "RBF-SVM cannot do regression; these can: edRVFL"),
         ({"groups": "who"}, "groups='who' names no column of X"),
         ({"groups": [1, 2]}, "groups must have a value for each of the 6 rows"),
-        ({"y": ["a"] * 6}, "y holds one class only"),
+        ({"y": ["a"] * 6}, "y holds one class only, 'a';"),
         ({"y": ["a", None] * 3}, "y is missing in 3 rows, the first is row 1"),
         ({"y": ["a", "b"] * 3, "task": "regression"}, "regression needs numbers"),
         ({"y": np.zeros((6, 2))}, r"one target for each of the 6 rows, got shape \(6, 2\)"),
         ({"X": np.zeros(6)}, "X must have rows and columns"),
+        ({"X": np.zeros((0, 1)), "y": []}, "X has no rows"),
+        ({"task": "guess"}, "task must be 'auto', 'classification' or 'regression', got 'guess'"),
     ],
 )
 def test_what_cannot_be_compared_is_told_before_the_fits(more, message):

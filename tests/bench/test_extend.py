@@ -118,7 +118,15 @@ def test_names_are_taken_once_and_files_are_files(page, capsys):
         with pytest.raises(ValueError, match=words):
             add()
     assert cli.main(["bench", "--plugin", "none.py", "status"]) == 2
-    assert "none.py: expected a file of Python" in capsys.readouterr().err
+    assert "none.py: there is no such file" in capsys.readouterr().err
+    for name, text, words in (
+        ("notes.txt", "", "notes.txt: expected a file of Python, whose name ends in .py"),
+        ("wrong.py", "x = 1\ny = x / 0\n", "wrong.py, line 2: ZeroDivisionError: division by zero"),
+        ("half.py", "def f(:\n", "half.py: SyntaxError: "),
+    ):
+        Path(name).write_text(text)
+        assert cli.main(["bench", "--plugin", name, "status"]) == 2
+        assert words in capsys.readouterr().err
     extend.load_plugins(["neighbours.py", "neighbours.py"])
     assert os.environ[extend.PLUGINS] == str(Path("neighbours.py").resolve())
     Path("other").mkdir()

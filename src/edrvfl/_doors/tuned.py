@@ -90,7 +90,13 @@ class Tuned(Classifies):
         return check_cv(self.cv, labels, classifier=self._classifies)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Say what the splitter and the scorer ask for, for scikit-learn's metadata routing."""
+        """Say what the splitter and the scorer ask for, for scikit-learn's metadata routing.
+
+        Returns
+        -------
+        router : MetadataRouter
+            What scikit-learn asks before it passes weights and groups on.
+        """
         router = MetadataRouter(owner=self).add_self_request(self)
         split, score = (MethodMapping().add(caller="fit", callee=callee) for callee in ("split", "score"))
         router.add(splitter=self._splitter(), method_mapping=split)

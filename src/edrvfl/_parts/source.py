@@ -46,8 +46,8 @@ class RowBlocks(RowSource):
     threads : int, default=None
         How many threads compute blocks at the same time, each with one BLAS thread. None takes as many as
         BLAS may use when the blocks are made, and one if a device computes. Sums are added in the order of
-        the blocks: every fit gives the same bits, whatever the number. (A single thread may use several BLAS
-        threads, which may round otherwise.)
+        the blocks: every fit gives the same bits, whatever the number, but for a single thread, which may use
+        several BLAS threads and round otherwise.
 
     See Also
     --------
@@ -263,7 +263,13 @@ class RowBlocks(RowSource):
 
     @contextmanager
     def opened(self) -> Iterator[Parts]:
-        """Get the blocks ready for the passes of a fit."""
+        """Get the blocks ready for the passes of a fit.
+
+        Yields
+        ------
+        blocks : RowBlocks
+            What the passes read.
+        """
         yield self
 
     def total(self, function: Callable[[Part], Any], heard: Callable[[int], None] | None = None) -> Any:

@@ -96,8 +96,12 @@ def compare(
     X, together = _named_column(_as_rows(X), groups, "groups")
     X, when = _named_column(X, time, "time")
     answers, n_rows = np.asarray(y), len(X)
+    if not n_rows:
+        raise ValueError("X has no rows, so there is nothing to compare on.")
     if answers.ndim != 1 or len(answers) != n_rows:
         raise ValueError(f"y must have one target for each of the {n_rows} rows, got shape {answers.shape}.")
+    if task not in ("auto", *CONTENDERS):
+        raise ValueError(f"task must be 'auto', 'classification' or 'regression', got {task!r}.")
     kind: Task = task if task != "auto" else "classification" if are_classes(answers) else "regression"
     contenders = _find_contenders(methods, kind)
     codes, classes = _coded(answers, kind)
@@ -231,7 +235,7 @@ def _coded(y: np.ndarray, task: Task) -> tuple[np.ndarray, tuple[str, ...]]:
         return y.astype(np.float64), ()
     classes, codes = np.unique(y.astype(str) if y.dtype == object else y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y holds one class only, {classes[0]!r}; a comparison needs two or more.")
+        raise ValueError(f"y holds one class only, {str(classes[0])!r}; a comparison needs two or more.")
     return codes, tuple(map(str, classes))
 
 

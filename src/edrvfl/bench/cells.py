@@ -202,7 +202,9 @@ def read_dates(column: Column, place: Place, holds: str = "date") -> Any:
     Durations have no common form in text.
     """
     if not isinstance(column, list):
-        return column
+        if pandas.api.types.infer_dtype(column, skipna=True) != "string":
+            return column
+        column = column.where(column.notna(), "").tolist()  # dates that a Parquet file holds as texts
     if holds == "duration":
         row = next((i for i, cell in enumerate(column) if cell not in MISSING), None)
         if row is not None:

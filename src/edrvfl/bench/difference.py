@@ -202,7 +202,7 @@ class Compared:
         differences = self.differences(metric or self.metrics[0].key)
         chosen = next(m for m in self.metrics if metric in (None, m.key))
         if ax is None:
-            _, ax = _pyplot().subplots(figsize=(6.4, 1.3 + 0.42 * len(differences)), layout="constrained")
+            _, ax = _pyplot().subplots(figsize=(6.4, 1.5 + 0.42 * len(differences)), layout="constrained")
         ours = self.scores[self.subject][chosen.key]
         for i, (name, d) in enumerate(differences.items()):
             each = self.scores[name][chosen.key] - ours
@@ -216,7 +216,7 @@ class Compared:
         ax.set_yticks(range(len(differences)), list(differences))
         ax.set_ylim(len(differences) - 0.5, -0.5)
         where = "left" if chosen.sign < 0 else "right"
-        ax.set_xlabel(f"{chosen.words}: difference from the portfolio (further {where} is better)")
+        ax.set_xlabel(f"{chosen.words}: difference from the portfolio\n(further {where} is better)")
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.tick_params(axis="y", length=0)
         ax.grid(axis="x", alpha=0.25)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -100,14 +101,20 @@ def load_plugins(files: Iterable[str | Path] = ()) -> None:
             if sys.modules[name].__file__ != path:
                 raise ValueError(f"{path}: another plugin has this name; rename the file.")
             continue
+        if not Path(path).is_file():
+            raise ValueError(f"{path}: there is no such file.")
         spec = importlib.util.spec_from_file_location(name, path)
-        if spec is None or spec.loader is None or not Path(path).is_file():
+        if spec is None or spec.loader is None:
             raise ValueError(f"{path}: expected a file of Python, whose name ends in .py.")
         module = sys.modules[name] = importlib.util.module_from_spec(spec)  # so that workers find its classes
         try:
             spec.loader.exec_module(module)
-        except BaseException:
+        except BaseException as error:
             del sys.modules[name]
+            if isinstance(error, Exception):
+                lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
+                where = f"{path}, line {lines[-1]}" if lines else path  # no line of it ran
+                raise ValueError(f"{where}: {type(error).__name__}: {error}") from error
             raise
         known = list(dict.fromkeys([*known, path]))
         os.environ[PLUGINS] = os.pathsep.join(known)

@@ -10,8 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-import edrvfl
-
 from .compare import compare
 from .doubt import doubt
 from .ending import complain, ending, interrupted_by_signals
@@ -21,6 +19,7 @@ from .inspect import inspect
 from .predict import predict
 from .screen import drop_output, say
 
+HELP = "Classification and regression of tables as they come. Begin with `edrvfl fit --help`."
 SIGNALLED = 128  # exit statuses above it are of commands that a signal ended
 MODEL_COMMANDS: dict[str, Callable[..., int]] = {
     "fit": fit,
@@ -45,7 +44,8 @@ def call(arguments: Sequence[str], study: bool) -> int:
     except OptionError as error:
         context = getattr(error, "ctx", None)  # where none is told, the command's name was right
         command = context.command_path if context else " ".join(["edrvfl", *asked[: 1 + study]])
-        status = complain(ValueError(f"{error.format_message()} See `{command} --help`."), 2)
+        said = error.format_message().replace("Value error, ", "").rstrip(".")
+        status = complain(ValueError(f"{said}. See `{command} --help`."), 2)
     except SystemExit as end:  # after it has completed a command, or when nobody reads the help
         status = int(end.code or 0)
     except OSError as error:  # the help itself cannot be written
@@ -62,7 +62,7 @@ def call(arguments: Sequence[str], study: bool) -> int:
 @functools.cache
 def _app(study: bool) -> Callable[..., Any]:
     """Return the commands. Those of the study need more packages, so they are imported for their users."""
-    app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, help=edrvfl.__doc__)
+    app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, help=HELP)
     app.callback()(_top)
     for name, command in MODEL_COMMANDS.items():
         app.command(name)(ending(command))

@@ -51,7 +51,10 @@ def compare(
     force: options.Force = False,
     quiet: options.Silent = False,
 ) -> int:
-    """Compare the portfolio with other packages on a table, each at its defaults and on the same splits."""
+    """Compare the portfolio with other packages on a table.
+
+    Each is at its defaults and on the same splits.
+    """
     if picture is not None:
         _check_picture(picture, force, table)
     opened = open_table(table, separator)

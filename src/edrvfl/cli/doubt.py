@@ -34,9 +34,10 @@ def doubt(
     force: options.Force = False,
     quiet: options.Silent = False,
 ) -> int:
-    """List the rows of a table whose own label a model without them denies: labels to check first.
+    """List rows whose label a model without them denies.
 
-    A model is fitted to the table, and answers each row by leave-one-out. The most doubtful rows come first.
+    These are labels to check first. A model is fitted to the table, and answers each row by leave-one-out.
+    The most doubtful rows come first.
     """
     if out != SCREEN:
         check_output(out, force, [table])

@@ -17,7 +17,10 @@ from .screen import Row, put, size_words, table
 
 
 def inspect(model: options.Model) -> int:
-    """Tell what is in a model, and how good it would be by leave-one-out, from its file alone."""
+    """Tell what is in a model, and how good it would be.
+
+    All of it is in the file; how good it would be is by leave-one-out.
+    """
     loaded = edrvfl.load(model)
     try:
         parts = list(_told(loaded))

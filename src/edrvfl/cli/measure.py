@@ -46,7 +46,7 @@ def measure_sensitivity(
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,
 ) -> int:
-    """Measure accuracy as omega_r and p vary, as in section 5.5 of the paper; the report shows the curves."""
+    """Measure accuracy as omega_r and p vary. It is section 5.5 of the paper; the report shows the curves."""
     loaded = [load_dataset(name, folder, progress=not quiet) for name in dataset_names(datasets)]
     cells = sensitivity.make_cells(loaded, weights=weights, rates=rates, activations=activations, seeds=seeds)
     return run_cells(cells, store, jobs=jobs or options.cores(), quiet=quiet)[1]
@@ -62,7 +62,7 @@ def measure_timing(
     store: options.Store = options.STORE,
     quiet: options.Quiet = False,
 ) -> int:
-    """Measure training times, as in the paper's Table 8; the report shows them beside the paper's."""
+    """Measure training times, as in the paper's Table 8. The report shows them beside the paper's."""
     rows = [METHODS[name] for name in method_names(methods)]
     loaded = [load_dataset(name, folder, progress=not quiet) for name in dataset_names(datasets)]
     cells = timing.make_cells(rows, loaded, warmups=warmups, repeats=repeats, threads=threads)
@@ -95,7 +95,7 @@ def measure_defaults(
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,
 ) -> int:
-    """Fit and score methods at their packages' defaults, on frames with categories and gaps as they come."""
+    """Fit and score methods at their packages' defaults. Frames have categories and gaps as they come."""
     if (csv is None) != (target is None):
         raise ValueError("--csv and --target go together: the table, and the column that is predicted.")
     names = dataset_names(datasets or ([] if csv else FRAMES_ALONE), frames=True)

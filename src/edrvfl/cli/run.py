@@ -70,7 +70,7 @@ def run(
     ] = None,
     quiet: options.Quiet = False,
 ) -> int:
-    """Search, refit and score every method on every dataset; what the store holds is not done again."""
+    """Search, refit and score every method on every dataset. What the store holds is not done again."""
     if (csv is None) != (target is None):
         raise ValueError("--csv and --target go together: the table, and the column that holds its classes.")
     rows = [METHODS[name] for name in method_names(methods)]

@@ -65,7 +65,7 @@ def import_files(
     files: Annotated[list[Path], typer.Argument(help="What `edrvfl bench export` wrote.")],
     store: options.Store = options.STORE,
 ) -> int:
-    """Add exported lines of JSON; what is known already is left alone."""
+    """Add exported lines of JSON. What is known already is left alone."""
     reports = exchange.import_files(store, files)
     for file, report in reports.items():
         show.put(
@@ -98,7 +98,7 @@ def compare_runs(
     after: Annotated[Path, typer.Argument(help="Another one.")],
     most: Annotated[int, options.counted("Single figures to show, the largest changes first.")] = 20,
 ) -> int:
-    """Show what changed between two runs: by method with paired tests, and by dataset."""
+    """Show what changed between two runs. By method with paired tests, and by dataset."""
     from edrvfl.bench.changes import find_changes  # SciPy's tests are slow to import
 
     found = find_changes(before, after)
