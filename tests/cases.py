@@ -67,10 +67,11 @@ OF_KERNELS = {
 def members(network, kernel, **params):
     """A kernel and three networks, of which two share an encoder and one of these scales its inputs."""
     small = {"n_layers": 2, "n_hidden": 12, "weight_from": "loo", **params}
-    sigmoid = {"activation": "sigmoid", "norm_scale": (1.0, 4.0), "correct_weight": 0.5}
+    given = {"correct_weight": 0.5, "prune_rate": 0.2}  # what the sparse one proves
+    sigmoid = {**given, "input_scaling": None, "activation": "sigmoid", "norm_scale": (1.0, 4.0)}
     return [
         ("kernel", kernel),
-        ("dense", network(**small, encoder="bins", pair_share=0.5, input_scaling="gradient")),
+        ("dense", network(**small, **given, encoder="bins", pair_share=0.5, input_scaling="gradient")),
         ("sparse", network(**small, encoder="robust", inputs_per_neuron=2, hidden_per_neuron=4)),
         ("sigmoid", network(**small, encoder="bins", **sigmoid)),
     ]
@@ -91,9 +92,15 @@ PORTFOLIOS = {
     ),
     "value portfolio": EDRVFLPortfolioRegressor(members=VALUE_MEMBERS, **FINALISTS),
 }
+# A calibration is most of the time of a small fit. What a setting does to the layers needs none.
+BARE = {"calibration": None}
+TO_LAYERS = {"dual", "pruned", "no penalty", "weighed", "weighed, dual", "pairs", "bins", "drawn"}
+TO_LAYERS |= {"numbers as they are", "joint, dual", "joint, no penalty"}
 NETWORKS = {
     **{
-        f"class network, {name}": EDRVFLClassifier(**{**NETWORK, **PAPER, "regularization": 1.0, **params})
+        f"class network, {name}": EDRVFLClassifier(
+            **{**NETWORK, **PAPER, **(BARE if name in TO_LAYERS else {}), "regularization": 1.0, **params}
+        )
         for name, params in (OF_NETWORKS | OF_CLASSIFIERS).items()
     },
     **{

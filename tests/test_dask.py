@@ -80,16 +80,15 @@ def odd_blocks(*arrays):
     return RowBlocks(list(zip(*(np.split(array, cuts) for array in arrays), strict=True)), threads=2)
 
 
-@pytest.mark.parametrize("divide", [odd, unknown])
 @pytest.mark.parametrize(
-    "model",
+    ("model", "divide"),
     [
-        EDRVFLClassifier(**SMALL),
-        EDRVFLClassifier(**SMALL, class_weight="balanced", weight_from="loo", regularization="loo"),
-        EDRVFLClassifier(**SMALL, pair_share=0.5, input_scaling="gradient", encoder="bins"),
-        EDRVFLClassifier(**SMALL, coverage_from="split"),
-        EDRVFLClassifier(**SMALL, readout="joint", correct_weight=1.0, prune_rate=0.0),
-        EDRVFLRegressor(**SMALL, correct_weight=0.7),
+        (EDRVFLClassifier(**SMALL), odd),
+        (EDRVFLClassifier(**SMALL, class_weight="balanced", weight_from="loo", regularization="loo"), odd),
+        (EDRVFLClassifier(**SMALL, pair_share=0.5, input_scaling="gradient", encoder="bins"), unknown),
+        (EDRVFLClassifier(**SMALL, coverage_from="split"), unknown),
+        (EDRVFLClassifier(**SMALL, readout="joint", correct_weight=1.0, prune_rate=0.0), odd),
+        (EDRVFLRegressor(**SMALL, correct_weight=0.7), unknown),
     ],
     ids=str,
 )

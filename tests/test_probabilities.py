@@ -25,6 +25,7 @@ every_ensemble = pytest.mark.parametrize("ensemble", ENSEMBLES)
 every_calibration = pytest.mark.parametrize("calibration", CALIBRATIONS)
 every_vote = pytest.mark.parametrize("layer_votes", LAYER_VOTES)
 two_or_three = pytest.mark.parametrize("k", [2, 3])
+two_or_three_in_both_precisions = pytest.mark.parametrize(("k", "dtype"), [(2, "float64"), (3, "float32")])
 
 
 def network(**params):
@@ -46,8 +47,7 @@ def sign_or_argmax(scores):
 
 
 @every_ensemble
-@two_or_three
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@two_or_three_in_both_precisions
 def test_predictions_are_the_largest_probabilities_and_scores(ensemble, k, dtype):
     X, y = rows(k)
     X = X.astype(dtype)
@@ -66,9 +66,8 @@ def test_predictions_are_the_largest_probabilities_and_scores(ensemble, k, dtype
 
 
 @every_ensemble
-@two_or_three
+@two_or_three_in_both_precisions
 @every_vote
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_temperature_changes_no_prediction(ensemble, k, layer_votes, dtype):
     X, y = rows(k)
     X = X.astype(dtype)

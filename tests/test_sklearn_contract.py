@@ -25,28 +25,23 @@ from edrvfl._doors.variants import VARIANTS
 SMALL = {"n_layers": 3, "n_hidden": 16}
 WIDE = {"n_layers": 2, "n_hidden": 150}
 SPACE = {"regularization": [0.1, 4.0]}
+GIVEN = {"correct_weight": 0.8, "prune_rate": 0.2}
 DRAWN = {"inputs_per_neuron": 3, "hidden_per_neuron": 4, "norm_scale": (0.5, 2.0), "pair_share": 0.5}
 NUMBERS_AS_THEY_ARE = {"encoder": None, "renormalize": False}
 
 
 def narrow(portfolio):
-    """The default members, of 16 neurons a layer instead of hundreds, and kernels of inputs as they are."""
-    return [
-        (
-            name,
-            member.set_params(
-                **({"n_hidden": 16} if hasattr(member, "n_hidden") else {"input_scaling": None})
-            ),
-        )
-        for name, member in portfolio.default_members()
-    ]
+    """A default kernel and a default network, of 16 neurons instead of hundreds, and inputs as they are."""
+    members = dict(portfolio.default_members())
+    members["sparse"].set_params(n_hidden=16)
+    return [(name, members[name].set_params(input_scaling=None)) for name in ("product kernel", "sparse")]
 
 
 SETTINGS = {  # why it is here: the estimator
     **{f"the paper's {name}, at its own depth": variant(name, n_hidden=16) for name in VARIANTS},
     "classifier as it comes: shape by the rows, calibrated": EDRVFLClassifier(),
     "classifier, dual systems, leave-one-out chooses and weighs": EDRVFLClassifier(
-        **WIDE, regularization="loo", weight_from="loo"
+        **WIDE, **PAPER, regularization="loo", weight_from="loo"
     ),
     "classifier without a penalty, by class weights, votes of layers": EDRVFLClassifier(
         **SMALL, **PAPER, regularization=0.0, class_weight="balanced", ensemble="vote", layer_votes="weighted"
@@ -58,7 +53,7 @@ SETTINGS = {  # why it is here: the estimator
         calibration="temperature",
     ),
     "classifier, every draw, bins, a prefix, scaled inputs": EDRVFLClassifier(
-        **SMALL, **DRAWN, encoder="bins", layer_votes="prefix", input_scaling="gradient"
+        **SMALL, **DRAWN, **GIVEN, encoder="bins", layer_votes="prefix", input_scaling="gradient"
     ),
     "classifier, dual joint read-out, numbers as they are, matrix": variant(
         "dRVFL", **WIDE, **NUMBERS_AS_THEY_ARE, calibration="matrix", ensemble="mean"
@@ -87,31 +82,45 @@ SETTINGS = {  # why it is here: the estimator
         kernel="product", encoder="ranks", input_scaling=None, remember="rows"
     ),
     "kernel regressor, a kernel by leave-one-out": KernelRidgeRegressor(
-        kernel="loo", encoder="loo", input_scaling=None
+        kernel="loo", encoder="ranks", input_scaling=None
     ),
     "kernel regressor as it comes": KernelRidgeRegressor(),
     "kernel regressor, landmarks, a given penalty": KernelRidgeRegressor(
         n_landmarks=60, regularization=0.1, encoder="robust", input_scaling=None
     ),
-    "portfolio of classifiers, members as they come": EDRVFLPortfolioClassifier(
+    "portfolio of classifiers, two members as they come": EDRVFLPortfolioClassifier(
         members=narrow(EDRVFLPortfolioClassifier)
     ),
     "portfolio of classifiers, not calibrated, equal weights": EDRVFLPortfolioClassifier(
-        members=CLASS_MEMBERS[::3], finalists=None, weights="equal", calibration=None, remember="rows"
+        members=[CLASS_MEMBERS[0], ("network", EDRVFLClassifier(**SMALL, **PAPER))],
+        finalists=None,
+        weights="equal",
+        calibration=None,
+        remember="rows",
     ),
     "portfolio of classifiers, a guest by folds": EDRVFLPortfolioClassifier(
         members=[("tree", DecisionTreeClassifier())]
     ),
-    "portfolio of regressors, members as they come": EDRVFLPortfolioRegressor(
+    "portfolio of regressors, two members as they come": EDRVFLPortfolioRegressor(
         members=narrow(EDRVFLPortfolioRegressor)
     ),
     "portfolio of regressors, no time, categories": EDRVFLPortfolioRegressor(
         members=VALUE_MEMBERS[:1], categorical_features=[0], max_seconds=1e-9, n_jobs=2
     ),
     "search for a classifier, two networks, a scorer by call": EDRVFLSearchCV(
-        EDRVFLClassifier(n_layers=2, n_hidden=16), SPACE, cv=2, ensemble_size=2, scoring="balanced_accuracy"
+        EDRVFLClassifier(n_layers=2, n_hidden=16, calibration=None, **PAPER),
+        SPACE,
+        cv=2,
+        ensemble_size=2,
+        scoring="balanced_accuracy",
     ),
-    "search for a regressor": EDRVFLSearchCV(EDRVFLRegressor(n_layers=2, n_hidden=16), SPACE, cv=2),
+    "search for a regressor, two networks, squared error": EDRVFLSearchCV(
+        EDRVFLRegressor(n_layers=2, n_hidden=16),
+        SPACE,
+        cv=2,
+        ensemble_size=2,
+        scoring="neg_mean_squared_error",
+    ),
     "encoder as it comes": TabularEncoder(),
     "encoder of bins": TabularEncoder("bins"),
     "encoder of ranks": TabularEncoder("ranks"),

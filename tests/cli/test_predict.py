@@ -343,7 +343,7 @@ def test_bad_rows_are_told_and_leave_no_file(edrvfl, guests, model, monkeypatch,
 
 def test_an_interrupted_or_failed_command_leaves_the_older_file(edrvfl, guests, model, monkeypatch, request):
     model.save("m.edrvfl")
-    pd.concat([guests] * 1000).to_csv("new.csv", index=False)  # more than can be answered in a second
+    pd.concat([guests] * 100).to_csv("new.csv", index=False)  # more than can be answered in a second
     Path("p.csv").write_text("before")
     command = "predict m.edrvfl new.csv --out p.csv --force --quiet"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -313,7 +313,7 @@ def draw_settings(data, rng, stack, r, n):
 
 @pytest.mark.parametrize("library", ["numpy", "torch", "array_api_strict"])
 @pytest.mark.parametrize("stacked", [False, True], ids=["one by one", "as a stack"])
-@hypothesis.settings(max_examples=25)  # of each of the six
+@hypothesis.settings(max_examples=15)  # of each of the six
 @given(data=st.data())
 def test_every_network_is_the_one_grown_alone(library, stacked, data):
     xp = pytest.importorskip(library)

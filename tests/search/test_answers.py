@@ -51,7 +51,8 @@ def test_every_calibration_vote_and_encoder_scores_as_fitted_alone(scoring):
     X, y = mixed_rows()
     encoders = ["standard", "bins", TabularEncoder("robust", categorical_features=["whole"])]
     space = {**ANSWERS, "encoder": encoders}
-    search = EDRVFLSearchCV(SMALL, space, n_iter=None, cv=SPLIT, scoring=scoring).fit(X, y)
+    n_iter = None if scoring == "neg_log_loss" else 9  # of the 27
+    search = EDRVFLSearchCV(SMALL, space, n_iter=n_iter, cv=SPLIT, scoring=scoring, random_state=0).fit(X, y)
     np.testing.assert_allclose(by_split(search), alone(search, X, y), atol=1e-12)
     rebuilt = clone(SMALL).set_params(**search.best_params_).fit(X, y)
     np.testing.assert_array_equal(search.predict_proba(X), rebuilt.predict_proba(X))
@@ -80,12 +81,12 @@ def test_weights_count_as_in_networks_fitted_alone(scoring):
     np.testing.assert_allclose(by_split(search), alone(search, X, y, weights), atol=1e-10)
 
 
-@every_scoring
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize(
+    ("scoring", "weighted"), [("accuracy", False), ("neg_log_loss", True), ("f1_macro", True)]
+)
 def test_rows_that_a_network_alone_holds_back_are_not_fitted(scoring, weighted):
     X, y = mixed_rows()
     weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float) if weighted else None
-    scoring = "f1_macro" if scoring == "roc_auc_ovr" else scoring or "accuracy"
     space = {"coverage_from": ["loo", "split"], "layer_votes": ["equal", "prefix"], "random_state": [0, 1]}
     search = EDRVFLSearchCV(SMALL, space, n_iter=None, cv=SPLIT, scoring=scoring, refit=False)
     search.fit(X, y, weights)
@@ -105,9 +106,15 @@ def test_a_part_of_the_rows_is_judged_as_in_the_network_alone(monkeypatch):
     np.testing.assert_allclose(by_split(search), alone(search, X, y), atol=1e-12)
 
 
-@pytest.mark.parametrize("library", ["numpy", "torch"])
-@pytest.mark.parametrize("layer_votes", ANSWERS["layer_votes"])
-@pytest.mark.parametrize("ensemble", ["softmax", "vote"])
+@pytest.mark.parametrize(
+    ("library", "layer_votes", "ensemble"),
+    [
+        *(("numpy", votes, "softmax") for votes in ANSWERS["layer_votes"]),
+        ("numpy", "weighted", "vote"),
+        ("torch", "prefix", "softmax"),
+        ("torch", "equal", "vote"),
+    ],
+)
 def test_stacks_side_by_side_score_as_fitted_alone(library, layer_votes, ensemble):
     xp = pytest.importorskip(library)
     X, y = mixed_rows()
@@ -150,7 +157,7 @@ def test_encoders_that_read_columns_otherwise_are_searched_together(scoring):
         search.predict(X.drop(columns="whole"))
 
 
-@every_scoring
+@pytest.mark.parametrize("scoring", SCORINGS[1:], ids=["log-loss", "by call"])
 def test_frames_of_every_library_are_searched_alike(scoring):
     X, y = mixed_rows()
     params = {"n_iter": None, "cv": SPLIT, "scoring": scoring, "ensemble_size": 3}
@@ -165,7 +172,7 @@ def test_frames_of_every_library_are_searched_alike(scoring):
         assert len({repr(model.encoder) for model in search.estimators_}) == 3
 
 
-@every_scoring
+@pytest.mark.parametrize("scoring", SCORINGS[1:], ids=["log-loss", "by call"])
 def test_arrays_are_searched_alike(scoring):
     torch = pytest.importorskip("torch")
     X, y = mixed_rows()

@@ -57,10 +57,11 @@ def test_a_search_without_any_number_warns_and_takes_the_first(hard):
 
 
 def test_a_network_that_fails_gets_the_error_score(hard):
-    network = variant("edRVFL_O", n_layers=200, random_state=0)
+    X, y = hard[0] * 1e100, hard[1]  # a wide layer multiplies them by ten, a narrow one does not
+    network = variant("edRVFL_O", n_layers=80, encoder=None, random_state=0)
     search = EDRVFLSearchCV(network, {"n_hidden": [500, 5]}, cv=2, refit=False)
-    with pytest.warns(FitFailedWarning, match=r"(\d+) of 800 scores are error_score=-1.*features overflow"):
-        search.set_params(error_score=-1).fit(*hard)
+    with pytest.warns(FitFailedWarning, match=r"(\d+) of 320 scores are error_score=-1.*features overflow"):
+        search.set_params(error_score=-1).fit(X, y)
     wide = np.array([row["n_hidden"] == 500 for row in search.cv_results_["params"]])
     scores = by_split(search)
     assert (scores[~wide] > 0).all()
@@ -69,7 +70,7 @@ def test_a_network_that_fails_gets_the_error_score(hard):
         assert (of_split[: deepest + 1] > 0).all()
         assert (of_split[deepest + 1 :] == -1).all()
     with pytest.raises(ValueError, match="features overflow"):
-        search.set_params(error_score="raise").fit(*hard)
+        search.set_params(error_score="raise").fit(X, y)
 
 
 def test_test_rows_that_overflow_are_a_failure(hard):

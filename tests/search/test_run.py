@@ -18,9 +18,10 @@ from edrvfl._search.scorer import Sample, Scoring, Search
 JOINT = {"readout": "joint", "correct_weight": 1.0, "prune_rate": 0.0}
 
 
-@pytest.mark.parametrize("library", ["numpy", "torch"])
-@pytest.mark.parametrize("width", [8, 100], ids=["primal", "dual"])
-@pytest.mark.parametrize("weight_from", ["train", "loo"])
+@pytest.mark.parametrize(
+    ("library", "width", "weight_from"),
+    [("numpy", 8, "train"), ("numpy", 100, "loo"), ("torch", 8, "loo"), ("torch", 100, "train")],
+)
 def test_stacks_side_by_side_score_the_same(library, width, weight_from):
     pytest.importorskip(library)
     X, y = make_classification(120, 10, n_informative=6, n_classes=3, flip_y=0.15, random_state=1)
