@@ -90,7 +90,7 @@ def odd_blocks(*arrays):
         (EDRVFLClassifier(**SMALL, readout="joint", correct_weight=1.0, prune_rate=0.0), odd),
         (EDRVFLRegressor(**SMALL, correct_weight=0.7), unknown),
     ],
-    ids=str,
+    ids=lambda given: getattr(given, "__name__", str(given)),
 )
 def test_a_cluster_gives_the_bits_of_blocks_in_this_process(pair, rows, rng, model, divide):
     X, y = rows if isinstance(model, EDRVFLClassifier) else noisy_values(rng, sum(ODD), 5, 2)
