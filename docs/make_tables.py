@@ -18,6 +18,7 @@ import pandas as pd
 from edrvfl.bench.comparison import mean, round_half_up
 from edrvfl.bench.data import FRAME_GROUPS, GROUPS
 from edrvfl.bench.data.frames import CONFIRMATION, FRAMES, VALUES
+from edrvfl.bench.data.records import LATER
 from edrvfl.bench.record import RunRecord
 
 ROOT = Path(__file__).parents[1]
@@ -63,16 +64,19 @@ def read_records(kinds: tuple[str, ...] = KINDS) -> list[dict[str, Any]]:
         return [line["record"] for line in map(json.loads, few) if line["kind"] in kinds]
 
 
-def by_dataset(records: Iterable[dict[str, Any]], datasets: Iterable[str], metric: str) -> pd.DataFrame:
-    """Return the means over splits and seeds: rows are datasets, columns the methods that have them all."""
+def by_dataset(
+    records: Iterable[dict[str, Any]], datasets: Iterable[str], metric: str, complete: bool = True
+) -> pd.DataFrame:
+    """Return the means over splits and seeds: rows are datasets, columns the methods (that have them all)."""
     asked = list(datasets)
     found = [
         (r["dataset"], r["method"], pd.DataFrame(r[metric]).to_numpy().mean())
         for r in records
-        if r["dataset"] in asked and metric in r
+        if r["dataset"] in asked and r.get(metric)
     ]
     table = pd.DataFrame(found, columns=["dataset", "method", "mean"])
-    return table.pivot(index="dataset", columns="method", values="mean").loc[asked].dropna(axis="columns")
+    wide = table.pivot(index="dataset", columns="method", values="mean").loc[asked]
+    return wide.dropna(axis="columns") if complete else wide
 
 
 def rows_of(head: list[str], rows: Iterable[list[str]]) -> str:
@@ -131,6 +135,29 @@ def each_table(records: list[dict[str, Any]], datasets: Iterable[str], methods: 
     r2 = by_dataset(records, datasets, "r2")
     rows = ([name, *(f"{r2.loc[name, m]:.3f}" for m in methods)] for name in r2.index)
     return rows_of(["R²", *methods], rows)
+
+
+def kinds_table(records: list[dict[str, Any]], groups: tuple[str, str]) -> str:
+    """Compare methods on each frame of two groups: by log-loss where there are classes, by R² elsewhere.
+
+    The portfolio that sees no dates and no text comes last and has no rank: it has no answer for a frame of
+    nothing but text.
+    """
+    loss, r2 = (
+        by_dataset(records, FRAME_GROUPS[group], metric, complete=False)
+        for group, metric in zip(groups, ("log_loss", "r2"), strict=True)
+    )
+    plain = f"{PORTFOLIO} without dates and text"
+    both = pd.concat([loss, -r2]).round(3)  # so that less is better in all of it
+    ranks = both.drop(columns=plain).dropna(axis="columns").rank(axis=1).mean().sort_values(kind="stable")
+    rows = []
+    for name, row in both[[*ranks.index, plain]].iterrows():
+        metric, sign = ("log-loss", 1) if name in loss.index else ("R²", -1)
+        cells = [NONE if pd.isna(v) else f"{sign * v:.3f}" for v in row]
+        best = [f"**{cell}**" if v == row.min() else cell for cell, v in zip(cells, row, strict=True)]
+        rows.append([str(name).removesuffix(LATER), metric, *best])
+    rows.append([f"mean rank of {len(both)}", "", *(f"{rank:.2f}" for rank in ranks), NONE])
+    return rows_of(["", "", *map(bold, ranks.index), bold(plain)], rows)
 
 
 def trees_table(records: list[dict[str, Any]], names: Iterable[str], metric: str) -> str:
@@ -274,6 +301,8 @@ def make_tables() -> dict[str, str]:
         records, (*DATASETS["frames"], *DATASETS["confirmation"]), "test_accuracy"
     )
     tables["trees, values"] = trees_table(records, DATASETS["values"], "r2")
+    for later in ("", LATER):
+        tables[f"tables{later}"] = kinds_table(records, (f"tables{later}", f"tables-values{later}"))
     found = largest_searches()
     tables["twelve"] = twelve_table(found)
     tables["tuned"] = tuned_table(found, records)
