@@ -45,7 +45,8 @@ def call(arguments: Sequence[str], study: bool) -> int:
         context = getattr(error, "ctx", None)  # where none is told, the command's name was right
         command = context.command_path if context else " ".join(["edrvfl", *asked[: 1 + study]])
         said = error.format_message().replace("Value error, ", "").rstrip(".")
-        status = complain(ValueError(f"{said}. See `{command} --help`."), 2)
+        stop = "" if said.endswith("?") else "."
+        status = complain(ValueError(f"{said}{stop} See `{command} --help`."), 2)
     except SystemExit as end:  # after it has completed a command, or when nobody reads the help
         status = int(end.code or 0)
     except OSError as error:  # the help itself cannot be written

@@ -31,7 +31,7 @@ STATES = {"ok": "done", "failed": "failed", "started": "started", "waiting": "wa
 
 
 def show_status(store: options.Store = options.STORE) -> int:
-    """Show what is done, failed and left, and how long the rest will take."""
+    """Show what is done, failed and left. It says how long the rest will take, too."""
     with Store(store, create=False) as opened:
         states = opened.states(kind=None)
     header = ("dataset", "method", "trials", "seeds", "status", "units", "time")
