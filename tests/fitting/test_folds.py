@@ -240,6 +240,6 @@ def test_a_table_of_counts_is_the_table_of_its_rows():
     cells, counts = np.unique(np.column_stack([X, y]), axis=0, return_counts=True)
     of_rows = KernelRidgeClassifier(random_state=0).fit(X, y)
     of_counts = KernelRidgeClassifier(random_state=0).fit(cells[:, :3], cells[:, 3].astype(int), counts)
-    # the calibrations come from leave-one-out, whose factors are in float32 where the penalty allows
+    # leave-one-out, which calibrates, may have the digits of float32
     np.testing.assert_allclose(of_counts.predict_proba(X), of_rows.predict_proba(X), atol=1e-6)
     assert of_counts.loo_accuracy_ == pytest.approx(of_rows.loo_accuracy_)
