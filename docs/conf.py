@@ -97,7 +97,9 @@ html_theme_options = {
     "logo": {"text": "edrvfl"},
     "header_links_before_dropdown": 6,
     "navbar_persistent": ["search-button"],
-    "navbar_end": ["theme-switcher"],
+    "navbar_end": ["version-switcher", "theme-switcher"],
+    # a release adds its line to this file: docs/releasing.md
+    "switcher": {"json_url": "_static/switcher.json", "version_match": ".".join(release.split(".")[:2])},
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_toc_level": 2,
