@@ -104,9 +104,7 @@ def methods(portfolio: bool) -> dict[str, Callable[[], Any]]:
     if portfolio:
         del found[OURS]
         for effort in ("usual", "quick"):
-            found[f"portfolio, {effort}"] = partial(
-                EDRVFLPortfolioClassifier, effort=effort, n_jobs=THREADS, random_state=0
-            )
+            found[f"portfolio, {effort}"] = partial(EDRVFLPortfolioClassifier, effort=effort, random_state=0)
     for name in OF_THREADS if portfolio else (LIGHT,):
         if (message := METHODS[name].missing()) is None:
             found[name] = partial(make_peer, name)
