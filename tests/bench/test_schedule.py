@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -253,6 +254,23 @@ def test_ctrl_c_ends_the_run_at_once_and_what_was_done_stays(tmp_path, start):
     assert errors.count("Traceback") == 1 or "another exception" in errors
     assert not any(map(is_alive, workers))
     assert finished_units(path) >= before
+
+
+def test_workers_end_in_silence_even_where_work_has_not_been_sent_on(monkeypatch):
+    """Work that the pool's own thread has not yet taken: this thread keeps Python's lock, so it cannot."""
+    heard = []
+    monkeypatch.setattr(threading, "excepthook", heard.append)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(5)
+    try:
+        for _ in range(3):
+            with pytest.raises(KeyboardInterrupt), schedule._in_processes(2) as workers:
+                time.sleep(0.1)  # until the thread waits
+                workers.submit(None, None)
+                raise KeyboardInterrupt
+    finally:
+        sys.setswitchinterval(interval)
+    assert not heard
 
 
 # --- failures --------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -262,7 +262,20 @@ def _in_processes(jobs: int) -> Iterator[_Workers]:
         # One unit more than there are processes waits, so that none is idle while a value is stored.
         yield _Workers(lambda c, u: pool.submit(_attempt_on_one_thread, c, u), lambda: jobs + 1, advice)
     finally:
+        _let_all_be_sent_on(pool)
         pool.terminate(kill_workers=True)
+
+
+def _let_all_be_sent_on(pool: Any) -> None:
+    """Wait until the pool's own thread has sent on what was submitted, which is a matter of milliseconds.
+
+    Work that it has not yet sent on when the pool ends makes the thread fail, with a traceback. The thread takes work
+    in order, so it is enough to see what becomes of one piece more.
+    """
+    with suppress(BrokenExecutor):  # a worker died: the pool has forgotten its work already
+        last = pool.submit(os.getpid)
+        if last.cancel():
+            wait([last], timeout=10)
 
 
 @contextmanager
