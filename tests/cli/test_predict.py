@@ -432,10 +432,20 @@ def test_the_target_is_the_column_that_the_model_was_fitted_to(edrvfl, guests, m
     assert (status, out) == (2, "")
     assert "there is no column 'returns', which the model predicts. Did you mean 'Returned'?" in err
     assert edrvfl("evaluate m.edrvfl new.csv --target Returned")[1].startswith("120 rows, compared with 'Ret")
+    for fitted, whose in ((model, "whose target is 'returns'"), (nameless(guests), "which does not name")):
+        fitted.save("m.edrvfl")
+        status, out, err = edrvfl("evaluate m.edrvfl new.csv --target city")
+        assert (status, out) == (2, "")
+        assert f"new.csv: column 'city' (--target) is an input of the model, {whose}" in err
+
+
+def nameless(guests):
+    """Return a model that was fitted to an array, so that it knows no name of its target."""
+    return library.EDRVFLClassifier(**SMALL).fit(guests[COLUMNS], guests["returns"].to_numpy())
 
 
 def test_a_model_that_does_not_name_its_target_says_what_it_took_or_asks(edrvfl, guests):
-    library.EDRVFLClassifier(**SMALL).fit(guests[COLUMNS], guests["returns"].to_numpy()).save("m.edrvfl")
+    nameless(guests).save("m.edrvfl")
     assert "predicts 2 classes: no, yes" in edrvfl("inspect m.edrvfl")[1]
     guests.drop(columns="bill").to_csv("new.csv", index=False)
     status, out, err = edrvfl("evaluate m.edrvfl new.csv")

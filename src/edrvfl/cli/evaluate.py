@@ -65,9 +65,17 @@ def find_target(model: Any, table: Table, target: str | None, quiet: bool) -> st
     The file of a model that was fitted to an array does not name it; then it can only be a single column
     that the model lacks.
     """
+    name = getattr(model, "target_name_", None)
     if target is not None:
-        return need_column(table, target, "--target")
-    if (name := getattr(model, "target_name_", None)) is not None:
+        need_column(table, target, "--target")
+        if hasattr(model, "feature_names_in_") and target in columns_of(model):
+            whose = "which does not name its target" if name is None else f"whose target is {name!r}"
+            raise ValueError(
+                f"{table.source}: column {target!r} (--target) is an input of the model, {whose}. "
+                "Name the column that holds the true answers."
+            )
+        return target
+    if name is not None:
         if name not in table.names:
             raise ValueError(
                 f"{table.source}: there is no column {name!r}, which the model predicts."
