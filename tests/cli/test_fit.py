@@ -281,13 +281,13 @@ def visits(guests):
     return visits.drop(columns=["city", "room"])
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "texts.parquet"])
 def test_dates_and_text_are_read_as_they_were_in_training(edrvfl, visits, answers, ending):
     parsed = visits.assign(day=pd.to_datetime(visits["day"]))
     if ending == "csv":
         visits.to_csv("t.csv", index=False)
     else:
-        parsed.to_parquet("t.parquet")
+        (parsed if ending == "parquet" else visits).to_parquet(f"t.{ending}")
     assert edrvfl(f"fit t.{ending} --target bill --ignore returns {NETWORK}")[0] == 0
     model = library.load("m.edrvfl")
     assert [model.network_.columns.words(j) for j in range(4)] == ["numbers", "numbers", "dates", "text"]
@@ -316,7 +316,13 @@ def test_dates_may_be_categories_and_labels_and_a_stray_cell_is_noted(edrvfl, vi
     model = library.load("m.edrvfl")
     assert model.classes_.tolist() == ["2024-01-01", "2025-01-01"]
     assert model.network_.columns.words(4) == "categories"
+    few.to_parquet("t.parquet")
+    assert edrvfl(f"fit t.parquet --target y --ignore say --categories day --force {NETWORK}")[0] == 0
+    assert library.load("m.edrvfl").network_.columns.words(4) == "categories"
     few.loc[3, "day"] = "tomorrow"
+    few.to_parquet("t.parquet")
+    assert edrvfl(f"fit t.parquet --target y --ignore say --force {NETWORK}")[0] == 0
+    assert library.load("m.edrvfl").network_.columns.words(4) == "categories"
     few.to_csv("t.csv", index=False)
     told = edrvfl(f"fit t.csv --target y --ignore say --force {NETWORK}")
     assert "column 'day' is taken for text, because of 'tomorrow' in row 4 (line 5)" in told[2]

@@ -73,12 +73,14 @@ def date_of(cell: str, holds: str = "date") -> Any:
 def find_kinds(
     table: Table, names: Sequence[str], blocks: Iterable[Block], note: Callable[[str], object] = len
 ) -> dict[str, Kind]:
-    """Tell what each column holds. For a CSV file all cells are looked at, for Parquet the types.
+    """Tell what each column holds. For a CSV file all cells are looked at, for Parquet the types and texts.
 
     `note` is told where cells that may have been meant as numbers make a column one of text.
     """
     if not isinstance(table, CsvFile):
-        return {name: _kind_of_type(dtype) for name, dtype in table.empty(names).dtypes.items()}
+        types = table.empty(names).dtypes
+        dated = _written_dates([name for name in names if _may_be_texts(types[name])], blocks)
+        return {name: "dates" if name in dated else _kind_of_type(types[name]) for name in names}
     kinds: dict[str, set[Kind]] = {name: set() for name in names}
     for block in blocks:
         for name, seen in kinds.items():
@@ -93,6 +95,26 @@ def find_kinds(
                     "and dates like 2024-01-31."
                 )
     return {name: _together(seen) for name, seen in kinds.items()}
+
+
+def _may_be_texts(dtype: Any) -> bool:
+    """Tell whether cells of a type may be texts; pandas has objects for other values too."""
+    return pandas.api.types.is_object_dtype(dtype) or isinstance(dtype, pandas.StringDtype)
+
+
+def _written_dates(names: Sequence[str], blocks: Iterable[Block]) -> set[str]:
+    """Return the columns, among some of a Parquet file, whose cells are texts and all of them dates."""
+    left, dated = set(names), set[str]()
+    for block in blocks if left else ():
+        for name in tuple(left):
+            cells = block.columns[name].dropna()
+            if not all(isinstance(cell, str) and date_of(cell) for cell in set(cells) - MISSING):
+                left.remove(name)
+            elif not MISSING.issuperset(cells):
+                dated.add(name)
+        if not left:  # other columns of text are known for it by their first rows
+            break
+    return dated & left
 
 
 def _kind_of_cell(cell: str) -> Kind:

@@ -66,7 +66,7 @@ def fit(
 ) -> int:
     """Fit a model to a table and save it. Text that repeats is categories; empty cells are missing values.
 
-    Dates in CSV files are cells like 2024-01-31 or 2024-01-31T18:30.
+    Dates that are written are cells like 2024-01-31 or 2024-01-31T18:30.
     """
     if out == SCREEN:
         raise ValueError("A model is not written to standard output. Name a file: --out model.edrvfl")
