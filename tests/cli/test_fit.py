@@ -288,7 +288,8 @@ def test_dates_and_text_are_read_as_they_were_in_training(edrvfl, visits, answer
         visits.to_csv("t.csv", index=False)
     else:
         (parsed if ending == "parquet" else visits).to_parquet(f"t.{ending}")
-    assert edrvfl(f"fit t.{ending} --target bill --ignore returns {NETWORK}")[0] == 0
+    status, out, _ = edrvfl(f"fit t.{ending} --target bill --ignore returns {NETWORK}")
+    assert (status, "2 columns of numbers, 0 of categories, 1 of dates, 1 of text" in out) == (0, True)
     model = library.load("m.edrvfl")
     assert [model.network_.columns.words(j) for j in range(4)] == ["numbers", "numbers", "dates", "text"]
     assert "dates" in edrvfl("inspect m.edrvfl")[1]

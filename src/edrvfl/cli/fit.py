@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from edrvfl.bench.tables import Block, Table, column_names, need_column, open_ta
 from edrvfl.bench.targets import are_classes, are_whole
 
 from . import options
-from .models import columns_of, loo_words, naming
+from .models import columns_of, kind_words, loo_words, naming
 from .output import SCREEN, check_output
 from .screen import put, say, share_bar, size_words
 
@@ -330,8 +331,10 @@ def said_warnings(quiet: bool) -> Iterator[None]:
 
 def column_words(model: Any) -> str:
     """Count the columns by what they hold."""
-    texts = sum(categories is not None for categories in columns_of(model).values())
-    return f"{plural(model.n_features_in_ - texts, 'column')} of numbers, {texts} of categories"
+    counts = Counter({"numbers": 0, "categories": 0})
+    counts.update(map(kind_words, columns_of(model).values()))
+    numbers = f"{plural(counts.pop('numbers'), 'column')} of numbers"
+    return ", ".join([numbers, *(f"{count} of {kind}" for kind, count in counts.items())])
 
 
 def target_words(answers: numpy.ndarray, classes: bool) -> str:

@@ -12,7 +12,7 @@ from rich.table import Table
 import edrvfl
 
 from . import options
-from .models import classifies, columns_of, loo_figures, loo_words
+from .models import classifies, columns_of, kind_words, loo_figures, loo_words
 from .screen import Row, put, size_words, table
 
 
@@ -56,10 +56,8 @@ def _answers_words(model: Any) -> str:
 
 
 def _column_row(name: str, categories: Any) -> Row:
-    if categories is None:
-        return (name, "numbers", "")
     if not isinstance(categories, numpy.ndarray):
-        return (name, f"{categories.holds}s" if hasattr(categories, "holds") else "text", "")
+        return (name, kind_words(categories), "")
     values = categories.tolist()
     texts = [value if isinstance(value, str) else f"{value:g}" for value in values]
     return (name, "categories", f"{len(values)}: {_some(texts, 30)}")

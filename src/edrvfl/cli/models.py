@@ -79,6 +79,15 @@ def columns_of(model: Any) -> dict[str, Any]:
     return dict.fromkeys(names)
 
 
+def kind_words(known: Any) -> str:
+    """Say what a column holds, by what a model knows of it."""
+    if known is None:
+        return "numbers"
+    if isinstance(known, numpy.ndarray):
+        return "categories"
+    return f"{known.holds}s" if hasattr(known, "holds") else "text"
+
+
 def match(model: Any, table: Table, target: str | None) -> Matched:
     """Find the columns of a model in a table."""
     known, named = columns_of(model), hasattr(model, "feature_names_in_")
