@@ -191,6 +191,13 @@ def test_another_package_has_the_scores_that_scikit_learn_gives(rng):
     assert "contains NaN" in found.failures["RBF-SVM"]  # which ends no comparison
 
 
+def test_a_class_that_no_row_trains_is_told_and_compared(rng):
+    y = ["a"] * 9 + ["b"] * 10 + ["c"]
+    with pytest.warns(UserWarning, match=r"test rows of class 'c' \(1 row\) and train with none"):
+        found = edrvfl.compare(rng.random((20, 2)), y, methods=["linear model"], cv=2)
+    assert list(found.scores) == ["edRVFL portfolio", "linear model"]
+
+
 class Grouped(LogisticRegression):
     def fit(self, X, y, groups=None):
         self.seen_ = groups
@@ -243,6 +250,11 @@ def test_the_linear_model_is_ridge_on_what_one_would_write_by_hand(frame):
         ({"groups": "who"}, "groups='who' names no column of X"),
         ({"groups": [1, 2]}, "groups must have a value for each of the 6 rows"),
         ({"y": ["a"] * 6}, "y holds one class only, 'a';"),
+        ({"y": ["a"] * 5 + ["b"], "cv": 2}, r"trains with class 'a' alone, and without 'b' \(1 row\);"),
+        (
+            {"time": range(6), "y": list("aaaabc"), "cv": 2},
+            r"Split 1 of 2 trains .* without 'b' \(1 row\) and 'c' ",
+        ),
         ({"y": ["a", None] * 3}, "y is missing in 3 rows, the first is row 1"),
         ({"y": ["a", "b"] * 3, "task": "regression"}, "regression needs numbers"),
         ({"y": np.zeros((6, 2))}, r"one target for each of the 6 rows, got shape \(6, 2\)"),

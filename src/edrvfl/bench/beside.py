@@ -21,7 +21,7 @@ from .data import Dataset, Split, Task
 from .defaults import measure
 from .difference import Compared
 from .methods import CONTENDERS, TABLE, contender_names
-from .splits import split_rows
+from .splits import check_splits, split_rows
 from .targets import are_classes
 
 SUBJECT = "edRVFL portfolio"
@@ -108,6 +108,8 @@ def compare(
     if when is not None:
         when = _as_moments(when)
     parts = split_rows(codes, kind, cv, together, when, random_state)
+    if kind == "classification":
+        check_splits(parts, codes, classes)
     splits = tuple(
         Split(_mask(train, n_rows), _mask([], n_rows), _mask(test, n_rows)) for train, test in parts
     )

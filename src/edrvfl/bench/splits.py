@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from .data import Task
+from .names import listing, plural
 
 Rows = tuple[np.ndarray, np.ndarray]  # the places of training and test rows
 
@@ -32,7 +34,35 @@ def split_rows(
         splitter = kind(cv, shuffle=True, random_state=seed)
     else:
         splitter = check_cv(cv, y, classifier=task == "classification")
-    return [(train, test) for train, test in splitter.split(np.zeros((len(y), 1)), y, groups)]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class")  # `check_splits` says what matters
+        return [(train, test) for train, test in splitter.split(np.zeros((len(y), 1)), y, groups)]
+
+
+def check_splits(parts: Sequence[Rows], y: np.ndarray, classes: Sequence[str]) -> None:
+    """Refuse splits that train with one class alone, and warn of classes that are tested without training."""
+    counts = np.bincount(y, minlength=len(classes))
+
+    def words(codes: np.ndarray) -> str:
+        return listing([f"{classes[code]!r} ({plural(int(counts[code]), 'row')})" for code in codes])
+
+    unseen = []
+    for i, (train, test) in enumerate(parts, 1):
+        seen = np.unique(y[train])
+        if len(seen) < 2:
+            others = np.setdiff1d(np.arange(len(classes)), seen)
+            raise ValueError(
+                f"Split {i} of {len(parts)} trains with class {classes[seen[0]]!r} alone, and without "
+                f"{words(others)}; a classifier needs two classes. Add rows of the rare class, join it with "
+                "another, or ask for other splits."
+            )
+        unseen.append(np.setdiff1d(y[test], seen))
+    if len(codes := np.unique(np.concatenate(unseen))):
+        warnings.warn(
+            f"There are splits that test rows of class {words(codes)} and train with none: every method is "
+            "wrong there, at the highest log-loss. Leave such a class out, or join it with another.",
+            stacklevel=3,
+        )
 
 
 def _forward(time: np.ndarray, cv: Any, groups: np.ndarray | None) -> Iterator[Rows]:
