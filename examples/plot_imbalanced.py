@@ -42,7 +42,7 @@ for name, said in rules.items():
 # for. The other one's best threshold has to be searched: its probabilities are no frequencies any more.
 
 thresholds = np.geomspace(0.005, 0.95, 200)
-figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+figure, axes = plt.subplots(figsize=(6, 4.4), layout="constrained")
 for name, p in P.items():
     missed = [np.sum((p <= threshold) & (y_new == 1)) for threshold in thresholds]
     alarms = [np.sum((p > threshold) & (y_new == 0)) for threshold in thresholds]
@@ -56,6 +56,6 @@ for threshold, name in ((1 / 11, "1/11"), (1 / 2, "1/2")):
     )
 axes.set(xscale="log", xlabel="threshold", ylabel="cost on new rows", ylim=(0, 1300))
 axes.set_title("What errors cost, threshold by threshold")
-axes.legend(frameon=False, loc="upper center", fontsize="small")
+figure.legend(frameon=False, loc="outside lower center", fontsize="small")  # the curves are everywhere else
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()

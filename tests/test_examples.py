@@ -32,7 +32,20 @@ SCRIPTS = {
     "plot_support": "body mass index 30 and more: mean rank 0.9",
     "plot_tuning": "chosen: {",
 }
+TIMED = {"plot_deployment", "plot_gpu"}  # their curves are seconds, so nobody knows where they will be
 NOT_RUN = {"demo", "tabarena_adapter"}  # the first has a test of its own, the second needs a heavy package
+
+
+def covered(axes):
+    """Count the points of lines and of scatters that lie below the legend."""
+    box = axes.get_legend().get_window_extent()
+    points = [scatter.get_offset_transform().transform(scatter.get_offsets()) for scatter in axes.collections]
+    for line in axes.lines:
+        corners = line.get_transform().transform(line.get_xydata())
+        at = np.arange(len(corners))
+        fine = np.linspace(0, at[-1], 100 * len(at))
+        points.append(np.column_stack([np.interp(fine, at, corner) for corner in corners.T]))
+    return sum(box.count_contains(each) for each in points if len(each))
 
 
 def test_every_example_is_run():
@@ -67,6 +80,8 @@ def test_script(name, alone, capsys):
     for figure in map(plt.figure, plt.get_fignums()):
         figure.canvas.draw()
         assert np.asarray(figure.canvas.buffer_rgba()).std() > 10  # not an empty one
+        if name not in TIMED:
+            assert not [axes for axes in figure.axes if axes.get_legend() is not None and covered(axes)]
         assert figure.get_suptitle() or figure.axes[0].get_title()  # which becomes its text for the blind
     assert len((EXAMPLES / f"{name}.py").read_text().splitlines()) <= 75
 
