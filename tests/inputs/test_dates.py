@@ -87,6 +87,9 @@ def test_parts_are_those_of_the_module_datetime_in_every_library(kind, data):
     frames.append(frames[0].to_arrow())
     frames.append(frames[0].to_pandas())
     frames.append(pd.DataFrame({"a": pd.Series(values, dtype=object)}))
+    frames.append(frames[3].astype("category"))
+    frames.append(frames[4].astype("category"))
+    frames.append(pa.table({"a": frames[2]["a"].dictionary_encode()}))
     expected = by_hand(values)
     for X in frames:
         found, columns = learn(X)
@@ -286,6 +289,36 @@ def test_few_dates_and_months_that_are_written_as_text_are_categories():
     few = pd.Series(pd.date_range("2024-01-01", periods=12).strftime("%Y-%m-%d").repeat(10))
     assert learn(pd.DataFrame({"a": months}))[1].categorical == (True,)
     assert learn(pd.DataFrame({"a": few}))[1].categorical == (True,)
+
+
+def test_types_that_hide_dates_are_dates():
+    days = pd.Series(pd.date_range("2024-01-31", periods=60, freq="11D")).where(np.arange(60) != 3)
+    X, columns = learn(pd.DataFrame({"a": days}))
+    of_arrow = pa.array(days.dt.date, pa.date64())
+    hidden = [
+        pd.DataFrame({"a": days.dt.to_period("D")}),
+        pd.DataFrame({"a": days.dt.to_period("D").astype("category")}),
+        pd.DataFrame({"a": pd.Series(of_arrow, dtype=pd.ArrowDtype(of_arrow.type))}),
+        pd.DataFrame({"a": pd.Series(of_arrow, dtype=pd.ArrowDtype(of_arrow.dictionary_encode().type))}),
+        pa.table({"a": of_arrow}),
+        pa.table({"a": of_arrow.dictionary_encode()}),
+    ]
+    for frame in hidden:
+        found, same = learn(frame)
+        assert_array_equal(found, X)
+        assert same.kinds == columns.kinds
+        assert_array_equal(read(frame, columns), X)
+        with pytest.raises(TypeError, match="encoder=None, but these are not: a"):
+            EDRVFLClassifier(encoder=None).fit(frame, np.arange(60) % 2)
+        with pytest.raises(TypeError, match="Column 'a' holds dates or times where"):
+            read(frame, learn(pd.DataFrame({"a": list("uv")}))[1])
+    months = learn(pd.DataFrame({"a": days.dt.to_period("M")}))[0]
+    assert_array_equal(
+        months[:, 0], (days.dt.to_period("M").dt.start_time - pd.Timestamp("2024-01-01")).dt.days
+    )
+    lists = pa.table({"a": [[dt.date(2024, 1, 1)]] * 2})
+    with pytest.raises(TypeError, match="hold lists or records"):
+        learn(lists)
 
 
 def test_a_network_learns_weekends_from_a_date(rng):

@@ -33,6 +33,9 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "duration": ("days",),
 }
 TYPES: Mapping[str, Any] = {"duration": (timedelta, numpy.timedelta64), "time": time}
+# How pandas and Arrow call the types of dates, times of day and durations
+PANDAS_DATES = frozenset(("date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period"))
+ARROW_DATES = ("date", "time", "duration")  # with which "timestamp" begins too
 WORDS = {"date": "dates", "time": "times of day", "duration": "durations"}
 
 
@@ -178,6 +181,36 @@ def clock_of(column: Any) -> Clock | None:
         return clock_of_values(found.tolist()) or Clock(_holds(kind), numpy.full(len(found), GAP), zone)
     holds = "duration" if found.dtype.kind == "m" else "date"
     return Clock(holds, _microseconds(found), zone)
+
+
+def as_plain_dates(column: Any) -> Any:
+    """Return a column of dates in a type that narwhals takes for one of dates, any other column as it is.
+
+    Periods of pandas stand for their start. Categories of pandas, and dictionaries of Arrow, that are dates
+    only keep them in less memory.
+    """
+    native = found = column.to_native()
+    if column.implementation.is_pandas():
+        categories = getattr(found.dtype, "categories", None)
+        if categories is not None and categories[:1].inferred_type in PANDAS_DATES:
+            found = found.astype(categories.dtype)
+        if type(found.dtype).__name__ == "PeriodDtype":
+            found = found.dt.to_timestamp()
+        elif _hidden_in_arrow(getattr(found.dtype, "pyarrow_dtype", None)) is not None:
+            found = found.astype(object)
+    elif column.implementation.is_pyarrow():
+        while (kind := _hidden_in_arrow(found.type)) is not None:  # a dictionary may be one of date64
+            found = found.cast(kind)
+    return column if found is native else narwhals.from_native(found, series_only=True).alias(column.name)
+
+
+def _hidden_in_arrow(kind: Any) -> Any:
+    """Return the type of dates that a type of Arrow stands for, which narwhals does not see; else None."""
+    if str(kind) == "date64[ms]":
+        return "timestamp[ms]"
+    if hasattr(kind, "index_type") and str(kind.value_type).startswith(ARROW_DATES):
+        return kind.value_type
+    return None
 
 
 def is_dated(column: Any) -> bool:

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
 from .._seam.arrays import Array, array_namespace
-from .dates import is_dated
+from .dates import as_plain_dates, is_dated
 from .rows import to_host
 from .table import Columns, Table, as_frame, float_dtypes, learn_table, open_table, read_table, refuse_sparse
 from .values import is_missing
@@ -171,7 +171,11 @@ def name_bad_columns(estimator: BaseEstimator, X: Any) -> Iterator[None]:
             )
         yield
         return
-    if dates := [str(column.name) for column in frame.iter_columns() if is_dated(column)]:
+    if dates := [
+        str(column.name)
+        for column in frame.iter_columns()
+        if is_dated(column) or as_plain_dates(column) is not column
+    ]:
         raise TypeError(
             _bad_columns_message(estimator, dates, "They hold dates or times; turn these into numbers.")
         )

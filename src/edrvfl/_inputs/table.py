@@ -26,7 +26,7 @@ from .._seam.sklearn import _convert_to_numpy, get_namespace_and_device, support
 from .columns import Columns as Columns
 from .columns import declared_columns, refuse_both
 from .contents import Content, Rules, learn_content
-from .dates import is_dated
+from .dates import as_plain_dates, is_dated
 from .rows import to_host
 from .values import code, code_numbers, holds_objects, is_number_type
 
@@ -144,7 +144,7 @@ def _open_frame(frame: Any, dtype: Any, options: dict[str, Any]) -> Table:
     if all(_is_plain(kind, frame.implementation) for kind in kinds):
         matrix = check_array(frame.to_native(), dtype=[dtype], **options)
         return Table(matrix.shape, dtype, matrix, named=named)
-    columns = tuple(frame.iter_columns())
+    columns = tuple(map(as_plain_dates, frame.iter_columns()))
     _refuse_columns(columns)
     columns = tuple(column.to_list() if holds_objects(column) else column for column in columns)
     return Table(frame.shape, dtype, None, columns, named)
