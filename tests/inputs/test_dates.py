@@ -284,6 +284,18 @@ def test_many_dates_that_are_written_as_text_ask_to_be_parsed(written):
     assert learn(parsed)[1].words(0) == "dates"
 
 
+@pytest.mark.parametrize("written", ["%H:%M", "%H:%M:%S", "%I:%M %p"])
+def test_many_times_of_day_that_are_written_as_text_are_told(written):
+    times = pd.Series(pd.date_range("2024-01-01", periods=80, freq="17min"))
+    X = pd.DataFrame({"a": times.dt.strftime(written)})
+    with pytest.warns(UserWarning, match=r"Column 'a' holds times of day that are written as text"):
+        assert learn(X)[1].words(0) in ("categories", "text")
+    assert learn(X, categorical_features=["a"])[1].words(0) == "categories"  # without a warning
+    assert learn(X[:40])[1].words(0) == "categories"
+    parsed = X.assign(a=pd.to_datetime(X["a"], format=written).dt.time)
+    assert learn(parsed)[1].words(0) == "times of day"
+
+
 def test_few_dates_and_months_that_are_written_as_text_are_categories():
     months = pd.Series(pd.date_range("2015-01-01", periods=90, freq="MS").strftime("%Y-%m"))
     few = pd.Series(pd.date_range("2024-01-01", periods=12).strftime("%Y-%m-%d").repeat(10))

@@ -9,7 +9,7 @@ import narwhals.stable.v2 as narwhals
 import numpy
 
 from .columns import Kind
-from .dates import WORDS, Clock, Dates, clock_of, refuse_written_dates
+from .dates import WORDS, Clock, Dates, clock_of, refuse_written_dates, warn_of_written_times
 from .text import Text, holds_text
 from .values import (
     Values,
@@ -90,6 +90,7 @@ def learn_content(column: Any, declared: bool, text: bool, rules: Rules) -> Cont
             raise ValueError("is named in text_features, but it holds numbers.")
     elif not (declared or text) and column_holds_text(column):
         refuse_written_dates(values)
+        warn_of_written_times(values, rules.name)
         n_present = count_present(values, places)
         text = rules.finds_text and holds_text(values, n_present)
         if not text:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
@@ -285,10 +286,11 @@ def _common_zone(zones: set[str]) -> str | None:
     return None if not zones else next(iter(zones)) if len(zones) == 1 else "UTC"
 
 
-# --- dates that are written as text ------------------------------------------------------------------
+# --- dates and times of day that are written as text -------------------------------------------------
 
-MANY_DATES, NEARLY_ALL = 50, 0.95  # so many different values, this share of which are dates
-_CLOCK = r"(?:[T ]+\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AP]M)?(?: ?(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?)?"
+MANY_DATES, NEARLY_ALL = 50, 0.95  # so many different values, this share of which are dates or times
+_TIME = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AP]M)?"
+_CLOCK = rf"(?:[T ]+{_TIME}(?: ?(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?)?"
 _WEEKDAY = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? )?"
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _DAYS = (
@@ -298,18 +300,36 @@ _DAYS = (
     rf"{_MONTH} \d{{1,2}},? \d{{4}}",
 )
 WRITTEN_DATE = re.compile(rf"\s*{_WEEKDAY}(?:{'|'.join(_DAYS)}){_CLOCK}\s*", re.IGNORECASE)
+WRITTEN_TIME = re.compile(rf"\s*{_TIME}\s*", re.IGNORECASE)
+
+
+def _first_written(form: re.Pattern[str], values: Iterable[str | None]) -> str | None:
+    """Return the first text of a form, if nearly all of many different values have it; else None."""
+    different = set(values) - {None}
+    if len(different) < MANY_DATES:
+        return None
+    found = [text for text in different if text is not None and form.fullmatch(text)]
+    return None if len(found) < NEARLY_ALL * len(different) else min(found)
+
+
+def warn_of_written_times(values: Iterable[str | None], name: str) -> None:
+    """Warn if a column of text holds times of day; they are no error, since 12:30 may be a duration too."""
+    if _first_written(WRITTEN_TIME, values) is not None:
+        warnings.warn(  # without an example, so that Python tells it once though blocks of rows have it each
+            f"{name} holds times of day that are written as text, and counts as categories or text. Turn it "
+            "into times, for instance by pandas.to_datetime(X[name], format='%H:%M').dt.time, or into hours. "
+            "If it holds categories, name it in categorical_features, on the command line in --categories.",
+            stacklevel=2,
+        )
 
 
 def refuse_written_dates(values: Iterable[str | None]) -> None:
     """Refuse a column of text nearly all of whose many values are dates: nobody means these to be text."""
-    different = set(values) - {None}
-    if len(different) < MANY_DATES:
-        return
-    dates = [text for text in different if text is not None and WRITTEN_DATE.fullmatch(text)]
-    if len(dates) < NEARLY_ALL * len(different):
+    example = _first_written(WRITTEN_DATE, values)
+    if example is None:
         return
     raise ValueError(
-        f"holds dates that are written as text, such as {min(dates)!r}. Turn it into dates: "
+        f"holds dates that are written as text, such as {example!r}. Turn it into dates: "
         "pandas.to_datetime(X[name]), with format='%d/%m/%Y' where the day comes first, or in polars "
         "X[name].str.to_datetime(). "
         "If its values are categories all the same, name it in categorical_features, and if they are text "
