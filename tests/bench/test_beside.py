@@ -15,7 +15,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
 import edrvfl
 from edrvfl.bench.baselines.packages import missing_package
-from edrvfl.bench.beside import _as_moments, _named_column
+from edrvfl.bench.beside import _as_moments, _named_column, _plain_frame
 from edrvfl.bench.contenders import Contender
 from edrvfl.bench.data import Dataset, Split
 from edrvfl.bench.defaults import measure
@@ -177,6 +177,18 @@ def test_dates_give_the_order_and_values_are_compared_too(frame):
     assert found.scores["linear model"]["r2"].min() > 0.9
     with pytest.raises(ValueError, match="time must hold numbers, dates, or texts such as 2026-12-31"):
         edrvfl.compare(X, y, time=["soon"] * 90)
+
+
+def test_dates_of_every_type_reach_the_others_as_days():
+    days = pd.Series(pd.date_range("2024-01-31", periods=9)).where(np.arange(9) != 3)
+    of_arrow = pd.Series(days.dt.date, dtype="date32[pyarrow]")
+    columns = [days, days.dt.date, days.astype("category"), days.dt.to_period("D"), of_arrow]
+    columns += [days.dt.date.astype("category"), days.dt.tz_localize("UTC").astype(object)]
+    X = _plain_frame(pd.DataFrame(dict(enumerate(columns))))
+    expected = (days - pd.Timestamp("1970-01-01")).dt.days
+    assert_allclose(X.to_numpy(dtype=float), np.repeat(expected.to_numpy()[:, None], len(columns), axis=1))
+    numbers = _plain_frame(pd.DataFrame({"a": pd.Categorical([1, 2, None])}))
+    assert numbers["a"].tolist()[:2] == ["1", "2"]
 
 
 def test_another_package_has_the_scores_that_scikit_learn_gives(rng):

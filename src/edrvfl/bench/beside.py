@@ -27,6 +27,7 @@ from .targets import are_classes
 SUBJECT = "edRVFL portfolio"
 ALWAYS = ("linear model", "RandomForest", "HistGradientBoosting")
 IF_INSTALLED = ("LightGBM", "XGBoost", "CatBoost")
+DATES = ("date", "datetime", "datetime64", "period")  # as pandas calls them
 ISO = "2026-12-31 or 2026-12-31T23:59"
 
 Found = dict[str, float] | str  # what a fit scored, or why it failed
@@ -251,7 +252,13 @@ def _plain_frame(X: Any) -> Any:
 
 def _plain_column(column: Any, pandas: Any) -> Any:
     """Return numbers, days since 1970, or texts, with gaps."""
-    kinds = pandas.api.types
+    kinds, categories = pandas.api.types, getattr(column.dtype, "categories", None)
+    if categories is not None and kinds.infer_dtype(categories) in DATES:
+        column = column.astype(categories.dtype)
+    if isinstance(column.dtype, pandas.PeriodDtype):
+        column = column.dt.to_timestamp()
+    elif kinds.infer_dtype(column, skipna=True) in ("date", "datetime"):  # Python's own, or Arrow's
+        column = pandas.to_datetime(column.astype(object), utc=True)
     for is_kind, unit in ((kinds.is_datetime64_any_dtype, "M8[ns]"), (kinds.is_timedelta64_dtype, "m8[ns]")):
         if is_kind(column.dtype):
             days = column.to_numpy(dtype=unit).astype("i8") / 86_400e9
