@@ -269,8 +269,8 @@ def _in_processes(jobs: int) -> Iterator[_Workers]:
 def _let_all_be_sent_on(pool: Any) -> None:
     """Wait until the pool's own thread has sent on what was submitted, which is a matter of milliseconds.
 
-    Work that it has not yet sent on when the pool ends makes the thread fail, with a traceback. The thread takes work
-    in order, so it is enough to see what becomes of one piece more.
+    Work that it has not yet sent on when the pool ends makes the thread fail, with a traceback. The thread
+    takes work in order, so it is enough to see what becomes of one piece more.
     """
     with suppress(BrokenExecutor):  # a worker died: the pool has forgotten its work already
         last = pool.submit(os.getpid)
