@@ -181,6 +181,29 @@ def test_frames_of_numbers_in_general_columns_are_taken(small):
     assert small.fit(table, [0, 1, 0, 1]).n_features_in_ == 2
 
 
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "int8[pyarrow]"])
+def test_labels_of_the_types_of_pandas_come_back_as_they_were(rng, small, dtype):
+    plain = np.arange(40) % 2
+    y = pd.Series(plain, dtype=dtype)
+    model = small.fit(rng.standard_normal((40, 2)), y)
+    assert model.classes_.dtype == y.dtype.numpy_dtype
+    assert model.classes_.tolist() == [0, 1]
+
+
+def test_whole_numbers_that_floats_cannot_tell_apart_stay_two_classes(rng, small):
+    y = pd.Series(2**60 + np.arange(40) % 2, dtype="Int64")
+    assert small.fit(rng.standard_normal((40, 2)), y).classes_.tolist() == [2**60, 2**60 + 1]
+
+
+@pytest.mark.parametrize(("labels", "types"), [([1, "a"], "int, str"), ([True, False], "bool")])
+def test_labels_that_are_objects_of_other_types_are_refused_with_these(rng, small, labels, types):
+    y = pd.Series(labels * 20, dtype=object)
+    with pytest.raises(
+        ValueError, match=rf"must all be text, but y holds objects of the type {types}\. Give"
+    ):
+        small.fit(rng.standard_normal((40, 2)), y)
+
+
 def test_a_class_without_weight_is_left_out(wine, small):
     X, y = wine
     assert small.set_params(class_weight={0: 0}).fit(X, y).classes_.tolist() == [1, 2]

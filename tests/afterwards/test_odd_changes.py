@@ -65,17 +65,18 @@ def test_blocks_of_rows_are_taken_one_by_one(rng):
     assert model.frozen_since_ == (60, 60)
 
 
-def test_a_row_that_is_far_out_takes_no_digits_with_it(rng):
+@pytest.mark.parametrize("what", ["row", "target"])
+def test_a_row_that_is_far_out_takes_no_digits_with_it(rng, what):
     X, y = noisy_values(rng, 100, 3)
     model = EDRVFLRegressor(**ROWS, encoder="standard").fit(X, y)
     sums, before = clone(model).set_params(remember="sums").fit(X, y), model.predict(X)
-    far = X[:1] * 1e9
-    model.update(far, y[:1]).forget(far, y[:1])
+    far = (X[:1] * 1e9, y[:1]) if what == "row" else (X[:1], [1e150])  # a slip of the pen, say
+    model.update(*far).forget(*far)
     np.testing.assert_allclose(model.predict(X), before, atol=1e-11)
-    sums.update(far, y[:1])
+    sums.update(*far)
     known = sums.predict(X)
     with pytest.raises(ValueError, match=r"left without them would be rounding.*Nothing was forgotten"):
-        sums.forget(far, y[:1])
+        sums.forget(*far)
     np.testing.assert_array_equal(sums.predict(X), known)
 
 

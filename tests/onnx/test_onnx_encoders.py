@@ -105,6 +105,15 @@ def test_every_date_agrees(dtype, days):
     assert_allclose(encoded(encoder, frame, dtype), encoder.transform(frame), rtol=0, atol=tolerance)
 
 
+@pytest.mark.parametrize("hours", [3, 8])
+def test_ranks_of_full_hours_agree(rng, hours):
+    """ONNX computes their sines and cosines to other last digits, between which no rank may jump."""
+    steps = rng.integers(0, 4000, 200) * hours
+    frame = pd.DataFrame({"when": pd.Timestamp("2024-01-01") + pd.to_timedelta(steps, unit="h")})
+    encoder = TabularEncoder("ranks").fit(frame)
+    assert_allclose(encoded(encoder, frame), encoder.transform(frame), rtol=0, atol=1e-8)
+
+
 def test_dates_of_a_zone_are_fed_by_its_clocks_and_text_is_refused(rng):
     zoned = pd.Series(pd.date_range("2023-03-01", periods=300, freq="7h", tz="Europe/Paris"))
     zoned[5] = pd.NaT

@@ -33,7 +33,7 @@ def change_network(
     signed = zip(kept.sums, added, strict=True)
     sums = tuple(Sums(old.G + batch.sign * new.G, old.R + batch.sign * new.R) for old, new in signed)
     rights = kept.right[:, batch.stays] if batch.goes else numpy.concatenate([kept.right, right], axis=1)
-    if batch.goes and (lost := _lost(kept, sums)) > MANY_DIGITS:
+    if batch.goes and (lost := _lost(kept, sums, batch.rows.counts.sum() + memory.elsewhere)) > MANY_DIGITS:
         rows = batch.rows
         if rows.X is not None and rows.y is not None:
             X, targets = from_numpy(rows.X, network.like), memory.targets(rows.y, network.like)
@@ -54,12 +54,18 @@ def change_network(
     return replace(network, readouts=tuple(readouts)), replace(kept, sums=sums, right=rights)
 
 
-def _lost(kept: NetworkMemory, sums: tuple[Sums, ...]) -> float:
-    """Return how many times as large a sum of squares was as it is now, with the penalty, at the most."""
+def _lost(kept: NetworkMemory, sums: tuple[Sums, ...], total: float) -> float:
+    """Return how many times as large a sum was as it is now, at the most.
+
+    Sums of squares are compared as they are, with the penalty, and sums of products with targets, whose
+    deviation was 1 in the fit, with the largest that rows of this total weight and such targets could have.
+    """
     found = [1.0]
     for old, new, lam in zip(kept.sums, sums, kept.lams[-len(sums) :], strict=True):
         before, after = numpy.diagonal(old.G), numpy.maximum(numpy.diagonal(new.G), 0.0) + lam
         found.append(float((before[before > 0] / numpy.maximum(after[before > 0], TINY)).max(initial=1.0)))
+        products, most = numpy.abs(old.R).max(axis=1), numpy.sqrt(after * total)
+        found.append(float((products[products > 0] / numpy.maximum(most[products > 0], TINY)).max(initial=1)))
     return max(found)
 
 

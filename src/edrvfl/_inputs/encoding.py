@@ -19,6 +19,9 @@ from .sums import InMemory, InOrder, Look, Measure, TrainingSums
 
 QUARTILES = (0.25, 0.5, 0.75)
 RANK_STEPS = 64  # between quantiles
+# Ranks tell two values apart if they differ by more than this share of the largest: sines of hours that
+# should be equal differ by a third of it, otherwise on each machine and in ONNX, and a rank would jump.
+RANK_DIGITS = 16 * float(numpy.finfo(numpy.float64).eps)
 NORMAL_IQR = 1.349  # the interquartile range of a normal distribution of variance 1
 
 
@@ -189,6 +192,8 @@ def _rank_columns(rows: TrainingSums, look: Look, plain: list[int], divisor: Arr
         at = column.quantiles(shares) / units[k]
         medians[k] = at[RANK_STEPS // 2]
         knots, first = numpy.unique(at, return_index=True)
+        apart = numpy.diff(knots) > min(RANK_DIGITS, (knots[-1] - knots[0]) / 1000)  # two stay, however close
+        knots, first = knots[[True, *apart]], first[[True, *apart]]
         n = len(knots) - 1
         steps[0, :n, k], steps[2, :n, k] = knots[:-1], numpy.diff(first) / RANK_STEPS
         limit = float(numpy.finfo(at.dtype).max) ** 0.5  # that of a step is finite

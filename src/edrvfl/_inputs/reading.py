@@ -232,7 +232,18 @@ def read_labels(estimator: BaseEstimator, y: Any) -> Any:
     if isinstance(y, numpy.ndarray) and y.dtype.kind == "T":  # scikit-learn does not know NumPy's newest text
         y = y.astype(object)
     refuse_missing_targets(y, "label")
+    kind: Any = getattr(y, "dtype", None)
+    if hasattr(kind, "numpy_dtype") and kind.kind in "iub":  # scikit-learn makes floats of pandas' own types
+        y = y.to_numpy(dtype=kind.numpy_dtype)
     y = validate_data(estimator, "no_validation", y)
+    if isinstance(y, numpy.ndarray) and y.dtype.kind == "O":
+        kinds = set(map(type, y.ravel().tolist()))
+        if not all(issubclass(kind, (str, bytes)) for kind in kinds):  # scikit-learn has words for bytes
+            names = ", ".join(sorted(kind.__name__ for kind in kinds))
+            raise ValueError(
+                f"Unknown label type: objects must all be text, but y holds objects of the type {names}. "
+                "Give it one type, for instance by y.astype(int), y.astype(bool) or y.astype(str)."
+            )
     check_classification_targets(y)
     return y
 
