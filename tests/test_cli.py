@@ -209,13 +209,15 @@ def test_a_reader_who_leaves_is_no_error(monkeypatch, capsys):
     os.close(reading)
     with output(os.fdopen(writing, "w"), monkeypatch):
         assert cli.main(["bench", "data"]) == 0
-    assert capsys.readouterr().err == ""
+    assert "Error" not in (err := capsys.readouterr().err)
+    assert err.count("\n") <= 1  # where the 24 datasets are not here, it says so
 
 
 def test_a_closed_output_is_no_error(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdout", None)  # as Python has it after `>&-`
     assert cli.main(["bench", "data"]) == 0
-    assert capsys.readouterr().err == ""
+    assert "Error" not in (err := capsys.readouterr().err)
+    assert err.count("\n") <= 1  # where the 24 datasets are not here, it says so
 
 
 def test_a_pipe_gets_whole_lines_without_colours(monkeypatch, capsys):
@@ -231,7 +233,7 @@ def test_a_pipe_gets_whole_lines_without_colours(monkeypatch, capsys):
     tail = ["iris", "wine", "breast_cancer", "digits", *ALL_FRAMES]
     assert names[-len(tail) :] == tail
     assert "demo: from scikit-learn" in sources
-    assert max(map(len, rows.splitlines())) <= 85  # the longest name of a dataset, and of a group
+    assert max(map(len, rows.splitlines())) <= 87  # the longest name of a dataset, of a group and of a state
 
 
 # --- Ctrl-C ------------------------------------------------------------------------------------------
