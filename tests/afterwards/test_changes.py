@@ -515,6 +515,8 @@ WRONG = {
     "equals no remembered row": lambda m, X, y: m.forget(X[:3], (y[:3] + 1) % 3),
     "the id 99": lambda m, X, y: m.forget(ids=[1, 99]),
     "the id 'a'": lambda m, X, y: m.forget(ids=["1", "a"]),
+    "missing value in place 1": lambda m, X, y: m.update(X[:2], y[:2], ids=["a", None]),
+    "missing value in place 0": lambda m, X, y: m.forget(ids=[np.nan]),
     "leave no row": lambda m, X, y: m.forget(X, y),
     "give one of both": lambda m, X, y: m.forget(X),
     "by their ids: give": lambda m, X, y: m.forget(X, y, ids=[1]),

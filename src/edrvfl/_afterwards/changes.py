@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from .._inputs.inputs import Inputs
-from .._inputs.reading import as_names, next_number
+from .._inputs.reading import as_ids, next_number
 from .._inputs.rows import to_host
 from .._loo.calibrate import log_losses
 from .._models.coverage import Coverage
@@ -136,7 +136,7 @@ def named_rows(memory: Memory, ids: Any, held: str = "") -> numpy.ndarray:
 
     `held` says for an error which rows of the fit are not remembered.
     """
-    known, wanted = _of_one_kind(memory.rows.ids, as_names(ids))
+    known, wanted = _of_one_kind(memory.rows.ids, as_ids(ids))
     unknown = ~numpy.isin(wanted, known)
     if unknown.any():
         raise ValueError(

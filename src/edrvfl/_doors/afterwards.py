@@ -13,7 +13,7 @@ from .._afterwards.changes import drift, equal_rows, frozen_parts, named_rows, w
 from .._afterwards.remembered import Solved, remember
 from .._fitting.coverage import Evidence, learn_coverage
 from .._fitting.parts import Reading
-from .._inputs.reading import as_names, names_of
+from .._inputs.reading import as_ids, names_of
 from .._inputs.rows import as_matrix, keep_weighted, to_host
 from .._models.memory import Memory
 from .._seam.arrays import Array
@@ -90,7 +90,7 @@ class Remembers(Explains):
             The estimator. An update that fails leaves it as it was.
         """
         memory = self._memory_for("update")
-        ids = names_of(X) if ids is None else as_names(ids)
+        ids = names_of(X) if ids is None else as_ids(ids)
         X, y = self._rows_of(X, y, "update")
         counts: Array = numpy.ones(len(y))
         if ids is not None:

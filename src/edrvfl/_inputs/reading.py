@@ -90,6 +90,18 @@ def names_of(X: Any) -> numpy.ndarray | None:
     return as_names(index.to_numpy())
 
 
+def as_ids(ids: Any) -> numpy.ndarray:
+    """Return the names that somebody gives rows. Missing ones are refused: they would all be one name."""
+    values = ids if isinstance(ids, list) else numpy.atleast_1d(numpy.asarray(ids)).tolist()
+    missing = [i for i, value in enumerate(values) if is_missing(value)]
+    if missing:
+        raise ValueError(
+            f"ids has a missing value in place {missing[0]}. Give every row a name; leave out ids, and they "
+            "are numbered."
+        )
+    return as_names(ids)
+
+
 def as_names(names: Any) -> numpy.ndarray:
     """Return names of rows as whole numbers, or as texts if they are anything else."""
     if isinstance(names, list) and any(isinstance(name, tuple) for name in names):
