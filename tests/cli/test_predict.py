@@ -394,7 +394,8 @@ def test_pipes_and_devices_are_refused(edrvfl, model):
 
 def test_what_is_no_model_is_told(edrvfl, guests):
     Path("new.csv").write_text("age\n1\n")
-    for typed in ("predict new.csv new.csv --out p.csv", "evaluate new.csv new.csv", "inspect new.csv"):
+    Path("m.edrvfl").write_bytes(b"\xff" * 100)
+    for typed in ("predict new.csv m.edrvfl --out p.csv", "evaluate new.csv m.edrvfl", "inspect new.csv"):
         status, _, err = edrvfl(typed)
         assert (status, "'new.csv' cannot be loaded" in err) == (2, True)
     assert edrvfl("inspect no.edrvfl")[::2] == (2, "edrvfl: no.edrvfl: No such file or directory\n")

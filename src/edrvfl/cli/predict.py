@@ -58,9 +58,9 @@ def predict(
     """
     if out != SCREEN:
         check_output(out, force, [model, table])
+    loaded = load_model(model)  # first, so that who swaps the two files is told of the model
     opened = open_table(table, separator)
     kept = column_names(opened, keep, "--keep")
-    loaded = load_model(model)
     if support and getattr(loaded, "memory_", None) is None:
         raise ValueError(f"{model}: remembers no rows, which --support needs. Fit it with --remember.")
     matched = match(loaded, opened, None)
