@@ -23,7 +23,7 @@ space = {
     "regularization": stats.loguniform(1e-2, 1e3),
 }
 network = EDRVFLClassifier(n_layers=6, random_state=0)
-search = EDRVFLSearchCV(network, space, n_iter=20, cv=4, random_state=0).fit(X, y)
+search = EDRVFLSearchCV(network, space, n_iter=20, cv=3, random_state=0).fit(X, y)
 print("chosen:", search.best_params_)
 print(f"accuracy in the search {search.best_score_:.3f}, on new rows {search.score(X_new, y_new):.3f}")
 

@@ -5,7 +5,7 @@ Proof by leave-one-out is most of the time of a fit: the estimators as they come
 """
 
 import pytest
-from cases import CLASS_MEMBERS, VALUE_MEMBERS
+from cases import VALUE_MEMBERS
 from helpers import PAPER, assert_passes_scikit_learns_checks
 from sklearn.tree import DecisionTreeClassifier
 
@@ -92,7 +92,10 @@ SETTINGS = {  # why it is here: the estimator
         members=narrow(EDRVFLPortfolioClassifier)
     ),
     "portfolio of classifiers, not calibrated, equal weights": EDRVFLPortfolioClassifier(
-        members=[CLASS_MEMBERS[0], ("network", EDRVFLClassifier(**SMALL, **PAPER))],
+        members=[
+            ("kernel", KernelRidgeClassifier(regularization=0.3, bandwidth=1.0, input_scaling=None)),
+            ("network", EDRVFLClassifier(**SMALL, **PAPER)),
+        ],
         finalists=None,
         weights="equal",
         calibration=None,

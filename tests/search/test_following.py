@@ -55,9 +55,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have tol
 import numpy as np
 from edrvfl import EDRVFLClassifier, EDRVFLSearchCV
 
-X = np.random.default_rng(0).standard_normal((1_000, 20))
+X = np.random.default_rng(0).standard_normal((500, 20))
 network = EDRVFLClassifier(n_hidden=200)
-search = EDRVFLSearchCV(network, {{"norm_scale": np.linspace(1, 2, 50)}}, n_jobs={n_jobs}, verbose=1)
+search = EDRVFLSearchCV(network, {{"norm_scale": np.linspace(1, 2, 30)}}, n_jobs={n_jobs}, verbose=1)
 try:
     search.fit(X, (X[:, 0] > 0).astype(int))
 finally:

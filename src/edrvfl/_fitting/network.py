@@ -191,7 +191,9 @@ def prove_layers(data: Data, settings: NetworkSettings, learnt: Learnt, seed: in
         return new_network(data, settings, learnt, seed)
     if data.rows.X.shape[0] > PROOF_ROWS or not learnt.of_folds or settings.layers.joint:
         return new_network(data, settings.proven(not settings.layers.joint), learnt, seed)
-    tried = [_judged(data, new_network(data, settings.proven(used), learnt, seed)) for used in (False, True)]
+    begun = [new_network(data, settings.proven(used), learnt, seed) for used in (False, True)]
+    draws = data.draws(Start(begun[0].network), begun[0].settings.layers)  # the same for both
+    tried = [_judged(data, one, draws) for one in begun]
     used, in_folds = best_of(data.jury, [answers for _, answers in tried])
     (plain, _), (by_used, _) = tried
     assert data.jury.dealt is not None
@@ -201,12 +203,11 @@ def prove_layers(data: Data, settings: NetworkSettings, learnt: Learnt, seed: in
     return replace(by_used if used else plain, scores=tuple(scores))
 
 
-def _judged(data: Data, begin: Growing) -> tuple[Growing, numpy.ndarray]:
+def _judged(data: Data, begin: Growing, draws: Draws) -> tuple[Growing, numpy.ndarray]:
     """Return a network without layers, with what is known of its layers, and what all of them answer."""
-    settings, network = begin.settings, begin.network
-    layers, draws = settings.layers, data.draws(Start(network), settings.layers)
+    settings = begin.settings
     with _computing(data, begin):
-        scores = tuple(judge_by_folds(data.folds, begin.of_folds, layers, draws))
+        scores = tuple(judge_by_folds(data.folds, begin.of_folds, settings.layers, draws))
     answers = answers_of([of_layer[0, ...] for of_layer in scores], settings.votes.rule, data.jury)
     return replace(begin, scores=scores), answers
 
