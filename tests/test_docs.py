@@ -157,7 +157,7 @@ def test_the_page_on_intervals_runs():
 def test_the_page_on_searches_runs():
     names = run_page("docs/guide/search.md")
     assert names["search"].score(names["X_test"], names["y_test"]) > 0.93
-    assert len(names["pool"].estimators_) == 10
+    assert len(names["pool"].estimators_) == 5
     assert names["race"].best_score_ > 0.95
     assert -48 < names["sugar"].best_score_ < -40
     assert set(names["untuned"].regularization_) <= {2.0**i for i in range(-12, 13)}
