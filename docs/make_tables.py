@@ -43,7 +43,7 @@ NONE = "\N{EN DASH}"
 Searches = dict[tuple[str, str], RunRecord]  # by method and dataset
 TREES = ("RandomForest", "HistGradientBoosting", "LightGBM", "XGBoost", "CatBoost")
 # Of the common groups these were not run with all methods, for lack of time.
-LARGE = ("fars", "kr-vs-k", "nursery", "sylva", "electrical_grid_stability", "water_quality")
+LARGE = ("fars", "kr-vs-k", "sylva")
 DATASETS = {
     "uci24": GROUPS["uci24"],
     "frames": tuple(FRAMES),

@@ -138,7 +138,7 @@ def shipped_defaults(kind="defaults"):
 
 def small(group):
     """The frames of a group, without the larger ones of the common groups, which not all methods had."""
-    large = ("fars", "kr-vs-k", "nursery", "sylva", "electrical_grid_stability", "water_quality")
+    large = ("fars", "kr-vs-k", "sylva")
     return tuple(name for name in FRAME_GROUPS[group] if name not in large)
 
 
