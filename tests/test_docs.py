@@ -182,7 +182,7 @@ def test_the_page_on_the_command_line_runs(tmp_path, monkeypatch):
     ended = subprocess.run(
         ["sh", "-e", "-c", "\n".join(blocks)],
         cwd=tmp_path,
-        env=os.environ | {"PATH": path},
+        env=os.environ | {"PATH": path, "LOKY_MAX_CPU_COUNT": "1"},  # processes of one command take seconds
         capture_output=True,
         text=True,
     )
